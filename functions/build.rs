@@ -1,4 +1,4 @@
-//! Makes pages of the guides in `docs`, and leaves the tables for unwinding out of what Lambda loads.
+//! Renders the guides in `docs` as pages, and leaves the unwinding tables out of the executables for Lambda.
 
 #![allow(clippy::print_stdout)]
 
@@ -12,8 +12,8 @@ fn main() {
     make_guides();
 }
 
-/// The tables for unwinding are a tenth of the executable, and nothing reads them: a panic aborts there. No setting of a profile leaves
-/// them out.
+/// Discards the unwinding tables: they are a tenth of the executable, and nothing reads them, because a panic aborts there. No setting of a
+/// Cargo profile leaves them out.
 fn leave_unwinding_out() {
     println!("cargo::rerun-if-changed=no-unwinding-tables.ld");
     if variable("PROFILE") == "release" && variable("CARGO_CFG_TARGET_OS") == "linux" {
@@ -26,8 +26,8 @@ fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
 
-/// Writes `guides.rs`: the expression of an array with the name, the Markdown and the page of each guide. `docs/README.md` is the first one,
-/// without a name; its lists say which guides there are, in which order, and under which headings.
+/// Writes `guides.rs`: the expression of an array with the name, the Markdown and the page of each guide. `docs/README.md` is the first
+/// one, without a name; its lists define the guides, their order and their headings.
 fn make_guides() {
     let folder = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../docs");
     let template = Path::new("src/docs/guide.html");
@@ -57,7 +57,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Name and title of a guide in a line of the index: `- [Title](name.md): …`.
+/// The name and the title of a guide in a line of the index: `- [Title](name.md): …`.
 fn listed(line: &str) -> Option<(&str, &str)> {
     let (title, rest) = line.strip_prefix("- [")?.split_once("](")?;
     let (name, _) = rest.split_once(".md)")?;
@@ -128,7 +128,7 @@ fn content(markdown: &str) -> String {
     shown
 }
 
-/// `1. Receive beside the loop` as `1-receive-beside-the-loop`.
+/// Returns the slug of a title: `1. Receive beside the loop` becomes `1-receive-beside-the-loop`.
 fn slug(title: &str) -> String {
     let words = title.split(|c: char| !c.is_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();

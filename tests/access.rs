@@ -1,9 +1,9 @@
-//! What each function calls of the table, as `infra/access.json` has it: the roles of functions are made from that file.
+//! The calls of the table that each function makes, in `infra/access.json`, from which the roles of functions are generated.
 //!
-//! Tests run on a connection that knows which function makes a call (`kernel::function_scope`). With the variable
-//! `RECORD_ACCESS` it records the calls in `target/access`, from which `cargo run -p generate access` writes the file. Without
-//! it, a call that the function's role would not allow is refused as AWS refuses it. So a test fails if a permission is missing,
-//! and `cargo run -p generate access -- --all --check`, after all tests were recorded, if one is left over.
+//! Tests run on a connection that records which function makes a call (`kernel::function_scope`). With the variable `RECORD_ACCESS`
+//! the calls are written to `target/access`, from which `cargo run -p generate access` writes the file. Without it, a call that the
+//! function's role would not allow is refused as AWS refuses it. So a test fails if a permission is missing, and
+//! `cargo run -p generate access -- --all --check`, after all tests were recorded, fails if a permission is not needed any more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -34,11 +34,11 @@ use web::{Route, expand};
 /// The file, relative to the repository.
 pub const FILE: &str = "infra/access.json";
 
-/// The file of calls that a function makes only when something fails at a certain moment, so that not every run of the tests records them.
-/// They are in [`FILE`] as well.
+/// The file of calls that a function makes only if something fails at a certain moment, so that not every run of the tests records
+/// them. They are in [`FILE`] as well.
 pub const RARE: &str = "infra/rare-access.json";
 
-/// Calls of one action on rows of the table or of an index whose partition keys have the same pattern.
+/// Calls of one action on items of the table or of an index whose partition keys have the same pattern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     /// The action that IAM checks: `GetItem`, and for each part of a transaction `PutItem`, `ConditionCheckItem` and so on.
@@ -48,7 +48,7 @@ pub struct Access {
     pub keys: String,
 }
 
-/// What a call reads or writes.
+/// The table or the index that a call reads or writes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     Table,
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for Access {
 /// The calls of each function, by the function's name.
 pub type Recorded = BTreeMap<String, BTreeSet<Access>>;
 
-/// Reads a file of recorded calls; one that is not there has none.
+/// Reads a file of recorded calls. A missing file counts as empty.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -123,20 +123,20 @@ pub fn read(path: &Path) -> std::io::Result<Recorded> {
 /// Writes recorded calls to a file.
 ///
 /// # Panics
-/// They have no JSON representation, which every one has.
+/// If they cannot be represented as JSON, which does not happen.
 pub fn render(recorded: &Recorded) -> String {
     serde_json::to_string_pretty(recorded).expect("JSON") + "\n"
 }
 
-/// What a function may call of the table: what it was seen to call, and what follows from its route. None if nothing was
-/// recorded for it yet.
+/// The calls that a function may make: those that were recorded, and those that follow from its route. None if nothing was recorded
+/// for it yet.
 ///
-/// - Around the handler of every route there are authentication and the rate limit, and idempotency records where it changes
+/// - The handler of every route is preceded by authentication and the rate limit, and accompanied by idempotency records if it changes
 ///   something.
-/// - A route that takes `expand[]` reads objects of every kind that it can show in place of an id.
-/// - The job of batches handles the bodies of some routes.
-/// - A function that scans the table deals with rows of every kind, of which tests have a few: it may do what it was seen to do
-///   with all rows that its deployment names.
+/// - A route that accepts `expand[]` reads objects of every kind that it can show instead of an id.
+/// - The job of batches processes the bodies of some routes.
+/// - A function that scans the table processes items of every kind, and tests have only a few kinds: the actions that were recorded
+///   are allowed for all items that its deployment names.
 pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
     let of_scope = |scope: &str| recorded.get(scope).cloned();
     let endpoint = functions::endpoint_named(name);
@@ -152,7 +152,7 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
             Some(granted)
         }
         (None, Some(Trigger::Assistants(_) | Trigger::Pages)) => Some(BTreeSet::new()),
-        // It serves every route by path, and no request gets as far as a handler.
+        // It serves every route by path, but no request reaches a handler.
         (None, Some(Trigger::Otherwise)) => of_scope(EVERY_REQUEST),
         (None, Some(_)) => {
             let mut seen = of_scope(name)?;
@@ -171,7 +171,7 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
     }
 }
 
-/// The reads that expansions take.
+/// The reads that expansions require.
 fn expansions(route: &Route) -> impl Iterator<Item = Access> {
     let kinds = expand::reachable(route).into_iter();
     let patterns = kinds.flat_map(|kind| Rows::Of(kind).patterns());
@@ -182,7 +182,7 @@ fn expansions(route: &Route) -> impl Iterator<Item = Access> {
     })
 }
 
-/// The same actions on rows of the table, for all patterns of these groups of rows.
+/// The same actions on items of the table, for all patterns of these groups of items.
 fn widened(seen: &BTreeSet<Access>, groups: &[Rows]) -> BTreeSet<Access> {
     let declared: Vec<String> = groups.iter().flat_map(|rows| rows.patterns()).collect();
     let widen = |access: &Access| {
@@ -196,7 +196,7 @@ fn widened(seen: &BTreeSet<Access>, groups: &[Rows]) -> BTreeSet<Access> {
 }
 
 impl Access {
-    /// Whether it leaves the rows as they are.
+    /// Whether the call leaves the items unchanged.
     pub fn is_read(&self) -> bool {
         ["BatchGetItem", "GetItem", "Query", "Scan"].contains(&self.action.as_str())
     }
@@ -214,7 +214,7 @@ impl Access {
     }
 }
 
-/// Whether a pattern of IAM fits a text.
+/// Whether a pattern of IAM matches a text.
 pub fn fits(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
@@ -224,10 +224,10 @@ pub fn fits(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// What IAM checks of a call of the table.
+/// The accesses that IAM checks for a call of the table.
 ///
 /// # Panics
-/// The call is none that the service makes.
+/// If the service does not make such calls.
 pub fn of_call(operation: &str, request: &Value) -> Vec<Access> {
     let mut found = Vec::new();
     let mut note = |action: &str, place: &Place, key: &str| {
@@ -296,8 +296,8 @@ pub fn of_call(operation: &str, request: &Value) -> Vec<Access> {
     found
 }
 
-/// The patterns of IAM for keys like this one, of the table or of an index: ids, dates and what clients choose are left open,
-/// and so is the mode.
+/// The patterns of IAM for keys like this one, of the table or of an index. Ids, dates, values that clients choose, and the mode are
+/// replaced by wildcards.
 pub fn patterns_of(key: &str) -> Vec<String> {
     let mut parts: Vec<&str> = key.split('#').collect();
     let mut heads = vec![""];
@@ -322,7 +322,7 @@ pub fn patterns_of(key: &str) -> Vec<String> {
                     .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
         };
         let before = pattern.last().map_or("", String::as_str);
-        // What follows a word is a name, but for `OCPI#OBJECT` and the like.
+        // A word is followed by a name, except in keys such as `OCPI#OBJECT`.
         let is_open = before == "*" || (is_word(before) && before != "OCPI");
         let letters = part.find(|c: char| !c.is_ascii_lowercase() && c != '_');
         pattern.push(match letters {
@@ -343,8 +343,7 @@ pub fn patterns_of(key: &str) -> Vec<String> {
         .collect()
 }
 
-/// The variable with which tests record the calls of functions, instead of refusing those that `infra/access.json` does not
-/// have.
+/// The variable with which tests record the calls of functions, instead of refusing those that are not in `infra/access.json`.
 const RECORD: &str = "RECORD_ACCESS";
 
 /// The folder of the recordings, relative to the repository: one file per process, with a function and an access on each line.
@@ -378,13 +377,13 @@ pub fn recordings() -> std::io::Result<Recorded> {
     Ok(recorded)
 }
 
-/// What functions may call, by their names; none for a function that has no role.
+/// The calls that functions may make, by their names. None for a function without a role.
 type Granted = HashMap<&'static str, Option<BTreeSet<Access>>>;
 
-/// The permissions of functions, as far as they have been asked for.
+/// The permissions of the functions that have been looked up so far.
 static GRANTED: LazyLock<Mutex<Granted>> = LazyLock::new(Mutex::default);
 
-/// The calls that this process has recorded, and where it writes them.
+/// The calls that this process has recorded, and the file to which it writes them.
 static SEEN: LazyLock<Option<Mutex<Recording>>> = LazyLock::new(|| {
     std::env::var_os(RECORD)?;
     let folder = root().join(RECORDINGS);
@@ -400,18 +399,18 @@ struct Recording {
     calls: BTreeSet<(&'static str, Access)>,
 }
 
-/// The first of these accesses that a policy with these permissions refuses.
+/// The first of these accesses that a policy with these permissions does not allow.
 pub fn first_refused<'a>(granted: &BTreeSet<Access>, asked: &'a [Access]) -> Option<&'a Access> {
     let mut asked = asked.iter();
     asked.find(|access| !granted.iter().any(|one| one.allows(access)))
 }
 
-/// Whether calls are recorded, so that none is refused.
+/// Whether calls are recorded, in which case none is refused.
 pub fn is_recording() -> bool {
     SEEN.is_some()
 }
 
-/// Records the call of a function, or says why its role does not allow it.
+/// Records the call of a function, or returns the reason why its role does not allow it.
 fn check(function: &'static str, operation: &str, request: &Value) -> Result<(), String> {
     let calls = of_call(operation, request);
     if let Some(seen) = &*SEEN {
@@ -442,8 +441,8 @@ fn check(function: &'static str, operation: &str, request: &Value) -> Result<(),
     }
 }
 
-/// The connections of the service to its table, on which every function may do what its role allows on AWS, and no more. With
-/// the variable `RECORD_ACCESS`, what functions do is recorded instead.
+/// The connections of the service to its table. Every function may make only the calls that its role allows on AWS. With the variable
+/// `RECORD_ACCESS`, the calls are recorded instead.
 pub fn guarded(inner: SharedHttpClient) -> SharedHttpClient {
     SharedHttpClient::new(Guarded(inner))
 }
@@ -466,7 +465,7 @@ struct GuardedLine(SharedHttpConnector);
 
 impl HttpConnector for GuardedLine {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        // What belongs to no function is done by a test or by the runner.
+        // A call outside any function is made by a test or by the runner.
         let Some(function) = function_scope::current() else {
             return self.0.call(request);
         };

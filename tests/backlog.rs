@@ -1,7 +1,9 @@
-//! A queue with its workers in virtual time, and the sweep beside it: what follows when more work falls due at once than is done in a minute.
+//! A simulation of a queue with its workers and the sweep in virtual time, for times at which more work is due than can be done in a
+//! minute.
 //!
-//! Items fall due, each with a message. Messages are taken in turn, and a message whose item is done costs a worker a part of the time. The sweep
-//! runs every minute, sees how many messages the queue holds, and decides with [`Repeats`] what is sent again.
+//! Items become due, each with a message. Messages are processed in order; a message whose item is done already takes a part of a
+//! worker's time. The sweep runs every minute, reads the number of messages in the queue, and decides with [`Repeats`] which messages
+//! are sent again.
 
 use std::collections::VecDeque;
 
@@ -11,35 +13,35 @@ use kernel::time::{millis, minutes};
 use models::ports::QueueDepth;
 use table::keys::NEXT_ACTION_PARTITIONS;
 
-/// What the sweep sends again.
+/// The rule by which the sweep repeats messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     Nothing,
     /// Every minute everything that has been overdue for two minutes: the rule of earlier releases.
     Everything,
-    /// What [`Repeats`] says.
+    /// The rule of [`Repeats`].
     Repeats,
 }
 
-/// What happens, with the second 0 as its beginning.
+/// The course of events, beginning with second 0.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     pub name: &'static str,
-    /// How many items fall due at once at the beginning.
+    /// The number of items that are due at once at the beginning.
     pub spike: usize,
-    /// How many items fall due in each second besides.
+    /// The number of additional items that become due in each second.
     pub steady: usize,
-    /// How many messages arrive in a second at most: the others wait at EventBridge Scheduler.
+    /// The maximum number of messages that arrive in a second: the others wait at EventBridge Scheduler.
     pub arrivals: usize,
-    /// How many messages the workers finish in a second.
+    /// The number of messages that the workers finish in a second.
     pub capacity: usize,
-    /// For how many seconds from the beginning on no worker works.
+    /// The number of seconds from the beginning in which no worker works.
     pub standstill: usize,
-    /// For how many seconds from the beginning on all messages fail, and are held back for six minutes each.
+    /// The number of seconds from the beginning in which all messages fail, and are held back for six minutes each.
     pub failing: usize,
-    /// Every so many messages one is lost.
+    /// If set, one of this number of messages is lost.
     pub lost: Option<usize>,
-    /// How long it is watched, in seconds.
+    /// The length of the simulation, in seconds.
     pub length: usize,
 }
 
@@ -59,29 +61,29 @@ impl Default for Scenario {
     }
 }
 
-/// What became of it.
+/// The result of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Course {
-    /// How many items fell due.
+    /// The number of items that became due.
     pub items: usize,
-    /// How many messages the sweep sent.
+    /// The number of messages that the sweep sent.
     pub repeated: usize,
-    /// How many of those were sent although the item's message was not lost.
+    /// The number of those that were sent although the item's message was not lost.
     pub duplicates: usize,
-    /// How many items are not done at the end that fell due five minutes before.
+    /// The number of items that are not done at the end although they were due five minutes before.
     pub undone: usize,
-    /// The second from which on every item was done within two minutes; None if there is none.
+    /// The second from which on every item was done within two minutes. None if there is none.
     pub recovered: Option<usize>,
 }
 
 impl Course {
-    /// The part of the items whose message was sent again for nothing.
+    /// The proportion of items whose message was repeated unnecessarily.
     pub fn duplicated(&self) -> f64 {
         self.duplicates as f64 / self.items as f64
     }
 }
 
-/// How long a message that failed is held back, and the part of a worker's time that a message takes whose item is done, in tenths.
+/// The time for which a failed message is held back, and the part of a worker's time for a message whose item is done, in tenths.
 const HELD_BACK: usize = 360;
 const DUPLICATE_COST: usize = 2;
 const COST: usize = 10;
@@ -92,10 +94,10 @@ struct Item {
     is_done: bool,
 }
 
-/// Plays a scenario with a rule of the sweep.
+/// Simulates a scenario with a rule of the sweep.
 pub fn play(scenario: &Scenario, rule: Rule) -> Course {
     let mut items: Vec<Item> = Vec::new();
-    // Before they are in the queue, in it, and held back by the second in which they are back.
+    // Messages before the queue, in the queue, and held back until a second.
     let mut scheduled: VecDeque<usize> = VecDeque::new();
     let mut queue: VecDeque<usize> = VecDeque::new();
     let mut held: VecDeque<(usize, usize)> = VecDeque::new();
@@ -179,7 +181,7 @@ pub fn play(scenario: &Scenario, rule: Rule) -> Course {
     course
 }
 
-/// The items whose messages a run of the sweep sends again. They are in the order of their moments, as in the index.
+/// The items whose messages a run of the sweep sends again. They are in the order of their due times, as in the index.
 fn repeated(items: &[Item], second: usize, rule: Rule, depth: QueueDepth) -> Vec<usize> {
     const FUNCTION: &str = "deliver-webhook";
     let at = |second: usize| Timestamp::EPOCH.plus(millis(second as i64 * 1_000));
@@ -210,7 +212,7 @@ fn repeated(items: &[Item], second: usize, rule: Rule, depth: QueueDepth) -> Vec
     sent
 }
 
-/// The scenarios: more than is done in a minute, by each of the ways in which that happens.
+/// The scenarios, for the different causes of more work than can be done in a minute.
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario {

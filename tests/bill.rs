@@ -1,5 +1,5 @@
-//! What one whole reservation takes and costs: it is created, confirmed and charged, its session is paid and put on an invoice, and six
-//! events are delivered to one endpoint.
+//! The resources and the cost of one whole reservation: it is created, confirmed and charged, its session is paid and put on an
+//! invoice, and six events are delivered to one endpoint.
 
 use axum::http::HeaderMap;
 use functions::function::Trigger;
@@ -23,17 +23,17 @@ pub const EVENTS: [&str; 6] = [
     "service.succeeded",
 ];
 
-/// What the station's prices are in.
+/// The currency of the station's prices.
 const CURRENCY: &str = "gbp";
 
-/// How many sessions share the invoice.
+/// The number of sessions on the invoice.
 const SESSIONS: usize = 10;
 
-/// What a function takes for one reservation.
+/// The resources that a function uses for one reservation.
 #[derive(Debug, Clone)]
 pub struct Line {
     pub function: &'static str,
-    /// Invocations, or for the relay changes.
+    /// Invocations; for the relay, changes.
     pub runs: f64,
     pub calls: f64,
     pub reads: f64,
@@ -41,7 +41,7 @@ pub struct Line {
     /// Messages sent, each with those for the same function, and schedules that have fired.
     pub queued: Vec<f64>,
     pub scheduled: f64,
-    /// Bytes of the log, to the nearest ten: what a duration writes differs by a digit.
+    /// Bytes of the log, to the nearest ten, because the text of a duration varies by a digit.
     pub logged: f64,
 }
 
@@ -51,27 +51,27 @@ mod price {
     pub const READ: f64 = 0.125;
     pub const GATEWAY: f64 = 1.0;
     pub const INVOCATION: f64 = 0.2;
-    /// Of a million GB-s on arm64.
+    /// For a GB-second on arm64.
     pub const GIGABYTE_SECOND: f64 = 13.333_4;
-    /// Of a call of SQS. A message is sent, received and deleted, the latter two together with the others of its batch.
+    /// For a call of SQS. A message is sent, received and deleted, the latter two together with the others of its batch.
     pub const QUEUE_CALL: f64 = 0.4;
     pub const SCHEDULE: f64 = 1.0;
-    /// Of a million gigabytes of logs, in bytes.
+    /// For a byte of logs.
     pub const LOG_BYTE: f64 = 0.5e-3;
-    /// Of a million gigabytes that leave for the internet, in bytes.
+    /// For a byte that is sent to the internet.
     pub const EGRESS_BYTE: f64 = 0.09e-3;
 }
 
-/// GB of memory of the functions.
+/// The memory of the functions in GB.
 const MEMORY: f64 = 0.25;
-/// Seconds that an invocation lasts: of requests and most workers, and of deliveries, which wait for the receiver.
+/// The duration of an invocation in seconds: of requests and most workers, and of deliveries, which wait for the receiver.
 const DURATION: f64 = 0.01;
 const DELIVERY_DURATION: f64 = 0.2;
-/// Bytes of a line in the access log of API Gateway.
+/// The size of a line in the access log of API Gateway, in bytes.
 const ACCESS_LOG: f64 = 190.0;
-/// How many changes of the table one invocation of the relay takes.
+/// The number of changes of the table in one invocation of the relay.
 const RELAY_BATCH: f64 = 10.0;
-/// How many messages to one function are sent with one call.
+/// The number of messages to one function that are sent with one call.
 const MESSAGES_AT_ONCE: f64 = 10.0;
 
 /// Dollars per million reservations.
@@ -109,7 +109,7 @@ impl Line {
         routes.any(|endpoint| endpoint.route.name == self.function)
     }
 
-    /// How many messages an invocation takes, of a function that takes them from a queue: batches are full where the load is high.
+    /// The number of messages of an invocation, if the function reads them from a queue. Batches are full if the load is high.
     fn message_batch(&self) -> Option<f64> {
         let worker = jobs::workers().find(|worker| worker.name == self.function)?;
         match worker.trigger {
@@ -158,23 +158,24 @@ impl Line {
     }
 }
 
-/// What a whole reservation takes.
+/// The resources of a whole reservation.
 pub struct Bill {
     pub functions: Vec<Line>,
-    /// What is written before the invoice, by kind of row, most first.
+    /// The writes before the invoice, by kind of item, most first.
     pub rows: Vec<(String, Changed)>,
-    /// Bytes that leave for the internet.
+    /// Bytes that are sent to the internet.
     pub egress: f64,
 }
 
 impl Bill {
-    /// Dollars per million reservations for what leaves for the internet.
+    /// The cost of the bytes that are sent to the internet, in dollars per million reservations.
     pub fn egress_cost(&self) -> f64 {
         self.egress * price::EGRESS_BYTE
     }
 }
 
-/// Bytes of what a message has besides its body and the headers that we write: the first line, and what API Gateway or the client adds.
+/// The bytes of a message besides its body and the headers that the service writes: the first line, and the headers that API Gateway
+/// or the client adds.
 const FRAME: usize = 150;
 
 /// The bytes of headers as HTTP/1.1 writes them.
@@ -185,15 +186,15 @@ pub fn length(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// Plays a whole reservation.
+/// Simulates a whole reservation.
 ///
 /// # Panics
-/// A step fails, or another number of events is delivered.
+/// A step fails, or the number of delivered events is wrong.
 pub async fn whole_reservation() -> Bill {
     let mut test = TestApp::start().await;
     test.alice = test.other_account(kernel::Mode::Test).await;
     let alice = test.alice.clone();
-    // A session around midnight has calendar rows of two days.
+    // A session around midnight has calendar items of two days.
     test.advance(crate::capacity::seconds_until_noon(test.now()))
         .await;
     let receiver = Receiver::start().await;
@@ -272,7 +273,7 @@ pub async fn whole_reservation() -> Bill {
         .await;
     let billed = invoice["line_items"].as_array().map(Vec::len);
     assert_eq!(billed, Some(SESSIONS), "{invoice}");
-    // Nothing but the invoice itself: its own event and its later life are not part of a reservation.
+    // Only the invoice itself: its own event and its later life are not part of a reservation.
     functions.extend(lines_of(player.take(), 1.0 / SESSIONS as f64));
     assert_eq!(
         receiver.types().len(),
@@ -295,8 +296,8 @@ pub async fn whole_reservation() -> Bill {
     }
 }
 
-/// Uses the key by a request that has no part in the reservation, and is not counted: the key and its account are read, and the moment of the
-/// key's last use is written, which is done once an hour.
+/// Uses the key in a request that is not part of the reservation and is not counted: the key and its account are read, and the time of
+/// the key's last use is written, which is done once an hour.
 async fn use_key(player: &mut Player, client: &Client) {
     let policy = json!({"name": "Anything", "rules": {}});
     player

@@ -1,4 +1,4 @@
-//! What requests consume of the table, as AWS bills it.
+//! The capacity that requests consume of the table, as AWS bills it.
 
 use kernel::Timestamp;
 use kernel::origin::Mode;
@@ -63,11 +63,11 @@ pub async fn measure() -> Vec<Measured> {
     let (url, recorder) = Recorder::start(&table.running().store_url).await;
     let mut app = TestApp::start_with(|options| {
         options.store = Some(url);
-        // What a search for a station reads depends on how many there are.
+        // The reads of a search for a station depend on the number of stations.
         options.demo_stations = local::DEMO_STATIONS;
     })
     .await;
-    // A session or reservation around midnight has a calendar row of each of two days.
+    // A session or reservation around midnight has a calendar item on each of two days.
     app.advance(seconds_until_noon(app.now())).await;
     let receiver = Receiver::start().await;
     let mut measured = Vec::new();

@@ -7,15 +7,15 @@ use jsonschema::Validator;
 use kernel::version::CURRENT;
 use serde_json::{Map, Value, json};
 
-/// An operation: its method, the segments of its path, and what it answers, by status; what an answer is held against is
-/// made when the first one comes.
+/// An operation: its method, the segments of its path, and its responses by status. The validator of a response is built when the
+/// first one comes.
 struct Operation {
     method: String,
     path: Vec<String>,
     answers: HashMap<u16, (Value, OnceLock<Validator>)>,
 }
 
-/// The document that is checked in, read when a test runs: `cargo run -p generate` writes it without building the tests again.
+/// The document in the repository, read when a test runs: `cargo run -p generate` writes it without building the tests again.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/openapi.json");
     let text = std::fs::read_to_string(path).expect("the OpenAPI document");
@@ -48,14 +48,14 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
     operations
 });
 
-/// The target of a reference, or what is written in its place.
+/// The target of a reference; any other value is returned unchanged.
 pub fn resolved(value: &'static Value) -> &'static Value {
     let shared = value["$ref"].as_str();
     let shared = shared.and_then(|path| DOCUMENT.pointer(&path[1..]));
     shared.unwrap_or(value)
 }
 
-/// Where a value is not as a schema of the document says.
+/// The places at which a value does not match a schema of the document.
 pub fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let validator = validator(schema);
     let faults = validator.iter_errors(value);
@@ -110,7 +110,7 @@ fn shows_older_event(body: &Value) -> bool {
     }
 }
 
-/// Fails when the document does not describe this answer. What is no operation is nobody's business here.
+/// Fails if the document does not describe this response. Requests that are not operations are ignored.
 #[track_caller]
 pub fn check(method: &str, path: &str, status: u16, body: &Value) {
     if shows_older_event(body) {

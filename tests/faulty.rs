@@ -1,4 +1,4 @@
-//! A table that fails: an HTTP client for the SDK that refuses calls, loses acknowledgements, and ends whoever calls.
+//! Fault injection for the table: an HTTP client for the SDK that refuses calls, loses acknowledgements, and ends the calling work.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,10 +17,10 @@ use tokio::sync::Notify;
 
 use crate::access;
 
-/// Times the limits of Lambda: under faults, no time-out must decide what happens, lest a seed replay otherwise.
+/// The factor of the limits of Lambda: under faults, no time-out may decide what happens, because a seed would replay differently.
 pub const UNHURRIED: u32 = 100;
 
-/// Repeatable numbers that look random (SplitMix64).
+/// A reproducible sequence of pseudorandom numbers (SplitMix64).
 #[derive(Debug)]
 pub struct Dice(AtomicU64);
 
@@ -37,46 +37,46 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// True so many times of a hundred.
+    /// Returns true with this probability in percent.
     pub fn percent(&self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
-/// What happens to a call.
+/// The fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     /// It is refused with this status and exception.
     Refused(u16, &'static str),
-    /// The transaction is cancelled because another one touches a row of it.
+    /// The transaction is cancelled because another one touches one of its items.
     Conflict,
-    /// It is carried out, and its response is lost.
+    /// The call is carried out, and its response is lost.
     Lost,
-    /// Whoever calls ends before it, or after it.
+    /// The calling work ends before the call, or after it.
     KilledBefore,
     KilledAfter,
 }
 
-/// What happens to the calls of one piece of work.
+/// The faults of the calls of one piece of work.
 #[derive(Debug)]
 struct Fate {
     seed: u64,
-    /// The ids of the SDK's calls, in the order in which they were first tried, and how often each was tried.
+    /// The ids of the SDK's calls, in the order in which they were first tried, and the number of tries of each.
     calls: Mutex<Vec<(String, u64)>>,
     killed: Notify,
 }
 
-/// How many faults there were, of all work.
+/// The number of faults in all work.
 pub static FAULTS: AtomicU64 = AtomicU64::new(0);
 
-/// How many times work was killed.
+/// The number of kills.
 pub static KILLS: AtomicU64 = AtomicU64::new(0);
 
 tokio::task_local! {
     static FATE: Arc<Fate>;
 }
 
-/// Does a piece of work under faults. Nothing when it was killed.
+/// Runs a piece of work under faults. Returns None if it was killed.
 pub async fn under_faults<T>(seed: u64, work: impl Future<Output = T>) -> Option<T> {
     let fate = Arc::new(Fate {
         seed,
@@ -91,8 +91,8 @@ pub async fn under_faults<T>(seed: u64, work: impl Future<Output = T>) -> Option
 }
 
 impl Fate {
-    /// The dice of one try: the same whenever it comes, since calls that run beside each other are tried again after
-    /// waits of random length.
+    /// The dice of one try. They are the same whenever the try is made, because concurrent calls are tried again after waits of random
+    /// length.
     fn dice(&self, request: &HttpRequest) -> Dice {
         let id = request.headers().get("amz-sdk-invocation-id");
         let id = id.expect("the SDK numbers its calls");
@@ -126,7 +126,7 @@ impl Fate {
     }
 }
 
-/// A store on the table behind that address, for work under faults.
+/// A store on the table at this address, for work under faults.
 pub fn store(url: &str, table: &str) -> Store {
     let config = functions::aws::config();
     let mut settings = client::tuned(&config, UNHURRIED);
@@ -139,18 +139,18 @@ pub fn store(url: &str, table: &str) -> Store {
     )
 }
 
-/// What happens to a call by a script.
+/// The scripted fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It is carried out, and its response is lost.
+    /// The call is carried out, and its response is lost.
     Lose,
     /// The transaction is cancelled because another one touches an item of it.
     Conflict,
-    /// It is refused because DynamoDB has an internal error.
+    /// The call is refused because DynamoDB has an internal error.
     Refuse,
 }
 
-/// A store on the table behind that address, whose first calls of an operation fail as the script says.
+/// A store on the table at this address, whose first calls of an operation fail as the script says.
 pub fn scripted(url: &str, table: &str, operation: &'static str, script: Vec<Step>) -> Store {
     let config = functions::aws::config();
     let mut settings = client::tuned(&config, UNHURRIED);
@@ -265,7 +265,7 @@ async fn killed(fate: &Fate) -> Result<HttpResponse, ConnectorError> {
     pending().await
 }
 
-/// How many rows a transaction writes.
+/// The number of items that a transaction writes.
 fn items(request: &HttpRequest) -> usize {
     let body: serde_json::Value = request
         .body()
@@ -275,7 +275,7 @@ fn items(request: &HttpRequest) -> usize {
     body["TransactItems"].as_array().map_or(0, Vec::len)
 }
 
-/// The reasons of a cancelled transaction: one of its rows was being written by another, or throttled.
+/// The reasons of a cancelled transaction: one of its items was being written by another, or throttled.
 fn reasons(writes: usize, dice: &Dice) -> String {
     let at = dice.below(writes.max(1) as u64) as usize;
     let code = match dice.below(3) {

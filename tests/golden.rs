@@ -1,4 +1,4 @@
-//! Rows of each kind as each version of the layout writes them: `tests/golden/v<version>/<kind>.json`.
+//! Items of each kind as each version of the layout writes them: `tests/golden/v<version>/<kind>.json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub const DEFLATED: &str = "deflated";
 
 const START_SESSION: &str = "/2.2.1/commands/START_SESSION";
 
-/// How many lines an invoice has that are rows of their own.
+/// The number of lines of an invoice whose lines are items of their own.
 const LINES: usize = 101;
 
 /// A client of a test's table, without the service.
@@ -33,7 +33,7 @@ pub fn table(test: &TestApp) -> Client {
     Client::from_conf(settings.build())
 }
 
-/// The rows that were recorded of a version, by their kinds.
+/// The recorded items of a version, by their kinds.
 ///
 /// # Panics
 /// The files cannot be read.
@@ -50,7 +50,7 @@ pub fn recorded(version: u32) -> BTreeMap<String, Value> {
     rows.collect()
 }
 
-/// The files of this version: those that are recorded as they are, and new ones for kinds of rows of which there is none.
+/// The files of this version: existing ones unchanged, and new ones for kinds of items without a file.
 pub async fn render() -> Vec<(String, String)> {
     let mut rows = written().await;
     rows.extend(recorded(VERSION));
@@ -65,7 +65,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A row of each kind as the service writes it now: of those of a kind the first by its id, which is the oldest object.
+/// An item of each kind as the service writes it now: the first of each kind by its id, which is the oldest object.
 ///
 /// # Panics
 /// The service fails.
@@ -89,8 +89,9 @@ pub async fn written() -> BTreeMap<String, Value> {
     rows
 }
 
-/// The rows of a charging network and of what is done at its stations, and what few accounts have: an account below another, a
-/// deleted payment method, an adjusted session, and an invoice whose lines are rows of their own. Kinds that others have as well have the prefix `special-`.
+/// The items of a charging network and of activities at its stations, and items that few accounts have: an account below another, a
+/// deleted payment method, an adjusted session, and an invoice whose lines are items of their own. If other accounts have the kind as
+/// well, its name has the prefix `special-`.
 async fn of_network() -> BTreeMap<String, Value> {
     let app = TestApp::start().await;
     let place = json!({"latitude": "52.500000", "longitude": "4.900000"});
@@ -116,7 +117,7 @@ async fn of_network() -> BTreeMap<String, Value> {
     let location = json!({"latitude": 52.5, "longitude": 4.9, "radius": 500});
     let body = with(app.reservation(&crew, 120), json!({"location": location}));
     let reservation = alice.post("/v1/reservations", body).await.id();
-    // The network is asked fifteen minutes before the start, and has a minute to send the result.
+    // The command is sent fifteen minutes before the start, and the network has a minute to send the result.
     app.advance(105 * 60 + 5).await;
     let crew = app.crew(alice).await;
     let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
@@ -157,7 +158,7 @@ async fn of_network() -> BTreeMap<String, Value> {
     rows
 }
 
-/// The network reports the session of its last START_SESSION, bills it, and takes the bill back, which makes an adjustment.
+/// The network reports the session of its last START_SESSION, bills it, and credits the bill, which creates an adjustment.
 async fn adjust_session(app: &TestApp, network: &Connected) {
     let commands = network.received("POST", START_SESSION);
     let asked = &commands.last().expect("a command").body;
@@ -176,7 +177,7 @@ async fn adjust_session(app: &TestApp, network: &Connected) {
     }
 }
 
-/// All rows of a table, by their keys.
+/// All items of a table, by their keys.
 ///
 /// # Panics
 /// The table cannot be read.
@@ -192,10 +193,10 @@ pub async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
     all
 }
 
-/// An attribute as JSON. Binary values are deflated JSON: they are shown inflated, as the only member of an object.
+/// Converts an attribute to JSON. Binary values are deflated JSON: they are shown inflated, as the only member of an object.
 ///
 /// # Panics
-/// It is none that the service writes.
+/// If the service does not write such attributes.
 pub fn to_json(value: &AttributeValue) -> Value {
     match value {
         AttributeValue::B(bytes) => {
@@ -213,7 +214,7 @@ pub fn to_json(value: &AttributeValue) -> Value {
     }
 }
 
-/// The attribute that [`to_json`] shows so.
+/// Converts the result of [`to_json`] back to the attribute.
 fn to_attribute(value: &Value) -> AttributeValue {
     match value {
         Value::Object(members) => match members.get(DEFLATED) {
@@ -235,15 +236,15 @@ fn members_of(members: &Map<String, Value>) -> Item {
         .collect()
 }
 
-/// The item of a recorded row.
+/// The DynamoDB item of a recorded item.
 ///
 /// # Panics
-/// It is none.
+/// If it is not an object.
 pub fn item_of(row: &Value) -> Item {
     members_of(row.as_object().expect("a row"))
 }
 
-/// The first row of each kind.
+/// The first item of each kind.
 fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     let mut all: Vec<_> = all.into_iter().collect();
@@ -254,7 +255,7 @@ fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
     rows
 }
 
-/// The kind of a row by its key: the key with kinds in the place of ids.
+/// The kind of an item by its key: the key with kinds instead of ids.
 pub fn kind_of(pk: &str, sk: &str) -> String {
     let mut kind: Vec<String> = Vec::new();
     for part in pk.split('#').chain(sk.split('#')) {
@@ -273,7 +274,7 @@ pub fn kind_of(pk: &str, sk: &str) -> String {
     kind.join("-")
 }
 
-/// The id of the object in a row, which is in its key if the object does not have it.
+/// The id of the object in an item, which is in its key if the object does not have it.
 pub fn id_of(row: &Value) -> Option<Id> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let stored = row["object"]["id"].as_str().map(Id::from);

@@ -1,4 +1,4 @@
-//! A payment provider that does as a test says and keeps a ledger of what it charged and refunded.
+//! A payment provider with scripted behaviour that records its charges and refunds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,7 +30,7 @@ struct Books {
 }
 
 impl Ledger {
-    /// A new one, with the change of options that has a service use it.
+    /// Creates a ledger, and the change of options with which a service uses it.
     pub fn new() -> (Arc<Self>, impl FnOnce(&mut Options)) {
         let ledger = Arc::new(Self {
             books: Mutex::default(),
@@ -44,7 +44,7 @@ impl Ledger {
         self.books.lock().expect("the books")
     }
 
-    /// Charges wait until [`Ledger::release`].
+    /// Blocks charges until [`Ledger::release`].
     pub fn hold(&self) {
         self.held.send_replace(true);
     }
@@ -53,22 +53,22 @@ impl Ledger {
         self.held.send_replace(false);
     }
 
-    /// The responses of the next so many charges are lost; the charges are made.
+    /// Loses the responses of this number of charges; the charges are made.
     pub fn lose_answers(&self, answers: usize) {
         self.books().lost_answers = answers;
     }
 
-    /// The next so many refunds are declined.
+    /// Declines this number of refunds.
     pub fn decline_refunds(&self, refunds: usize) {
         self.books().declined_refunds = refunds;
     }
 
-    /// Every charge takes so long.
+    /// Sets the duration of every charge.
     pub fn take(&self, delay: Duration) {
         self.books().delay = delay;
     }
 
-    /// Waits until so many charges were asked for, repetitions included.
+    /// Waits until this number of charges was requested, repetitions included.
     pub async fn asked(&self, times: usize) {
         for _ in 0..4_000 {
             if self.books().asked >= times {
@@ -95,7 +95,7 @@ impl Ledger {
             .count()
     }
 
-    /// What was charged and not refunded.
+    /// The amount that was charged and not refunded.
     pub fn balance(&self) -> i64 {
         let books = self.books();
         let charged = books.charges.values();
@@ -121,7 +121,7 @@ impl Ledger {
             .map_err(Error::unavailable)?;
         let known = self.books().charges.get(&charge.key).cloned();
         let result = match known {
-            // Stripe refuses another charge under a key that it remembers.
+            // Stripe refuses another charge with a key that it has stored.
             Some((first, _)) if first.amount != charge.amount || first.token != charge.token => {
                 return Err(Error::internal("another charge under the same key"));
             }

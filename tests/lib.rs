@@ -1,4 +1,4 @@
-//! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
+//! The foundation of the black-box tests: a service, clients with keys, and a receiver of webhooks.
 
 pub mod access;
 pub mod backlog;
@@ -61,18 +61,18 @@ use web::settings::Settings;
 
 use crate::tls::TlsPort;
 
-/// Checks that two sets are equal. The message has their difference, and says what to do about it.
+/// Checks that two sets are equal. The error message shows their difference, and `remedy`.
 ///
 /// # Panics
-/// They are not.
+/// The sets differ.
 #[track_caller]
 pub fn assert_same(found: &BTreeSet<String>, expected: &BTreeSet<String>, remedy: &str) {
     let difference: Vec<_> = found.symmetric_difference(expected).collect();
     assert!(difference.is_empty(), "{remedy}: {difference:?}");
 }
 
-/// Checks these members of an object, whatever its others are: `assert_has!(session, {"status": "active", "amount_due": 0})`. A name that
-/// begins with a slash is a JSON pointer, and a member that is missing is null.
+/// Checks these members of an object, and ignores all others: `assert_has!(session, {"status": "active", "amount_due": 0})`. A name
+/// that begins with a slash is a JSON pointer, and a missing member is null.
 #[macro_export]
 macro_rules! assert_has {
     ($object:expr, $members:tt) => {
@@ -80,10 +80,10 @@ macro_rules! assert_has {
     };
 }
 
-/// What [`assert_has`] does.
+/// The implementation of [`assert_has`].
 ///
 /// # Panics
-/// A member has another value. The message has the object.
+/// A member has another value. The message shows the object.
 #[track_caller]
 pub fn check_members(object: &Value, members: Value) {
     let Value::Object(members) = members else {
@@ -108,10 +108,10 @@ pub fn each(list: &Value, member: &str) -> Value {
     items.map(|item| item[member].clone()).collect()
 }
 
-/// Checks that a text, or else a JSON value as text, has this part.
+/// Checks that a text, or a JSON value as text, contains this part.
 ///
 /// # Panics
-/// It does not.
+/// The part is missing.
 #[track_caller]
 pub fn assert_contains(value: &Value, part: &str) {
     let found = match value {
@@ -124,13 +124,13 @@ pub fn assert_contains(value: &Value, part: &str) {
 /// The id of an object.
 ///
 /// # Panics
-/// It has none.
+/// The object has no id.
 #[track_caller]
 pub fn id_of(object: &Value) -> &str {
     object["id"].as_str().expect("an id")
 }
 
-/// A table of JSON values and what follows from each: `cases! { {"limit": 0} => "limit", {"limit": "x"} => "limit" }`.
+/// A table of JSON values and the expected result of each: `cases! { {"limit": 0} => "limit", {"limit": "x"} => "limit" }`.
 #[macro_export]
 macro_rules! cases {
     ($($value:tt => $outcome:expr),+ $(,)?) => {
@@ -141,7 +141,7 @@ macro_rules! cases {
 /// The path of the object with this id.
 ///
 /// # Panics
-/// The id is of no kind that has a path.
+/// The kind of the id has no path.
 #[track_caller]
 pub fn path_of(id: &(impl Display + ?Sized)) -> String {
     let id = id.to_string();
@@ -156,33 +156,33 @@ pub fn path_of(id: &(impl Display + ?Sized)) -> String {
     format!("/v1/{plural}/{id}")
 }
 
-/// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
+/// Tests run at the same time as other tests and processes, so slow work is not an error.
 pub const SLACK: u32 = 8;
 
-/// How many demo stations a test's own service has: importing them takes most of its start.
+/// The number of demo stations of a test's own service: importing them takes most of its start.
 const FEW_STATIONS: u32 = 12;
 
-/// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
-/// later happens when the test says so.
+/// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. Asynchronous work is done
+/// when the test calls for it.
 ///
-/// With `API_URL` it is the service deployed there, and each test has an account of its own below that of the test key
-/// `API_KEY`. A test that needs more than that service offers to its clients is skipped: its process ends with
-/// [`SKIPPED`], so each has to run in one of its own, as `infra/e2e` has it.
+/// With `API_URL` it is the service deployed there, and each test has an account of its own below that of the test key `API_KEY`. A
+/// test that needs more than that service offers to its clients is skipped: its process ends with [`SKIPPED`], so each test has to run
+/// in a process of its own, as `infra/e2e` does.
 pub struct TestApp {
-    /// None where the service runs elsewhere.
+    /// None if the service runs elsewhere.
     running: Option<Running>,
     /// A full-access test key of the first account.
     pub alice: Client,
-    /// No key.
+    /// A client without a key.
     pub anon: Client,
-    /// When the clock of the test began.
+    /// The initial time of the test's clock.
     started: Timestamp,
 }
 
-/// How the process of a test ends that cannot run against a deployed service.
+/// The exit code of a test that cannot run against a deployed service.
 pub const SKIPPED: i32 = 77;
 
-/// Where the deployed service is, if the tests are to run against one.
+/// The URL of the deployed service, if the tests run against one.
 fn deployed() -> Option<String> {
     std::env::var("API_URL").ok()
 }
@@ -192,7 +192,7 @@ fn access_key() -> String {
     kernel::environment::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
 }
 
-/// Ends the process of a test that needs what a deployed service does not offer.
+/// Ends the process of a test that needs something that a deployed service does not offer.
 fn skip(needs: &str) -> ! {
     drop(std::io::stderr().write_all(format!("skipped: it needs {needs}\n").as_bytes()));
     std::process::exit(SKIPPED)
@@ -207,7 +207,7 @@ pub struct Client {
     pub account: Option<Id>,
 }
 
-/// What the service answered.
+/// A response of the service.
 #[derive(Debug, Clone)]
 pub struct TestResponse {
     /// The method, the path and the body.
@@ -226,7 +226,7 @@ impl TestApp {
         }
     }
 
-    /// The same with all demo stations of a local run.
+    /// Starts the service with all demo stations of a local run.
     pub async fn with_demo_stations() -> Self {
         match deployed() {
             Some(url) => Self::deployed_at(&url).await,
@@ -234,14 +234,14 @@ impl TestApp {
         }
     }
 
-    /// A service with a crew in the account of its test key.
+    /// Starts a service with a crew in the account of its test key.
     pub async fn with_crew() -> (Self, Crew) {
         let app = Self::start().await;
         let crew = app.crew(&app.alice).await;
         (app, crew)
     }
 
-    /// The same with the station that [`TestApp::station`] makes.
+    /// Starts a service with a crew, and the station that [`TestApp::station`] creates.
     pub async fn with_station() -> (Self, Crew, String) {
         let (app, crew) = Self::with_crew().await;
         let station = app.station(json!({})).await;
@@ -259,7 +259,7 @@ impl TestApp {
         }
     }
 
-    /// Starts with other options than the standard ones.
+    /// Starts the service with changed options.
     pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
         if deployed().is_some() {
             skip("a service with options of its own");
@@ -284,7 +284,7 @@ impl TestApp {
             payments: Default::default(),
             quotas: Default::default(),
             slack: SLACK,
-            // The tests' own clients of the table have the credentials of the environment, or its stand-in.
+            // The tests' own clients of the table use the credentials of the environment, or their replacement.
             access_key: Some(access_key()),
             versions: Default::default(),
             client_limits: Default::default(),
@@ -311,7 +311,7 @@ impl TestApp {
         }
     }
 
-    /// Starts the service. A database elsewhere may be too busy to make a table in time: then it is asked for another.
+    /// Starts the service. A database elsewhere may be too busy to create a table in time: then the request is repeated.
     async fn run(options: Options) -> Running {
         let mut tries = if options.store.is_some() { 4 } else { 1 };
         loop {
@@ -332,7 +332,7 @@ impl TestApp {
         }
     }
 
-    /// A client of the routes below `/_local`, which ask for the token of the runner.
+    /// A client of the routes below `/_local`, which require the token of the runner.
     pub fn local(&self) -> Client {
         Client {
             key: Some(self.running().token.clone()),
@@ -341,19 +341,19 @@ impl TestApp {
         }
     }
 
-    /// The service's own parts, for what no client can see.
+    /// The service's own parts, for checks that clients cannot make.
     pub fn app(&self) -> &functions::App {
         &self.running().app
     }
 
-    /// For tests of what a deployed service is without.
+    /// Skips tests of features that a deployed service does not have.
     pub fn needs(&self, what: &str) {
         if self.running.is_none() {
             skip(what);
         }
     }
 
-    /// The service on another way to its table, and by another clock.
+    /// The service with another connection to its table, and another clock.
     pub fn app_with(&self, store: Store, clock: Arc<dyn Clock>) -> App {
         let parts = self.app();
         App::new(
@@ -366,7 +366,7 @@ impl TestApp {
         )
     }
 
-    /// The service's parts with other encryption keys, which follow from these master secrets.
+    /// The service's parts with other encryption keys, which are derived from these master secrets.
     pub fn app_with_keys(&self, master_secrets: &str) -> App {
         let encryption_keys = EncryptionKeys::new(master_secrets).expect("keys");
         self.app_with_settings(|settings| settings.encryption_keys = encryption_keys)
@@ -380,7 +380,7 @@ impl TestApp {
         App::new(parts.ports.clone(), settings)
     }
 
-    /// Starts another instance of the service on the same table and clock, with caches of its own. Gives its URL.
+    /// Starts another instance of the service on the same table and clock, with its own caches. Returns its URL.
     pub async fn another_instance(&self) -> String {
         let parts = self.app();
         serve(self.app_with(parts.store.clone(), parts.clock.clone())).await
@@ -402,7 +402,7 @@ impl TestApp {
         }
     }
 
-    /// Sets the status of an account, as an operator does.
+    /// Sets the status of an account, like an operator.
     pub async fn set_account_status(&self, account: &Id, status: &str) {
         let invocation = json!({"account": account, "status": status});
         let invocation = serde_json::from_value(invocation).expect("an invocation");
@@ -420,7 +420,7 @@ impl TestApp {
         self.with_key(key, account)
     }
 
-    /// A client with that key.
+    /// A client with this key.
     pub fn with_key(&self, key: String, account: Id) -> Client {
         Client {
             key: Some(key),
@@ -436,12 +436,12 @@ impl TestApp {
         }
     }
 
-    /// The time so many minutes from now, as clients write it.
+    /// The time this number of minutes from now, in the format of clients.
     pub fn in_minutes(&self, count: i64) -> String {
         self.now().plus(minutes(count)).to_string()
     }
 
-    /// Works on everything that is due.
+    /// Processes everything that is due.
     pub async fn drain(&self) {
         self.running()
             .drain()
@@ -449,7 +449,7 @@ impl TestApp {
             .expect("everything that is due is worked on");
     }
 
-    /// Moves the time forward, doing what falls due on the way.
+    /// Moves the time forward, and processes work at the moment at which it is due.
     pub async fn advance(&self, seconds: u32) {
         self.running()
             .advance(seconds)
@@ -462,8 +462,8 @@ impl TestApp {
         client.crew().await
     }
 
-    /// Adds a station with two free Type2 connectors of 22 kW, `1` and `2`, at 45 pence per kWh with 20 % VAT included. It
-    /// stands alone at 10°, 10°.
+    /// Adds a station with two free Type2 connectors of 22 kW, `1` and `2`, at 45 pence per kWh with 20 % VAT included. It is at 10°,
+    /// 10°, far from all others.
     pub async fn station(&self, change: Value) -> String {
         self.station_in(&self.alice, change).await
     }
@@ -482,7 +482,7 @@ impl TestApp {
             .await
     }
 
-    /// Imports that station anew, with these members and otherwise as [`TestApp::station`] makes it.
+    /// Imports the station again, with these members and otherwise as [`TestApp::station`] creates it.
     pub async fn change_station(&self, id: &str, change: Value) {
         self.import_station(self.alice.tenant(), id, change).await;
     }
@@ -512,7 +512,7 @@ impl TestApp {
         json!({"charging_station": station, "connector": "1", "driver": crew.driver, "vehicle": crew.vehicle})
     }
 
-    /// The body of a reservation that far ahead, for an hour in central London, where demo stations are.
+    /// The body of a reservation this number of minutes ahead, for an hour in central London, where demo stations are.
     pub fn reservation(&self, crew: &Crew, minutes: i64) -> Value {
         json!({
             "driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
@@ -521,7 +521,7 @@ impl TestApp {
         })
     }
 
-    /// Writes a row of alice's as no client could.
+    /// Writes an item of alice's that no client could write.
     async fn store<T: Record>(&self, mut row: Stored<T>) -> String {
         let tenant = self.alice.tenant();
         let origin = Origin::background(tenant, self.now());
@@ -533,11 +533,11 @@ impl TestApp {
         row.object.id().to_string()
     }
 
-    /// A session that ended a moment ago, with 30 kWh for 11.90, with other members.
+    /// A session that ended a moment ago, with 30 kWh for 11.90, with changed members.
     pub async fn completed_session(&self, crew: &Crew, change: Value) -> String {
         let now = self.now();
         let started = now.plus(hours(-2));
-        // Ids made now never lie in the past.
+        // The time of new ids never lies in the past.
         let seed = Id::new(Kind::ChargingSession, now);
         let id = Id::derived(Kind::ChargingSession, started, seed.as_str());
         let session = json!({"id": id, "amount_due": 1190, "amount_paid": 0,
@@ -569,7 +569,7 @@ impl TestApp {
         self.store(Stored::with_internal(session, internal)).await
     }
 
-    /// A card of alice's account behind that token, with other members.
+    /// Creates a card of alice's account with this token, with changed members.
     pub async fn payment_method(&self, token: &str, change: Value) -> String {
         let now = self.now();
         let method = json!({"id": Id::new(Kind::PaymentMethod, now), "object": "payment_method", "card": null,
@@ -582,7 +582,7 @@ impl TestApp {
         self.store(Stored::with_internal(method, internal)).await
     }
 
-    /// A client's transactions in test mode, the newest first.
+    /// A client's transactions in test mode, newest first.
     pub async fn transactions(&self, client: &Client) -> Vec<Transaction> {
         let tenant = client.tenant();
         let partition = Partition::Kind {
@@ -597,7 +597,7 @@ impl TestApp {
 }
 
 impl TestApp {
-    /// A transaction of the client's account, as a charge would leave it.
+    /// A transaction of the client's account, as a charge would create it.
     pub async fn transaction(&self, client: &Client, movement: Value) -> String {
         use models::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
         let id = |name: &str| movement[name].as_str().map(Id::from);
@@ -668,7 +668,7 @@ pub fn cables() -> Value {
     json!([cable("1", "A"), cable("2", "A"), cable("3", "B")])
 }
 
-/// The body with other members.
+/// The body with changed members.
 pub fn with(mut body: Value, change: Value) -> Value {
     let (Some(body_members), Value::Object(change)) = (body.as_object_mut(), change) else {
         panic!("both are objects");
@@ -682,8 +682,8 @@ fn unique() -> String {
         + &std::process::id().to_string()
 }
 
-/// The next moment at which it is ten in the morning in UTC. Tests begin then, whatever the machine's time is: periods of fleets,
-/// calendar rows and bills turn at midnight, and a test that met it by chance would find more than it planned.
+/// The next moment at which it is ten in the morning in UTC. Tests begin then, regardless of the machine's time: periods of fleets,
+/// calendar items and bills change at midnight, and a test that ran around midnight by chance would find more than expected.
 fn morning_after(now: Timestamp) -> Timestamp {
     const DAY: i64 = 24 * 3600;
     const MORNING: i64 = 10 * 3600;
@@ -691,7 +691,7 @@ fn morning_after(now: Timestamp) -> Timestamp {
     Timestamp::from_unix_millis(1000 * (days * DAY + MORNING))
 }
 
-/// Serves the routes of an app on a port of its own. Gives the URL.
+/// Serves the routes of an app on a port of its own. Returns the URL.
 pub async fn serve(app: App) -> String {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
     let listener = listener.expect("a port");
@@ -712,7 +712,7 @@ impl Client {
         // A second installation fails and changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut http = unredirected();
-        // Names below `localhost` mean this machine, whether or not its resolver knows.
+        // Names below `localhost` mean this machine, even if its resolver does not support them.
         let url: reqwest::Url = base_url.parse().expect("an address");
         if let Some(host) = url.host_str().filter(|host| host.ends_with(".localhost")) {
             let port = url.port_or_known_default().unwrap_or_default();
@@ -786,7 +786,7 @@ impl Client {
         }
     }
 
-    /// The answer to a POST, or nothing when the service ends before it is complete.
+    /// The response to a POST. None if the service ends before it is complete.
     pub async fn try_post(
         &self,
         path: &str,
@@ -840,7 +840,7 @@ impl Client {
         }
     }
 
-    /// Creates an object, and gives its id.
+    /// Creates an object, and returns its id.
     #[track_caller]
     pub fn create(&self, path: &str, body: Value) -> impl Future<Output = String> {
         let created = self.post_ok(path, body);
@@ -915,7 +915,7 @@ impl Client {
         })
     }
 
-    /// Walks a list by its next pages, and gives every id.
+    /// Walks a list by its next pages, and returns every id.
     pub async fn walk(&self, path: &str) -> Vec<String> {
         let mut ids = Vec::new();
         let mut next = Some(path.to_owned());
@@ -929,14 +929,14 @@ impl Client {
 }
 
 impl TestResponse {
-    /// The answer, if it has that status.
+    /// Checks the status, and returns the response.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}: {}", self.request, self.text);
         self
     }
 
-    /// The id of the object that was made or shown.
+    /// The id of the object in the response.
     #[track_caller]
     pub fn id(&self) -> String {
         assert_eq!(self.status, 200, "{}", self.text);
@@ -970,8 +970,8 @@ impl TestResponse {
         )
     }
 
-    /// Checks that this is an `invalid_request_error` with this status, code and param. The message has the request, so that rows of a
-    /// table need no other name.
+    /// Checks that this is an `invalid_request_error` with this status, code and param. The message shows the request, so that rows of
+    /// a table need no other name.
     #[track_caller]
     pub fn expect_error<'a>(
         &self,
@@ -993,19 +993,19 @@ pub struct Receiver {
 #[derive(Default)]
 struct Inbox {
     received: Vec<Received>,
-    /// Statuses and headers of the next answers; after these, 200.
+    /// Statuses and headers of the next responses; after these, 200.
     answers: Vec<(u16, Vec<(&'static str, String)>)>,
     body: String,
     hangs: bool,
 }
 
-/// A webhook as it came.
+/// A webhook as it was received.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub headers: HeaderMap,
     pub raw: Vec<u8>,
     pub event: Value,
-    /// What it was answered with.
+    /// The status of the response.
     pub status: u16,
 }
 
@@ -1015,7 +1015,7 @@ impl Receiver {
         Self::on(port.expect("a port"), "http://127.0.0.1")
     }
 
-    /// One that speaks TLS.
+    /// A receiver that speaks TLS.
     pub fn behind(port: TlsPort) -> Self {
         Self::on(port, "https://localhost")
     }
@@ -1038,19 +1038,19 @@ impl Receiver {
         receiver
     }
 
-    /// Makes an endpoint of the client's account for these events. Gives its id.
+    /// Creates an endpoint of the client's account for these events. Returns its id.
     pub async fn subscribe(&self, client: &Client, events: &[&str]) -> String {
         let endpoint = json!({"url": self.url, "enabled_events": events});
         client.create("/v1/webhook_endpoints", endpoint).await
     }
 
-    /// What the next deliveries are answered with.
+    /// Sets the statuses of the next responses.
     pub fn answer(&self, statuses: &[u16]) {
         let answers = statuses.iter().map(|status| (*status, Vec::new()));
         self.inbox.lock().expect("an inbox").answers.extend(answers);
     }
 
-    /// What the next delivery is answered with, a header included.
+    /// Sets the status and a header of the next response.
     pub fn answer_with(&self, status: u16, name: &'static str, value: &str) {
         self.inbox
             .lock()
@@ -1059,19 +1059,19 @@ impl Receiver {
             .push((status, vec![(name, value.to_owned())]));
     }
 
-    /// Answers with 200 from now on.
+    /// Responds with 200 from now on.
     pub fn recover(&self) {
         let mut inbox = self.inbox.lock().expect("an inbox");
         inbox.answers.clear();
         inbox.hangs = false;
     }
 
-    /// Answers nothing from now on.
+    /// Sends no responses from now on.
     pub fn hang(&self) {
         self.inbox.lock().expect("an inbox").hangs = true;
     }
 
-    /// The body of the responses from now on.
+    /// Sets the body of the responses from now on.
     pub fn answer_body(&self, body: &str) {
         self.inbox.lock().expect("an inbox").body = body.to_owned();
     }
@@ -1134,8 +1134,8 @@ pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Checks both signatures of a webhook: ours by its published recipe, and that of Standard Webhooks with its library. Both are
-/// made at the machine's time, wherever the service's clock was moved: receivers refuse others than those of the last five minutes.
+/// Checks both signatures of a webhook: the service's own by its published recipe, and that of Standard Webhooks with its library.
+/// Both are made at the machine's time, regardless of the service's clock: receivers refuse signatures older than five minutes.
 #[track_caller]
 pub fn verify(received: &Received, secret: &str) {
     let (stamp, given) = header(received, "service-signature")

@@ -1,4 +1,4 @@
-//! `localstripe`, a server that behaves as Stripe, on loopback. It has no idempotency keys and no search.
+//! `localstripe`, a server that behaves like Stripe, on loopback. It supports neither idempotency keys nor search.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -49,7 +49,7 @@ impl LocalStripe {
     /// The token of a card.
     ///
     /// # Panics
-    /// The server does not answer.
+    /// The server does not respond.
     pub async fn card(&self, number: &str) -> String {
         let body = format!(
             "type=card&card[number]={number}&card[exp_month]=12&card[exp_year]=2031&card[cvc]=123"
@@ -68,7 +68,7 @@ impl LocalStripe {
     /// All objects of a list, such as `payment_intents`.
     ///
     /// # Panics
-    /// The server does not answer.
+    /// The server does not respond.
     pub async fn all(&self, list: &str) -> Vec<Value> {
         let mut found: Vec<Value> = Vec::new();
         loop {

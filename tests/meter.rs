@@ -1,4 +1,4 @@
-//! A table whose calls are counted: what each was, when it was under way, and what capacity it took.
+//! A table whose calls are counted: each call with its duration and its capacity units.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,12 +23,12 @@ pub struct Call {
     pub operation: String,
     pub began: Instant,
     pub ended: Instant,
-    /// Read or write units, as the table says.
+    /// Read or write units, as reported by the table.
     pub capacity: f64,
     pub request: Value,
-    /// The units of the table and of each index, as the table says.
+    /// The units of the table and of each index, as reported by the table.
     pub consumed: Value,
-    /// Whether the table did what it was asked to.
+    /// Whether the call succeeded.
     pub succeeded: bool,
 }
 
@@ -38,12 +38,12 @@ impl Call {
     }
 }
 
-/// What has been called since it was last asked.
+/// The calls since they were last read.
 #[derive(Debug, Clone, Default)]
 pub struct Meter(Arc<Mutex<Vec<Call>>>, Arc<AtomicU64>);
 
 impl Meter {
-    /// A store on the table behind that address whose calls are counted.
+    /// A store on the table at this address whose calls are counted.
     pub fn store(&self, url: &str, table: &str) -> Store {
         let config = functions::aws::config();
         let mut settings = client::tuned(&config, SLACK);
@@ -61,7 +61,7 @@ impl Meter {
         SharedHttpClient::new(Metered(self.clone(), inner))
     }
 
-    /// Has every call take so many milliseconds more from now on, as if the table were further away.
+    /// Makes every call take this number of milliseconds longer from now on, as if the table were further away.
     pub fn slow_down(&self, milliseconds: u64) {
         self.1.store(milliseconds, Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ impl Meter {
     }
 }
 
-/// How many of the calls followed one another: each of the longest such row began when the one before had ended.
+/// The number of consecutive calls: the longest sequence in which each call began after the one before had ended.
 pub fn in_a_row(calls: &[Call]) -> usize {
     let mut calls: Vec<&Call> = calls.iter().collect();
     calls.sort_by_key(|call| call.began);
@@ -83,7 +83,7 @@ pub fn in_a_row(calls: &[Call]) -> usize {
     rows.into_iter().max().unwrap_or(0)
 }
 
-/// How many calls there were of each operation.
+/// The number of calls of each operation.
 pub fn by_operation(calls: &[Call]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for call in calls {
@@ -140,7 +140,7 @@ impl HttpConnector for Line {
     }
 }
 
-/// The signature no longer fits the body then, which no local table minds.
+/// The signature does not match the body then, but local tables do not check it.
 fn ask_for_capacity(request: &mut HttpRequest) {
     let body = request.body().bytes().map(serde_json::from_slice::<Value>);
     if let Some(Ok(mut body)) = body {

@@ -1,4 +1,4 @@
-//! The platform of a charge point operator on this machine, which is the simulator `cpo` as its script says, connected to a service.
+//! The platform of a charge point operator on this machine, which is the scripted simulator `cpo`, connected to a service.
 
 use std::ops::Deref;
 use std::panic::Location;
@@ -19,7 +19,7 @@ pub async fn platform() -> Arc<Cpo> {
     Arc::new(started.expect("a platform"))
 }
 
-/// A platform that is connected to the service, and the token that it sends.
+/// A connected platform, and the token that it sends.
 #[derive(Clone)]
 pub struct Connected {
     pub platform: Arc<Cpo>,
@@ -29,7 +29,7 @@ pub struct Connected {
     pub client: Client,
 }
 
-/// Does what an operator asks, in test mode. Returns the result or the message of the error.
+/// Performs an operator's action in test mode. Returns the result or the message of the error.
 ///
 /// # Errors
 /// The message of the error.
@@ -44,10 +44,10 @@ pub async fn manage(app: &TestApp, mut action: Value) -> Result<Value, String> {
     Ok(serde_json::to_value(managed).expect("JSON"))
 }
 
-/// The same, which has to succeed.
+/// Performs an operator's action, which has to succeed.
 ///
 /// # Panics
-/// It does not.
+/// The action fails.
 #[track_caller]
 pub fn manage_ok(app: &TestApp, action: Value) -> impl Future<Output = Value> {
     let caller = Location::caller();
@@ -84,7 +84,7 @@ async fn send_by(
     client.send(method, path, body, &all).await
 }
 
-/// The HTTP status and the status code of an answer in the envelope of OCPI.
+/// The HTTP status and the status code of a response in the envelope of OCPI.
 #[track_caller]
 pub fn codes(answer: &TestResponse) -> (u16, i64) {
     assert!(answer.body["timestamp"].is_string(), "{}", answer.text);
@@ -92,7 +92,7 @@ pub fn codes(answer: &TestResponse) -> (u16, i64) {
     (answer.status, code.expect("a status code"))
 }
 
-/// Sends a request of a platform, which has to be answered with an HTTP status and a status code.
+/// Sends a request of a platform, and checks the HTTP status and the status code of the response.
 pub async fn send_expecting(
     app: &TestApp,
     token: &str,
@@ -112,7 +112,7 @@ pub fn hub_role() -> Value {
     json!({"role": "HUB", "country_code": "NL", "party_id": "HUB", "business_details": {"name": "Hub"}})
 }
 
-/// What a hub reports about a party.
+/// A hub's report about a party.
 pub fn client_info(party: &str, role: &str, status: &str, updated: Timestamp) -> Value {
     let change =
         json!({"party_id": party, "role": role, "status": status, "last_updated": updated});
@@ -128,36 +128,36 @@ impl Deref for Connected {
 }
 
 impl Connected {
-    /// A platform that has registered with a token A. Nothing was pulled from it.
+    /// Connects a platform that has registered with a token A. Nothing was pulled from it.
     pub async fn to(app: &TestApp) -> Self {
         Self::with(app, |_| {}).await
     }
 
-    /// A service with such a platform.
+    /// Starts a service with such a platform.
     pub async fn start() -> (TestApp, Self) {
         let app = TestApp::start().await;
         let cpo = Self::to(&app).await;
         (app, cpo)
     }
 
-    /// The same with another script.
+    /// Connects a platform with another script.
     pub async fn with(app: &TestApp, change: impl FnOnce(&mut Script)) -> Self {
         let platform = platform().await;
         change(&mut platform.script());
         Self::register(app, platform, "test").await
     }
 
-    /// Another platform, of the party NL*OTH.
+    /// Connects another platform, of the party NL*OTH.
     pub async fn other(app: &TestApp) -> Self {
         Self::with(app, |script| script.roles[0]["party_id"] = json!("OTH")).await
     }
 
-    /// Has the platform list these objects of a module.
+    /// Sets the objects of a module that the platform lists.
     pub fn list(&self, module: &'static str, objects: Vec<Value>) {
         self.script().lists.insert(module, objects);
     }
 
-    /// The same in live mode.
+    /// Connects a platform in live mode.
     pub async fn live(app: &TestApp) -> Self {
         Self::register(app, platform().await, "live").await
     }
@@ -184,7 +184,7 @@ impl Connected {
         send_by(&self.client, &self.token, method, &path, body, &[]).await
     }
 
-    /// The same, which has to be answered with an HTTP status and a status code.
+    /// Sends a request to a path below the version, and checks the HTTP status and the status code of the response.
     pub async fn expect(
         &self,
         method: &str,
@@ -203,12 +203,12 @@ impl Connected {
         self.send("GET", path, None).await.body["data"].clone()
     }
 
-    /// Sends a change of an object, which has to be taken.
+    /// Sends a change of an object, which has to be accepted.
     pub async fn patch(&self, path: &str, change: &Value) {
         self.expect("PATCH", path, Some(change), (200, 1000)).await;
     }
 
-    /// Sends an object, which has to be taken.
+    /// Sends an object, which has to be accepted.
     pub async fn put(&self, path: &str, object: &Value) -> TestResponse {
         let answer = self.send("PUT", path, Some(object)).await;
         assert_eq!(answer.body["status_code"], 1000, "{path}: {}", answer.text);
@@ -223,7 +223,7 @@ pub fn fixture(name: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The OCPI session that a START_SESSION led to, which begins now.
+/// The OCPI session for a START_SESSION, which begins now.
 pub fn session_of(asked: &Value, now: Timestamp) -> Value {
     let token = &asked["token"];
     with(

@@ -1,5 +1,5 @@
-//! The service in virtual time, one piece of work after another, with all calls to its table counted: what bills and benchmarks
-//! are computed from.
+//! The service in virtual time, one piece of work after another, with all calls to its table counted. Bills and benchmarks are
+//! computed from the counts.
 
 use std::collections::BTreeMap;
 use std::io::{Result as Written, Write};
@@ -39,7 +39,7 @@ use crate::records::Records;
 use crate::units::Usage;
 use crate::{Client, SLACK, TestApp};
 
-/// A message on its way.
+/// A message that was not delivered yet.
 struct Posted {
     arrives: Timestamp,
     message: Message,
@@ -47,11 +47,11 @@ struct Posted {
     schedule: Option<String>,
 }
 
-/// Messages on their way, how many were sent, and how many schedules have fired.
+/// Undelivered messages, the number of sent messages, and the number of schedules that have fired.
 #[derive(Default)]
 struct Mail {
     posted: Vec<Posted>,
-    /// By the function that works on them.
+    /// By the function that processes them.
     queued: BTreeMap<&'static str, usize>,
     scheduled: usize,
 }
@@ -105,7 +105,7 @@ impl Schedules for Post {
     }
 }
 
-/// How many bytes functions have logged.
+/// The number of bytes that functions have logged.
 #[derive(Clone, Default)]
 struct Log(Arc<AtomicUsize>);
 
@@ -116,7 +116,7 @@ const DURATIONS: [&str; 3] = [
     "\"DeliveryDelay\":",
 ];
 
-/// The bytes of a line in which each duration counts as two digits: how many it has depends on the machine.
+/// The length of a line in which each duration counts as two digits, because their number depends on the machine.
 fn usual_length(line: &str) -> usize {
     let durations = DURATIONS.iter().filter_map(|name| line.split_once(name));
     let digits = durations.map(|(_, rest)| rest.bytes().take_while(u8::is_ascii_digit).count());
@@ -137,18 +137,19 @@ impl Write for Log {
     }
 }
 
-/// What a piece of work took.
+/// The resources of a piece of work.
 #[derive(Debug, Clone, Default)]
 pub struct Taken {
-    /// How often the function ran: the relay once for each change.
+    /// The number of runs of the function; the relay runs once for each change.
     pub runs: usize,
     pub calls: usize,
     pub reads: f64,
     pub writes: f64,
-    /// Messages sent to the queues of functions, and schedules that have fired for it: one that is deleted before its moment costs nothing.
+    /// Messages sent to the queues of functions, and schedules that have fired for it. A schedule that is deleted before its time
+    /// costs nothing.
     pub queued: BTreeMap<&'static str, usize>,
     pub scheduled: usize,
-    /// Bytes of the log, figures for CloudWatch included.
+    /// Bytes of the log, including metrics for CloudWatch.
     pub logged: usize,
 }
 
@@ -166,13 +167,13 @@ impl Taken {
     }
 }
 
-/// The id of a request in API Gateway, in its length.
+/// The id of a request in API Gateway, with a realistic length.
 const GATEWAY_REQUEST: &str = "JKJaXmPLvHcESHA=";
 
-/// The most changes of the stream that one run of the relay is given.
+/// The maximum number of changes of the stream in one run of the relay.
 const BATCH: usize = 100;
 
-/// The service, and what it has taken since it was last asked.
+/// The service, and the resources that it has used since they were last read.
 pub struct Player {
     pub app: App,
     pub clock: Arc<Hand>,
@@ -181,21 +182,21 @@ pub struct Player {
     router: Router,
     mail: Arc<Mutex<Mail>>,
     pub meter: Meter,
-    /// Those whose changes have not been read from the stream.
+    /// Calls whose changes have not been read from the stream.
     calls: Vec<Call>,
     records: Records,
     log: Log,
-    /// Writes what is logged into `log`.
+    /// Writes the log into `log`.
     subscriber: Dispatch,
     taken: Vec<(&'static str, Taken)>,
     /// The bytes of the responses, their headers included.
     pub responded: usize,
-    /// The table without the meter, from which instances are kept up to date that are busy.
+    /// The table without the meter, from which the caches of busy instances are filled.
     unmetered: Option<Store>,
 }
 
 impl Player {
-    /// Plays on the table of a test's own service, which has to rest meanwhile.
+    /// Plays on the table of a test's own service, which has to be idle in the meantime.
     pub async fn on(test: &TestApp) -> Self {
         let parts = test.app();
         let clock = Arc::new(Hand::at(test.now()));
@@ -239,13 +240,13 @@ impl Player {
         }
     }
 
-    /// Plays instances that are busy: they remember keys, accounts and webhook endpoints, which they read again after seconds or a minute
-    /// however many requests there are. That is not counted from now on.
+    /// Simulates busy instances: they cache keys, accounts and webhook endpoints, and read them again after seconds or a minute,
+    /// regardless of the number of requests. These reads are not counted from now on.
     pub fn stay_busy(&mut self, test: &TestApp) {
         self.unmetered = Some(test.app().store.clone());
     }
 
-    /// Remembers what authenticates a request.
+    /// Caches the key that authenticates a request.
     async fn remember_key(&self, headers: &HeaderMap) {
         if let Some(store) = &self.unmetered {
             let (keys, now) = (&self.app.edge.keys, self.app.now());
@@ -254,7 +255,7 @@ impl Player {
         }
     }
 
-    /// Remembers the account of a change.
+    /// Caches the account of a change.
     async fn remember_account(&self, change: &StreamRecord) {
         let (pk, _) = change.key();
         if let (Some(store), Some(tenant)) = (&self.unmetered, keys::tenant_of(pk)) {
@@ -263,7 +264,7 @@ impl Player {
         }
     }
 
-    /// Remembers the webhook endpoint that a message is about.
+    /// Caches the webhook endpoint that a message is about.
     async fn remember_endpoint(&self, message: &Message) {
         let Some(DeliverWebhook {
             tenant, endpoint, ..
@@ -279,7 +280,7 @@ impl Player {
         }
     }
 
-    /// Sends a request, which has to succeed, and what follows from it at once. Gives the response.
+    /// Sends a request, which has to succeed, and processes its immediate consequences. Returns the response.
     ///
     /// # Panics
     /// The status is not 200.
@@ -315,12 +316,12 @@ impl Player {
         shown
     }
 
-    /// The changes of the table that were not relayed; they never are then.
+    /// The changes of the table that were not relayed; they will not be relayed any more.
     pub async fn changes(&mut self) -> Vec<StreamRecord> {
         self.records.read().await
     }
 
-    /// Relays what has changed and works on what has arrived, until nothing is left.
+    /// Relays changes and processes messages that have arrived, until no work is left.
     pub async fn settle(&mut self) {
         loop {
             let changes = self.records.read().await;
@@ -337,7 +338,7 @@ impl Player {
             // The others do not invoke the relay.
             let changes = changes.into_iter().filter(StreamRecord::is_relayed);
             let changes: Vec<_> = changes.map(|change| (change, Span::none())).collect();
-            // Where instances are busy, the changes of a moment come together.
+            // With busy instances, the changes of a moment are relayed together.
             let most = if self.unmetered.is_some() { BATCH } else { 1 };
             for batch in changes.chunks(most) {
                 for (change, _) in batch {
@@ -363,7 +364,7 @@ impl Player {
         }
     }
 
-    /// Moves the time forward, doing what falls due on the way.
+    /// Moves the time forward, and processes work at the moment at which it is due.
     pub async fn advance_to(&mut self, target: Timestamp) {
         self.settle().await;
         while let Some(next) = self.next().filter(|next| *next <= target) {
@@ -415,13 +416,13 @@ impl Player {
         self.calls.extend(calls);
     }
 
-    /// Takes the messages that are on their way, whenever they arrive.
+    /// Removes and returns the undelivered messages, regardless of their time.
     pub fn take_messages(&self) -> Vec<Message> {
         let mut mail = self.mail.lock().expect("the mail");
         mail.posted.drain(..).map(|one| one.message).collect()
     }
 
-    /// What was taken since the last time, in the order in which it was.
+    /// Returns the resources that were used since the last call, in order.
     pub fn take(&mut self) -> Vec<(&'static str, Taken)> {
         std::mem::take(&mut self.taken)
     }

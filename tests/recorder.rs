@@ -1,4 +1,4 @@
-//! A table that notes what passes on to another.
+//! A table that records calls and passes them on to another one.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,7 @@ pub struct Call {
     /// `GetItem`
     pub action: String,
     pub request: Value,
-    /// What it takes from the table and its indexes, in units.
+    /// The units that it consumes of the table and its indexes.
     pub units: f64,
 }
 
@@ -31,7 +31,7 @@ impl Call {
         ["GetItem", "Query", "BatchGetItem", "TransactGetItems"].contains(&self.action.as_str())
     }
 
-    /// The actions on rows of which the call consists, each with the row's partition key.
+    /// The actions on items of which the call consists, each with the item's partition key.
     pub fn writes(&self) -> Vec<(String, String)> {
         let mut noted = Vec::new();
         let mut note = |action: &str, row: &Value| {
@@ -70,7 +70,7 @@ impl Call {
 }
 
 impl Recorder {
-    /// Starts before the table at that address. Its own address comes first.
+    /// Starts in front of the table at this address. Returns its own address first.
     pub async fn start(table: &str) -> (String, Self) {
         let recorder = Self {
             http: reqwest::Client::new(),
@@ -85,7 +85,7 @@ impl Recorder {
         (url, recorder)
     }
 
-    /// What was noted since the last time.
+    /// Removes and returns the recorded calls.
     pub fn take(&self) -> Vec<Call> {
         std::mem::take(&mut *self.calls.lock().expect("a lock"))
     }

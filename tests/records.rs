@@ -18,7 +18,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// From now on.
+    /// Starts reading at the current position.
     pub async fn of(test: &TestApp) -> Self {
         let mut settings =
             aws_sdk_dynamodbstreams::config::Builder::from(&functions::aws::config());
@@ -48,7 +48,7 @@ impl Records {
         records
     }
 
-    /// What has changed since the last call.
+    /// The changes since the last call.
     pub async fn read(&mut self) -> Vec<StreamRecord> {
         let mut changes = Vec::new();
         for iterator in std::mem::take(&mut self.iterators) {

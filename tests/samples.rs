@@ -22,7 +22,7 @@ use web::{Method, Route};
 
 use crate::{Client, Receiver, TestApp, TestResponse};
 
-/// A sample event whose ids and times are those of objects that exist.
+/// A sample event with the ids and times of existing objects.
 pub struct Sample {
     pub event: Value,
     route: Route,
@@ -104,19 +104,19 @@ async fn create(client: &Client, resource: &str, known: &[String]) -> String {
     client.post(&path, body).await.id()
 }
 
-/// How the ids in sample events begin after their prefixes.
+/// The beginning of the ids in sample events, after their prefixes.
 const MADE_UP: &str = "01a1f000000070008000000000000";
 
-/// The id in an event's path, if it is still that of the file: no object of the resource has been created.
+/// The id in an event's path, if it is still that of the file because no object of the resource has been created.
 fn unknown_id(event: &Value) -> Option<String> {
     let id = event["rawPath"].as_str()?.split('/').nth(3)?;
     id.contains(MADE_UP).then(|| id.to_owned())
 }
 
-/// The sample event with that name, as it is checked in.
+/// The sample event with this name in the repository.
 ///
 /// # Panics
-/// There is none.
+/// There is no such sample event.
 pub fn text(name: &str) -> String {
     let path = format!("{}/../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path)
@@ -153,7 +153,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
         match name {
             "end-charging-session" => lose(app, alice, &session).await,
             "review-charging-session" => put_under_review(app, alice, &session).await,
-            // The row is as large as that of a session that has a cost.
+            // The item is as large as that of a session with a cost.
             _ => app.advance(1200).await,
         }
     }
@@ -187,7 +187,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     }
     let report = alice.post("/v1/reports", json!({})).await.id();
     if name.starts_with("delete-") {
-        // Nothing may be left that refers to what is deleted.
+        // No object may refer to the deleted one.
         alice
             .post(&format!("/v1/reservations/{reservation}/cancel"), json!({}))
             .await
@@ -255,7 +255,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     (serde_json::from_str(&text).expect("JSON"), known)
 }
 
-/// Makes a session one that its charging network has lost.
+/// Changes a session as if its charging network had lost it.
 async fn lose(app: &TestApp, client: &Client, session: &str) {
     let lost = AtNetwork {
         hold: None,
@@ -271,7 +271,7 @@ async fn lose(app: &TestApp, client: &Client, session: &str) {
     .await;
 }
 
-/// Gives a session a CDR of a charging network with signed meter values.
+/// Adds a charging network's CDR with signed meter values to a session.
 async fn sign(app: &TestApp, client: &Client, session: &str) {
     change_session(app, client, session, |_| {}).await;
     let (store, tenant) = (&app.app().store, client.tenant());
@@ -310,7 +310,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
     committed.expect("the session is stored");
 }
 
-/// Ends a session, and makes it one that a charging network bills at a price beyond reason.
+/// Ends a session, and changes it as if a charging network had billed an implausible price.
 async fn put_under_review(app: &TestApp, client: &Client, session: &str) {
     let stop = format!("/v1/charging_sessions/{session}/stop");
     client.post(&stop, json!({})).await.expect(200);
@@ -369,7 +369,7 @@ async fn change_session(
     committed.expect("the session is stored");
 }
 
-/// A uid that no charge card of a test has: not two of them, whatever their accounts, may have the same.
+/// A uid that no charge card of a test has: two cards must not have the same uid, even in different accounts.
 pub fn unused_uid() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("04{:012X}", NEXT.fetch_add(1, Ordering::Relaxed))
@@ -378,13 +378,13 @@ pub fn unused_uid() -> String {
 /// A charge card of a vehicle.
 ///
 /// # Panics
-/// It cannot be created.
+/// The card cannot be created.
 pub async fn charge_card(client: &Client, vehicle: &str) -> String {
     let body = json!({"uid": unused_uid(), "vehicle": vehicle, "visual_number": "0000 0417"});
     client.post("/v1/charge_cards", body).await.id()
 }
 
-/// A credit of nothing on a draft.
+/// A credit note with the amount zero on a draft.
 async fn credit_note(app: &TestApp, client: &Client, draft: &str) -> String {
     let (store, tenant, now) = (&app.app().store, client.tenant(), app.now());
     let id = Id::from(draft);
@@ -401,7 +401,7 @@ async fn credit_note(app: &TestApp, client: &Client, draft: &str) -> String {
     note.object.id.to_string()
 }
 
-/// Creates an object of each kind in a client's test mode. Gives their ids by the names of their resources.
+/// Creates an object of each kind in a client's test mode. Returns their ids by the names of their resources.
 pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static str, String> {
     let crew = app.crew(client).await;
     let reservation = client
@@ -468,7 +468,7 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     objects
 }
 
-/// The lists of objects that lie below no other object.
+/// The lists of objects that are not nested in other objects.
 pub fn lists() -> impl Iterator<Item = Route> {
     let routes = functions::endpoints().into_iter().map(|one| one.route);
     routes.filter(|route| matches!(route.shows, Shows::Page(_)) && !route.path.contains("{id}"))
@@ -481,8 +481,8 @@ pub fn path_to(route: &Route, objects: &BTreeMap<&'static str, String>) -> Strin
     route.path.replace("{id}", id)
 }
 
-/// An answer without what moves by itself: the values of an active session, when a station is free, the link to a report, and
-/// the id of a request.
+/// A response without the values that change by themselves: the values of an active session, the times at which a station is free, the
+/// link to a report, and the id of a request.
 pub fn steady(mut shown: Value) -> Value {
     let moving: &[&str] = match shown["object"].as_str() {
         Some("charging_session") => &[
@@ -496,7 +496,7 @@ pub fn steady(mut shown: Value) -> Value {
         Some("charging_station") => &["availability"],
         Some("report") => &["url"],
         Some("error") => &["request"],
-        // The plan of a site is made anew for each request.
+        // The plan of a site is computed for each request.
         None => &["planned_at"],
         _ => &[],
     };

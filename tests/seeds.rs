@@ -1,13 +1,13 @@
-//! Seeds, dealt out to all processors.
+//! The distribution of seeds to all processors.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Futures that are not optimised take more than the two megabytes a thread has by itself.
+/// Futures that are not optimised need more than the default two megabytes of a thread.
 const STACK: usize = 32 << 20;
 
-/// The seeds that nobody has taken yet.
+/// The seeds that no worker has taken yet.
 pub struct Seeds {
     next: AtomicU64,
     end: u64,
@@ -20,7 +20,7 @@ impl Seeds {
     }
 }
 
-/// When one worker fails, the others take no further seed.
+/// When one worker fails, the others start no further seed.
 struct Guard<'a>(&'a Seeds);
 
 impl Drop for Guard<'_> {
@@ -31,8 +31,8 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Has two workers for each processor take seeds until none is left, each on a thread and a runtime of its own: half of
-/// the time they wait for a call to be tried again.
+/// Runs two workers for each processor until no seed is left, each on a thread and a runtime of its own, because half of the time they
+/// wait before they repeat a call.
 pub fn share_out<T: Send>(seeds: Range<u64>, work: impl AsyncFn(&Seeds) -> T + Sync) -> Vec<T> {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let workers = (2 * processors).min(seeds.end - seeds.start);

@@ -1,4 +1,4 @@
-//! Whole responses, compared with files in `tests/api/snapshots`. What differs from run to run is replaced before:
+//! Whole responses, compared with files in `tests/api/snapshots`. Values that differ between runs are replaced before:
 //!
 //! | In a response | In its snapshot |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | the port of a service on this machine | `{port}` |
 //! | a member named `secret` or `token` | `{secret}` |
 //!
-//! The clock of a test runs on, so minutes are rounded to the nearest one.
+//! The clock of a test continues to run, so minutes are rounded to the nearest one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,14 +16,14 @@ use serde_json::{Map, Value};
 
 use crate::TestApp;
 
-/// How many hexadecimal digits an id has.
+/// The number of hexadecimal digits of an id.
 const DIGITS: usize = 32;
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 const NEAR: i64 = 100 * DAY;
 
 impl TestApp {
-    /// Compares a value with the snapshot of that name.
+    /// Compares a value with the snapshot of this name.
     ///
     /// # Panics
     /// The snapshot is missing or different.
@@ -51,9 +51,9 @@ impl TestApp {
 }
 
 struct Redaction {
-    /// When the clock of the test began.
+    /// The initial time of the test's clock.
     started: Timestamp,
-    /// In the order of appearance.
+    /// The ids in the order of appearance.
     ids: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl Redaction {
         self.ids(&without_port(text))
     }
 
-    /// The text with the number of each id in place of its digits.
+    /// The text with the number of each id instead of its digits.
     fn ids(&mut self, text: &str) -> String {
         let mut redacted = String::new();
         let mut rest = text;

@@ -1,5 +1,5 @@
-//! The service on a failing table, with a clock, a mail and one client of its own: requests are sent until they are
-//! answered, and messages come early, late, twice or not at all, as the dice say. A seed replays exactly.
+//! The service on a failing table, with its own clock, message queue and client: requests are sent until there is a response, and
+//! messages come early, late, twice or not at all, as the dice decide. A seed replays exactly.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,17 +37,17 @@ use crate::faulty::{self, Dice, UNHURRIED, under_faults};
 use crate::records::Records;
 use crate::{Client, TestApp};
 
-/// How often one piece of work is delivered again that failed or was killed.
+/// The number of deliveries of a piece of work that failed or was killed.
 pub const DELIVERIES: usize = 60;
 
-/// A number that the environment may set.
+/// A number that can be set by an environment variable.
 pub fn setting(name: &str, otherwise: u64) -> u64 {
     let set = std::env::var(name).ok();
     set.map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// Whether the sweep sends a message again that was lost. What networks send, what becomes of commands to them, and the first attempts to deliver
-/// events wait for no moment: nothing but the queue keeps those messages.
+/// Whether the sweep sends a lost message again. Requests of networks, the outcomes of commands to them, and the first attempts to
+/// deliver events have no due time: only the queue stores those messages.
 fn is_found_again(message: &Message) -> bool {
     let lost = [
         ApplyReceived::NAME,
@@ -62,11 +62,11 @@ fn is_found_again(message: &Message) -> bool {
     !lost.contains(&message.job)
 }
 
-/// Messages on their way, each with the moment at which it arrives.
+/// Undelivered messages, each with the time at which it arrives.
 #[derive(Default)]
 struct Mail(Mutex<Vec<(Timestamp, Message)>>);
 
-/// The mail and the clock it goes by.
+/// The messages and their clock.
 struct Post(Arc<Mail>, Arc<Hand>);
 
 impl Queue for Post {
@@ -96,20 +96,20 @@ impl Schedules for Post {
         Box::pin(async { Ok(()) })
     }
 
-    /// Messages have no names here, so whoever works on one finds nothing to do.
+    /// Messages have no names here, so a worker that receives a cancelled one finds nothing to do.
     fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }
 
-/// What the service needs from outside, besides the table and the mail.
+/// The external parts of the service, besides the table and the messages.
 pub struct Outside {
     pub payments: Providers,
     pub files: Arc<dyn Files>,
 }
 
 impl Outside {
-    /// As the test's own service has it.
+    /// The parts of the test's own service.
     pub fn of(test: &TestApp) -> Self {
         let parts = test.app();
         Self {
@@ -181,7 +181,7 @@ impl Stage {
         self.clock.move_by(minutes(count));
     }
 
-    /// Sends a request until it is answered, with one idempotency key for as often as it takes.
+    /// Sends a request until there is a response, with one idempotency key for all tries.
     pub async fn post(&mut self, path: &str, body: Value) -> (u16, Value) {
         self.keys += 1;
         let key = format!("{}-{}", self.seed, self.keys);
@@ -195,13 +195,13 @@ impl Stage {
         drop(under_faults(self.dice.below(u64::MAX), work).await);
     }
 
-    /// Sends a request with that idempotency key until it is answered.
+    /// Sends a request with this idempotency key until there is a response.
     pub async fn post_with(&self, path: &str, body: Value, key: &str) -> (u16, Value) {
         self.send("POST", path, Some(body), Some(key.to_owned()))
             .await
     }
 
-    /// Makes an object, and says what its id is.
+    /// Creates an object, and returns its id.
     pub async fn make(&mut self, path: &str, body: Value) -> String {
         let (status, made) = self.post(path, body).await;
         assert_eq!(status, 200, "seed {}: {made}", self.seed);
@@ -231,7 +231,7 @@ impl Stage {
             let Some((status, shown)) = self.answer(request).await else {
                 continue;
             };
-            // Somebody else was quicker, or the first try is still under way.
+            // Another request was faster, or the first try is still in progress.
             let contended = shown["code"].is_null() && shown["param"].is_null();
             let again = status >= 500 || (status == 409 && contended);
             if !again {
@@ -241,7 +241,7 @@ impl Stage {
         panic!("seed {}: {method} {path} was sent too often", self.seed);
     }
 
-    /// Sends a request of a charging network until it is answered. Gives the status code of OCPI.
+    /// Sends a request of a charging network until there is a response. Returns the status code of OCPI.
     pub async fn send_ocpi(&self, token: &str, method: &str, path: &str, body: &Value) -> u64 {
         let authorization = format!("Token {}", STANDARD.encode(token));
         for _ in 0..DELIVERIES {
@@ -257,7 +257,7 @@ impl Stage {
         panic!("seed {}: {method} {path} was sent too often", self.seed);
     }
 
-    /// The status and the body of an answer; nothing if who was to answer was killed.
+    /// The status and the body of a response. None if the handler was killed.
     async fn answer(&self, request: Request<Body>) -> Option<(u16, Value)> {
         let work = self.router.clone().oneshot(request);
         let answer = under_faults(self.dice.below(u64::MAX), work).await?;
@@ -294,7 +294,7 @@ impl Stage {
         request.body(Body::from(text)).expect("a request")
     }
 
-    /// Relays what has changed and delivers what is due, some of it twice, some of it late, some of it never.
+    /// Relays changes and delivers due messages, some of them twice, some late, some never.
     pub async fn settle(&self, records: &mut Records) {
         loop {
             let changes = records.read().await;
@@ -326,9 +326,10 @@ impl Stage {
         }
     }
 
-    /// Sends again what was lost. How much a sweep has sent before a fault ends it depends on the speed of its reads and on the
-    /// random ids, which decide the partition of an object. So that a seed replays exactly, messages of a sweep that did not end
-    /// do not arrive, and the others arrive in the order of their objects' ids, which begin with the kind and the time.
+    /// Sends lost messages again. The number of messages that a sweep has sent before a fault ends it depends on the speed of its
+    /// reads and on the random ids, which decide the partition of an object. So that a seed replays exactly, messages of an
+    /// interrupted sweep do not arrive, and the others arrive in the order of their objects' ids, which begin with the kind and the
+    /// time.
     pub async fn sweep(&self) {
         let mail = || self.mail.0.lock().expect("the mail");
         let before = mail().len();
@@ -340,13 +341,14 @@ impl Stage {
         mail()[before..].sort_by_key(|(_, message)| message.subject.object.clone());
     }
 
-    /// In every other simulation messages get lost, and come early or late, and only what waits for a moment is found again.
+    /// Whether messages are lost, early or late, which happens in every other simulation. Only messages with a due time are found
+    /// again.
     pub fn is_lossy(&self) -> bool {
         self.seed.is_multiple_of(2)
     }
 
-    /// The messages that have arrived, in the order in which they did; where messages get lost, also some that are due within a minute, as if
-    /// the scheduler's clock were fast.
+    /// The messages that have arrived, in order. In simulations with losses, also some that are due within a minute, as if the
+    /// scheduler's clock were fast.
     fn take_due(&self) -> Vec<Message> {
         let now = self.clock.now();
         let soon = now.plus(MINUTE);
@@ -363,8 +365,8 @@ impl Stage {
         due.into_iter().map(|(_, message)| message).collect()
     }
 
-    /// Does what an operator asks of networks, until it is done. A try whose end was not seen may have done it: then the next one is
-    /// refused with this message.
+    /// Performs an operator's action on networks, until it is done. A try without a visible result may have succeeded: then the next
+    /// one is refused with this message.
     pub async fn operate(&self, action: &Value, refusal: &str) {
         self.until_done(async || {
             let action = serde_json::from_value(action.clone()).expect("an action");

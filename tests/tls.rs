@@ -15,7 +15,7 @@ use tokio_rustls::server::TlsStream;
 pub struct TlsPort {
     tcp: TcpListener,
     acceptor: TlsAcceptor,
-    /// In PEM: whoever trusts it trusts this port.
+    /// In PEM. A client that trusts this certificate trusts this port.
     pub certificate: String,
 }
 
@@ -46,7 +46,7 @@ impl Listener for TlsPort {
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
         loop {
             let (stream, from) = Listener::accept(&mut self.tcp).await;
-            // Whoever does not trust the certificate goes away.
+            // A client that does not trust the certificate disconnects.
             if let Ok(stream) = self.acceptor.accept(stream).await {
                 return (stream, from);
             }

@@ -1,9 +1,9 @@
-//! Capacity units by partition key: of the table and of each index, from what was read and written.
+//! Capacity units by partition key, of the table and of each index, computed from reads and writes.
 //!
-//! What a read takes is in the table's answer. What a write takes of each partition follows from the row before and after it, as
-//! the table's stream has them, by the published rules: a unit for each kilobyte of the larger image, twice as many for the table
-//! in a transaction; an entry of an index is written only if it changes, and one whose key changes is written twice. A write that
-//! changes nothing, or whose condition fails, has no change in the stream and counts as one of a kilobyte.
+//! The units of a read are in the table's response. The units of a write in each partition follow from the item before and after it in
+//! the table's stream, by the published rules: a unit for each kilobyte of the larger image, twice as many for the table in a
+//! transaction; an entry of an index is written only if it changes, and one whose key changes is written twice. A write that changes
+//! nothing, or whose condition fails, has no change in the stream and counts as one of a kilobyte.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ use table::schema::INDEXES;
 use crate::golden::kind_of;
 use crate::meter::Call;
 
-/// The name of the table beside those of the indexes.
+/// The name of the table, used beside the names of the indexes.
 pub const TABLE: &str = "table";
 
 /// A partition: the table or an index, and the value of its hash key.
@@ -28,7 +28,7 @@ pub struct Units {
     pub written: f64,
 }
 
-/// Units of a partition in all, and the most that it had in one second and in one minute of virtual time.
+/// Total units of a partition, and its maximum in one second and in one minute of virtual time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
     pub all: Units,
@@ -36,21 +36,21 @@ pub struct Totals {
     pub minute: Units,
 }
 
-/// The key of a row: its `pk` and `sk`.
+/// The key of an item: its `pk` and `sk`.
 type RowKey = (String, String);
 
 /// Units by partition and second of virtual time.
 #[derive(Debug, Default)]
 pub struct Usage {
     partitions: HashMap<Partition, BTreeMap<i64, Units>>,
-    /// Writes whose changes have not been seen: by what factor each counts, in the order in which they were made.
+    /// Writes whose changes have not been seen, with the factor of each, in order.
     writes: HashMap<RowKey, VecDeque<f64>>,
-    /// What the table itself has counted.
+    /// The units that the table itself has counted.
     pub consumed: Units,
     rows: BTreeMap<String, Changed>,
 }
 
-/// How often rows of a kind have changed, and the units of that, those of their indexes included.
+/// The number of changes of items of a kind, and their units, including those of indexes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Changed {
     pub times: f64,
@@ -72,7 +72,7 @@ impl Usage {
         sum.written += units.written;
     }
 
-    /// Adds calls, and changes that these or earlier calls led to.
+    /// Adds calls, and changes that were caused by these or earlier calls.
     pub fn note(&mut self, calls: &[Call], changes: &[StreamRecord], second: i64) {
         for call in calls {
             match (call.is_read(), call.succeeded) {
@@ -110,7 +110,7 @@ impl Usage {
         }
     }
 
-    /// Counts the writes of which all changes have been seen as writes that have changed nothing.
+    /// Counts the remaining writes, whose changes have all been seen, as writes that have changed nothing.
     pub fn settle(&mut self, second: i64) {
         for ((pk, _), factors) in std::mem::take(&mut self.writes) {
             for factor in factors {
@@ -158,7 +158,7 @@ impl Usage {
         }
     }
 
-    /// What has changed since the last time, by the kind of row as `tests/golden` names it.
+    /// Removes and returns the changes, by the kind of item as named in `tests/golden`.
     pub fn take_rows(&mut self) -> BTreeMap<String, Changed> {
         std::mem::take(&mut self.rows)
     }
@@ -193,7 +193,7 @@ impl Units {
     }
 }
 
-/// By what a write of a call is multiplied in the table.
+/// The factor by which the units of a write of a call are multiplied in the table.
 fn factor(call: &Call) -> f64 {
     match call.operation.as_str() {
         "TransactWriteItems" => 2.0,
@@ -201,7 +201,7 @@ fn factor(call: &Call) -> f64 {
     }
 }
 
-/// The keys of the rows that a call writes or, in a transaction, checks.
+/// The keys of the items that a call writes or, in a transaction, checks.
 fn written_keys(request: &Value) -> Vec<RowKey> {
     let in_transaction = request["TransactItems"].as_array().into_iter().flatten();
     let tables = request["RequestItems"].as_object().into_iter().flatten();
@@ -219,7 +219,7 @@ fn written_keys(request: &Value) -> Vec<RowKey> {
     together.chain([request]).filter_map(key).collect()
 }
 
-/// What a change wrote to each partition.
+/// The units that a change wrote to each partition.
 pub fn written_by(change: &StreamRecord, factor: f64) -> Vec<(Partition, f64)> {
     let (old, new) = (change.old.as_ref(), change.new.as_ref());
     let larger = old.into_iter().chain(new).map(size).max().unwrap_or(0);
@@ -247,7 +247,7 @@ pub fn written_by(change: &StreamRecord, factor: f64) -> Vec<(Partition, f64)> {
     written
 }
 
-/// What an index holds of a row.
+/// The entry of an item in an index.
 struct Entry {
     hash: String,
     range: String,
@@ -256,7 +256,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// None if the row is not in the index.
+    /// None if the item is not in the index.
     fn of(item: &Item, hash: &str, range: &str, held: &[&str]) -> Option<Self> {
         let text = |name: &str| match item.get(name)? {
             AttributeValue::S(text) => Some(text.clone()),
@@ -288,7 +288,7 @@ fn kilobytes(bytes: usize) -> f64 {
     bytes.div_ceil(1024).max(1) as f64
 }
 
-/// How many bytes DynamoDB counts for an item: names and values.
+/// The size of an item by the rules of DynamoDB, in bytes: names and values.
 pub fn size(item: &Item) -> usize {
     item.iter()
         .map(|(name, value)| name.len() + size_of(value))

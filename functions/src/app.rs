@@ -1,4 +1,4 @@
-//! What every function is given: the table, the ports, and the settings.
+//! The state of every function: the table, the ports, and the settings.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
@@ -33,11 +33,11 @@ use web::edge::Edge;
 use web::rate_limit::RateLimiter;
 use web::settings::{self, Rates, Settings};
 
-/// Shared by all requests of a process. Cloning it is cheap.
+/// The app is shared by all requests of a process. Cloning it is cheap.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
-/// The table, time, and all else that a process reaches or may be without.
+/// The table, the clock, and everything else that a process uses or may lack.
 #[derive(Clone)]
 pub struct Ports {
     pub store: Store,
@@ -52,31 +52,31 @@ pub struct Ports {
 pub struct Parts {
     pub ports: Ports,
     pub settings: Arc<Settings>,
-    /// What runs around every request of the API.
+    /// The layer around every request of the API.
     pub edge: Arc<Edge>,
-    /// The rates of requests of charging networks.
+    /// The rate limits of charging networks.
     pub network_rates: RateLimiter,
     pub networks: KnownNetworks,
-    /// Webhook endpoints as they were read for deliveries.
+    /// Webhook endpoints that were read for deliveries.
     pub webhook_endpoints: TtlCache<(Tenant, Id), Stored<WebhookEndpoint>>,
-    /// The fleet for which a tenant has reserved last: the next reservation reads it together with its driver and vehicle.
+    /// The fleet of each tenant's latest reservation. The next reservation reads it together with its driver and vehicle.
     pub last_fleets: TtlCache<Tenant, Id>,
     pub outbound: Outbound,
-    /// When this process looked for overdue work the last time.
+    /// The time of the last search for overdue work in this process.
     pub last_sweep: Mutex<Option<Timestamp>>,
 }
 
-/// How long a webhook endpoint is used as it was read, and how many are kept.
+/// The time for which a webhook endpoint is cached, and the number of cached endpoints.
 const ENDPOINT_TTL: SignedDuration = seconds(5);
 const MAX_ENDPOINTS: usize = 10_000;
 
-/// Of how many tenants the last fleet is remembered.
+/// The number of tenants whose latest fleet is cached.
 const MAX_FLEETS: usize = 10_000;
 
-/// How long a start waits for its first call.
+/// The maximum time for which a start waits for its first call.
 const FIRST_CALL: Duration = Duration::from_millis(800);
 
-/// The name of the table where none is configured.
+/// The name of the table if none is configured.
 pub const TABLE: &str = "fleet-charging";
 
 impl App {
@@ -105,9 +105,9 @@ impl App {
         }))
     }
 
-    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment. Connections to the
-    /// table are open already, and one that authenticates requests has made its first call: at its start a function has a whole processor,
-    /// later the share of its memory.
+    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment. Connections to
+    /// the table are opened here, and an app that authenticates requests makes its first call: during its start a function has a whole
+    /// processor, later only the share that belongs to its memory.
     ///
     /// # Errors
     /// A setting that is missing or malformed, or no AWS credentials.
@@ -149,7 +149,7 @@ impl App {
         self.clock.now()
     }
 
-    /// The platform of another party, and as whom it is called: see [`Platform`].
+    /// The platform of another party, and the party that the call is addressed to: see [`Platform`].
     pub fn platform(&self, token: CredentialsToken, to: Option<PartyId>) -> Platform<'_> {
         Platform {
             outbound: &self.outbound,
@@ -161,7 +161,7 @@ impl App {
         }
     }
 
-    /// Sends a message at a moment.
+    /// Sends a message at the given time.
     ///
     /// # Errors
     /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
@@ -192,8 +192,9 @@ impl FromRef<App> for Arc<Edge> {
     }
 }
 
-/// The keys that secrets in rows are encrypted with: the value of the secret that `ENCRYPTION_KEYS_SECRET` names, or else of `ENCRYPTION_KEYS`. A function
-/// that has them needs them for every row of its kind, so it reads the secret at its start, while it connects to the table.
+/// The keys with which secrets in items are encrypted: the value of the secret that `ENCRYPTION_KEYS_SECRET` names, or else of
+/// `ENCRYPTION_KEYS`. A function that has them needs them for every item of its kind, so it reads the secret at its start, while it
+/// connects to the table.
 async fn encryption_keys(secrets: &aws::Secrets) -> Result<Option<String>> {
     match variable("ENCRYPTION_KEYS_SECRET") {
         Some(arn) => secrets.value(&arn).await.map(Some),
@@ -201,8 +202,8 @@ async fn encryption_keys(secrets: &aws::Secrets) -> Result<Option<String>> {
     }
 }
 
-/// The payment providers: simulated in test mode, and in live mode Stripe if the environment has its key, or names the one of these
-/// secrets that holds it.
+/// The payment providers: simulated in test mode; in live mode Stripe, if the environment has its key or names the one of these secrets
+/// that contains it.
 pub fn payment_providers(secrets: Option<aws::Secrets>) -> Providers {
     let live = Stripe::from_env(secrets).map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
     Providers::new(Arc::new(Simulated), live)

@@ -1,11 +1,11 @@
-//! `POST /mcp`: the tools for assistants, as the Model Context Protocol describes them over streamable HTTP, without sessions.
+//! `POST /mcp`: the tools for assistants, over the streamable HTTP transport of the Model Context Protocol, without sessions.
 //!
-//! A tool sends requests of the API with the key of its own request, so authentication, scopes, rate limits and logs are those of any client.
-//! On AWS it calls the address of the service (`src/bin/assistants.rs`, an executable of its own, so that no other function loads the
+//! A tool sends requests to the API with the key of its own request, so authentication, scopes, rate limits and logs are those of any
+//! client. On AWS it calls the URL of the service (`src/bin/assistants.rs`, a separate executable, so that no other function loads the
 //! protocol's library); the local runner calls its own router.
 //!
-//! A key with a typing error is refused here, and whether it exists is found by the API. Requests whose key the API does not accept are
-//! limited by their address here, because for the API all requests of tools come from the addresses of this function.
+//! A malformed key is refused here; the API checks whether it exists. Requests whose key the API does not accept are rate-limited here by
+//! client address, because for the API all requests of tools come from the addresses of this function.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,10 +39,10 @@ pub const NAME: &str = "serve-assistants";
 
 pub const PATH: &str = "/mcp";
 
-/// How long a request may take: some tools send several requests one after the other. API Gateway waits for 30 seconds.
+/// The maximum time for a request: some tools send several requests one after the other. API Gateway waits for 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// The largest response of the API that is read, which is the largest that Lambda sends.
+/// The largest response of the API that is read: the largest that Lambda sends.
 const MAX_RESPONSE: usize = 6 * 1024 * 1024;
 
 pub const FUNCTION: Function = Function {
@@ -52,18 +52,18 @@ pub const FUNCTION: Function = Function {
     deployment: Deployment::of_request().timeout(PATIENCE.as_secs() as u32 + 1),
 };
 
-/// Sends requests of the API, whose URIs have a path and a query only.
+/// Sends requests to the API. Their URIs have only a path and a query.
 pub type Transport = Arc<dyn Fn(Request) -> BoxFuture<'static, Result<Response>> + Send + Sync>;
 
-/// The tools, with what every request to them needs.
+/// The tools, and the state that every request to them needs.
 struct Assistants<C> {
-    /// The way to the API from a request.
+    /// Returns the transport to the API for a request.
     connect: C,
     clock: Arc<dyn Clock>,
     sources: SourceLimiter,
 }
 
-/// A router of the tools. `rate` is the number of requests per second that an address may send with keys that are not accepted.
+/// Returns a router of the tools. `rate` is the maximum number of requests per second from one address with keys that are not accepted.
 pub fn router<C>(rate: u32, clock: Arc<dyn Clock>, connect: C) -> Router
 where
     C: Fn(&Parts) -> Result<Transport> + Send + Sync + 'static,
@@ -96,7 +96,7 @@ impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
         served.instrument(span).await
     }
 
-    /// Handles a request, unless too many requests of its address had no key that is accepted.
+    /// Handles a request, unless its address has sent too many requests without an accepted key.
     async fn limited(&self, request: Request, id: &Id) -> Response {
         let source = request.extensions().get::<Source>().copied();
         if let Err(limited) = self.sources.take(source, Instant::now()) {

@@ -2,29 +2,32 @@
 
 use web::deployment::Deployment;
 
-/// A function and what starts it.
+/// A function and its trigger.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
     /// The name of the function and of its sample event.
     pub name: &'static str,
-    /// What the AWS console shows.
+    /// The description in the AWS console.
     pub description: &'static str,
     pub trigger: Trigger,
     pub deployment: Deployment,
 }
 
-/// What starts a function.
+/// The trigger of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// Requests for the pages of the documentation.
     Pages,
-    /// Requests of assistants at this path, with any method, so that the function refuses all but POST. It has an executable of its own.
+    /// Requests of assistants at this path, with any method, so that the function refuses all but POST. The function has its own
+    /// executable.
     Assistants(&'static str),
-    /// Requests that no route takes.
+    /// Requests that match no route.
     Otherwise,
-    /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.
+    /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A
+    /// network authenticates with an OCPI token.
     Ocpi(&'static [&'static str]),
-    /// Messages of the function's queue, at most `batch` at a time. One that was received `receives` times goes to the dead letters.
+    /// Messages of the function's queue, at most `batch` at a time. A message that was received `receives` times goes to the dead-letter
+    /// queue.
     Queue { batch: u32, receives: u32 },
     /// Changes of the table.
     Stream,
@@ -34,11 +37,11 @@ pub enum Trigger {
     Invocation,
 }
 
-/// How often a message is received whose work the sweep finds again.
+/// The maximum number of times that a message is received whose work the sweep finds again.
 const RECEIVES: u32 = 5;
 
 impl Function {
-    /// A function that takes messages from a queue, one at a time, so that no message waits for a slow one.
+    /// A function that receives messages from a queue, one at a time, so that no message waits for a slow one.
     pub const fn worker(name: &'static str, deployment: Deployment) -> Self {
         Self {
             name,
@@ -51,7 +54,7 @@ impl Function {
         }
     }
 
-    /// A worker that takes several messages at a time and works on them side by side, because each is quick or mostly waits.
+    /// A worker that receives several messages at a time and processes them concurrently, because each is quick or mostly waits.
     pub const fn worker_abreast(name: &'static str, deployment: Deployment) -> Self {
         Self {
             trigger: Trigger::Queue {

@@ -11,7 +11,7 @@ use tower::ServiceExt as _;
 use web::edge::Correlation;
 use web::source::Source;
 
-/// What a path may not hold as it is. API Gateway has decoded the path.
+/// The characters that are escaped in a path. API Gateway has decoded the path.
 const PATH: &AsciiSet = &QUERY
     .add(b'?')
     .add(b'`')
@@ -21,7 +21,7 @@ const PATH: &AsciiSet = &QUERY
     .add(b'^')
     .add(b'|');
 
-/// What a query may not hold as it is.
+/// The characters that are escaped in a query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
 /// Serves a router until the instance of the function ends.
@@ -34,7 +34,7 @@ pub async fn serve(router: Router) -> Result<(), Error> {
     lambda_runtime::run(service).await
 }
 
-/// The event with a path, a query and a host of which `lambda_http` can make an address. It panics otherwise.
+/// Returns the event with its path, query and host escaped so that `lambda_http` can build a URI from them; `lambda_http` panics otherwise.
 fn escaped(event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest> {
     let LambdaEvent { payload, context } = event;
     let payload = match payload {
@@ -57,8 +57,8 @@ fn addressable(mut request: ApiGatewayV2httpRequest) -> ApiGatewayV2httpRequest 
     request
 }
 
-/// The request with the ids by which API Gateway and X-Ray know it, and the address that it comes from: the other end of the
-/// connection to API Gateway, never a header that a client can set.
+/// Adds the ids of API Gateway and X-Ray to the request, and the client address: the other end of the connection to API Gateway, never a
+/// header that a client can set.
 fn correlated(mut request: Request) -> Request {
     let gateway_request = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
@@ -80,7 +80,7 @@ fn correlated(mut request: Request) -> Request {
     request
 }
 
-/// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`. X-Ray keeps no trace that is not sampled.
+/// The trace id of an invocation in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`. X-Ray keeps only sampled traces.
 pub fn trace_of(context: &Context) -> Option<String> {
     let header = context.xray_trace_id.as_deref()?;
     if header.contains("Sampled=0") {
@@ -99,7 +99,7 @@ mod tests {
 
     const SAMPLE: &str = include_str!("../../events/create-fleet.json");
 
-    /// The request that a router is given for an event.
+    /// The request that the router receives for an event.
     fn request(change: impl FnOnce(&mut ApiGatewayV2httpRequest)) -> Request {
         let LambdaRequest::ApiGatewayV2(mut event) = serde_json::from_str(SAMPLE).unwrap() else {
             panic!("the sample is no event of an HTTP API");

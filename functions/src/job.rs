@@ -1,8 +1,8 @@
-//! Jobs: what functions do in the background.
+//! Jobs: the background work of functions.
 //!
-//! A job is a type. Its fields are what a message of a queue carries, [`Job::FUNCTION`] is the function that does it, and [`Job::run`] is what
-//! is done. One line registers it, in `stream/actions.rs` if an object waits for it, otherwise in `jobs.rs`. The functions, their
-//! queues and their permissions are derived from that.
+//! A job is a type. Its fields are the content of a queue message, [`Job::FUNCTION`] is the function that executes it, and [`Job::run`] is
+//! the work. One line registers it, in `stream/actions.rs` if an object waits for it, otherwise in `jobs.rs`. The functions, their queues
+//! and their permissions are derived from that.
 //!
 //! A message arrives at least once, in no order, and possibly late. So a job reads the present state of its subject first, and does nothing
 //! if nothing is left to do.
@@ -27,25 +27,26 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name in messages, such as `confirm-reservation`.
     const NAME: &'static str;
 
-    /// The function that does it. Jobs may share one.
+    /// The function that executes it. Jobs may share a function.
     const FUNCTION: Function;
 
-    /// Whether it continues itself with a message. Lambda ends a chain of messages after 16 hops, unless a function says that a loop is meant.
+    /// Whether the job sends messages of its own kind to continue. Lambda ends a chain of messages after 16 hops, unless a function allows
+    /// loops.
     const IS_LOOP: bool = false;
 
-    /// What it is about.
+    /// The subject of the job.
     fn subject(&self) -> JobSubject;
 
-    /// The purpose of its schedule, at most 50 characters: the id of its object, unless the job has another.
+    /// The name of its schedule, at most 50 characters: the id of its object, unless the job has another name.
     fn schedule_name(&self) -> String {
         let object = self.subject().object;
         object.map_or_else(|| Self::NAME.to_owned(), |id| id.to_string())
     }
 
-    /// Does it.
+    /// Executes the job.
     ///
     /// # Errors
-    /// The message comes again.
+    /// The message is delivered again.
     fn run(self, app: &App) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// The message that carries it.
@@ -69,7 +70,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
         })
     }
 
-    /// Has it done as soon as possible.
+    /// Sends the job, to be executed as soon as possible.
     ///
     /// # Errors
     /// `Unavailable` if SQS cannot be reached.
@@ -77,7 +78,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
         async { app.queue.send(&self.message()?, 0).await }
     }
 
-    /// Has it done at a moment.
+    /// Sends the job, to be executed at the given time.
     ///
     /// # Errors
     /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
@@ -86,7 +87,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     }
 }
 
-/// A message as queues carry it: the name of the job beside its fields.
+/// The format of a queue message: the name of the job beside its fields.
 #[derive(Serialize)]
 struct Envelope<'a, J> {
     job: &'static str,
@@ -97,11 +98,11 @@ struct Envelope<'a, J> {
 }
 
 tokio::task_local! {
-    /// How many messages lead to those that are sent now.
+    /// The number of messages in the chain that led to those that are sent now.
     static HOPS: u32;
 }
 
-/// Works on a message: what it sends is one hop further.
+/// Processes a message. The messages that it sends are one hop further.
 pub(crate) async fn within_hop<F: Future>(message: &Message, work: F) -> F::Output {
     HOPS.scope(message.hops + 1, work).await
 }
@@ -111,7 +112,7 @@ pub(crate) async fn within_hop<F: Future>(message: &Message, work: F) -> F::Outp
 pub struct RegisteredJob {
     pub name: &'static str,
     pub function: Function,
-    /// Whether it continues itself with a message.
+    /// Whether the job sends messages of its own kind to continue.
     pub(crate) is_loop: bool,
     pub(crate) read: fn(&str) -> Result<Message, Error>,
     pub(crate) run: for<'a> fn(&'a App, &'a Message) -> BoxFuture<'a, Result<(), Error>>,
@@ -125,13 +126,13 @@ impl RegisteredJob {
             function: J::FUNCTION,
             is_loop: J::IS_LOOP,
             read: |body| read::<J>(body)?.message(),
-            // Boxed, so that no job lies on the stack with the others.
+            // Boxed, so that the states of all jobs do not add up on the stack.
             run: |app, message| Box::pin(async { read::<J>(&message.body)?.run(app).await }),
         }
     }
 }
 
-/// The object that a job is about, if this action of it is due, and as whom the job acts.
+/// Returns the object of a job and the origin with which the job acts, if this action of the object is due.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -147,7 +148,7 @@ pub async fn find_due<T: ById>(
     Ok(due.map(|stored| (stored, origin)))
 }
 
-/// Writes how far a job has come with its object. False if another instance has changed it meanwhile, and works on it.
+/// Writes the progress of a job in its object. Returns false if another instance has changed the object meanwhile, and is processing it.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -169,12 +170,12 @@ pub async fn write_progress<T: Record>(
 /// Reads a job from the body of a message.
 ///
 /// # Errors
-/// `Internal` if it is none of this type.
+/// `Internal` if the body is not a job of this type.
 pub fn read<J: Job>(body: &str) -> Result<J, Error> {
     serde_json::from_str(body).map_err(Error::internal)
 }
 
-/// The job of a message, if it is one of this type.
+/// The job of a message, if it is of this type.
 pub fn job_of<J: Job>(message: &Message) -> Option<J> {
     (message.job == J::NAME)
         .then(|| read(&message.body).ok())

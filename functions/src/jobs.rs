@@ -1,4 +1,4 @@
-//! The registry of jobs: reading the message of a queue, and doing its job.
+//! The registry of jobs: reads the message of a queue and executes its job.
 
 use crate::App;
 use futures::FutureExt as _;
@@ -22,7 +22,7 @@ use crate::search::metadata::IndexMetadata;
 use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
-/// The jobs that nothing waits for. The others are [`actions::JOBS`].
+/// The jobs that no object waits for. The others are [`actions::JOBS`].
 const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<MakeDocuments>(),
     RegisteredJob::of::<CancelAtNetwork>(),
@@ -36,12 +36,11 @@ const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<SweepPartition>(),
 ];
 
-/// Every job.
 fn jobs() -> impl Iterator<Item = &'static RegisteredJob> {
     actions::JOBS.iter().chain(OTHERS)
 }
 
-/// The functions that do jobs. Each has a queue.
+/// The functions that execute jobs. Each has a queue.
 pub fn workers() -> impl Iterator<Item = Function> {
     let mut workers: Vec<Function> = Vec::new();
     for job in jobs() {
@@ -52,7 +51,7 @@ pub fn workers() -> impl Iterator<Item = Function> {
     workers.into_iter()
 }
 
-/// How often a message of that function is received before it is given up.
+/// The maximum number of times that a message of that function is received.
 pub fn receives(function: &str) -> u32 {
     let worker = workers().find(|worker| worker.name == function);
     match worker.map(|worker| worker.trigger) {
@@ -61,13 +60,13 @@ pub fn receives(function: &str) -> u32 {
     }
 }
 
-/// Whether a job of that function continues itself with a message.
+/// Whether a job of that function sends messages of its own kind to continue.
 pub fn is_loop(function: &str) -> bool {
     let mut jobs = jobs().filter(|job| job.function.name == function);
     jobs.any(|job| job.is_loop)
 }
 
-/// How many hops a chain of messages may have: of the longest that is meant, a tariff of a million locations.
+/// The maximum number of hops in a chain of messages. The longest intended chain is that for a tariff of a million locations.
 const MAX_HOPS: u32 = 10_000;
 
 fn registered(name: &str) -> Result<&'static RegisteredJob, Error> {
@@ -78,7 +77,7 @@ fn registered(name: &str) -> Result<&'static RegisteredJob, Error> {
 /// Reads the body of a queue's message.
 ///
 /// # Errors
-/// `Internal` if it is none of a registered job.
+/// `Internal` if the body is not that of a registered job.
 pub fn read_message(body: &str) -> Result<Message, Error> {
     #[derive(Deserialize)]
     struct Named {
@@ -94,8 +93,8 @@ pub fn read_message(body: &str) -> Result<Message, Error> {
     })
 }
 
-/// Works on the messages of a batch side by side, until a moment: one that hangs leaves the others their time. Returns how each ended, in
-/// their order.
+/// Processes the messages of a batch concurrently, until a deadline, so that one slow message does not use up the time of the others.
+/// Returns the result of each, in their order.
 pub async fn work_abreast<M>(
     messages: Vec<M>,
     until: Instant,
@@ -110,10 +109,10 @@ pub async fn work_abreast<M>(
 
 const TOO_LONG: &str = "it has taken longer than the function's time";
 
-/// Does the job of a message.
+/// Executes the job of a message.
 ///
 /// # Errors
-/// The message is to be delivered again.
+/// The message has to be delivered again.
 pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
     let job = registered(message.job)?;
     if message.hops > MAX_HOPS {

@@ -24,14 +24,14 @@ use crate::secrets::reencrypt;
 use crate::stream::relay::StreamRecord;
 use crate::stream::{relay, sweep};
 
-/// How long before the end of its time a function reports what it has done.
+/// The time before its deadline at which a function reports what it has done.
 const REPORTING: SignedDuration = seconds(2);
 
-/// Large parts that few functions need. The executable of the others is without them, so that it is small and starts sooner.
+/// Large parts that few functions need. The executable of the other functions omits them, so that it is small and starts sooner.
 #[derive(Clone, Copy)]
 pub struct Extras {
     pub write_document: Write,
-    /// Answers requests of a function that is no route: the pages, and every route by path, as under cargo-lambda.
+    /// Handles requests of a function that is not a route: the pages, and every route by path, as under cargo-lambda.
     pub pages: fn(App, &str) -> Result<Router, Error>,
 }
 
@@ -89,7 +89,7 @@ async fn invoked<B: DeserializeOwned, R: Serialize>(
     lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
 }
 
-/// A batch of records of the stream. The first that fails is reported: it and those after it come again.
+/// Processes a batch of records of the stream. The first record that fails is reported: it and those after it are delivered again.
 async fn on_stream(
     app: &App,
     event: LambdaEvent<StreamEvent>,
@@ -131,7 +131,7 @@ async fn on_stream(
     Ok(response)
 }
 
-/// Messages of a queue. Those that fail are reported, and come again.
+/// Processes messages of a queue. Those that fail are reported, and delivered again.
 async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
     let trace = trace_of(&event.context);
     let messages = event.payload.records;
@@ -180,7 +180,7 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
     Ok(response)
 }
 
-/// When an invocation has to stop working, so that it can still report what it has done.
+/// The time at which an invocation has to stop working, so that it can still report what it has done.
 fn end_of_work(app: &App, context: &Context) -> Instant {
     let deadline = i64::try_from(context.deadline).unwrap_or(i64::MAX);
     let left = Timestamp::from_unix_millis(deadline).since(app.clock.wall_clock()) - REPORTING;

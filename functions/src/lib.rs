@@ -72,8 +72,8 @@ use tower::{ServiceExt as _, service_fn};
 use web::deployment::Deployment;
 use web::{Method, Route, edge};
 
-/// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
-/// does: 401, 404, or 405 with the methods there are.
+/// The function for requests that match no route. It serves every route by path, so it responds as the whole service does: 401, 404, or 405
+/// with the allowed methods.
 pub const UNKNOWN: Function = Function {
     name: "refuse-unknown",
     description: "401, 404 or 405 for what no route takes",
@@ -81,7 +81,7 @@ pub const UNKNOWN: Function = Function {
     deployment: Deployment::of_request(),
 };
 
-/// Every function that is neither a route nor does jobs.
+/// Every function that is neither a route nor a worker of jobs.
 const TRIGGERED: &[Function] = &[
     docs::FUNCTION,
     assistants::FUNCTION,
@@ -103,10 +103,10 @@ pub fn functions() -> impl Iterator<Item = Function> {
     TRIGGERED.iter().copied().chain(jobs::workers())
 }
 
-/// A route and what answers on it.
+/// A route and its handler.
 pub struct Endpoint {
     pub route: Route,
-    /// What its handler asks of a request.
+    /// The requirements of its handler on a request.
     #[cfg(feature = "document")]
     pub request_spec: fn() -> request_spec::RequestSpec,
     handler: MethodRouter<App>,
@@ -135,7 +135,7 @@ where
     }
 }
 
-/// The endpoint of a route's file. Routes that do the same with different objects share a handler, which is named as they are.
+/// The endpoint of a route's file. Routes that do the same with different objects share a handler, which has the name of their module.
 macro_rules! route {
     ($resource:ident::$verb:ident) => {
         endpoint($resource::$verb::ROUTE, $resource::$verb::handle)
@@ -145,10 +145,10 @@ macro_rules! route {
     };
 }
 
-/// Runs an executable of Lambda on one thread, with its lines of the log on standard output.
+/// Runs a Lambda executable on one thread, with its log lines on standard output.
 ///
 /// # Errors
-/// Those of `serve`, or the runtime cannot be made.
+/// Those of `serve`, or the runtime cannot be created.
 pub fn run(
     serve: impl Future<Output = Result<(), lambda_runtime::Error>>,
 ) -> Result<(), lambda_runtime::Error> {
@@ -278,7 +278,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// A router of every route, and of the pages. The tools for assistants are not among them: see [`assistants`].
+/// A router of every route, and of the pages. It does not include the tools for assistants: see [`assistants`].
 pub fn router(app: App) -> Router {
     let networks = ocpi::router(app.clone());
     let api = docs::router(app.clone()).fallback_service(serve(app, endpoints()));
@@ -300,7 +300,7 @@ pub fn router_of(app: App, endpoint: Endpoint) -> Router {
     serve(app, vec![endpoint])
 }
 
-/// What a function is given that is not a route.
+/// The deployment settings of a function that is not a route.
 pub fn deployment_named(name: &str) -> Option<Deployment> {
     let function = functions().find(|function| function.name == name)?;
     Some(function.deployment)

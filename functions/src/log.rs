@@ -1,17 +1,17 @@
-//! The lines that functions log.
+//! The log output of functions.
 
 use kernel::environment::variable;
 use tracing::Subscriber;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The level of the function's logging configuration, which Lambda hands on.
+/// The log level of the function's logging configuration, which Lambda passes on.
 pub fn log_level() -> LevelFilter {
     let level = variable("AWS_LAMBDA_LOG_LEVEL").and_then(|name| name.parse().ok());
     level.unwrap_or(LevelFilter::INFO)
 }
 
-/// Writes lines of JSON. Each has the ids of the request, message or change that it is about, in its member `span`.
+/// Writes log lines as JSON. Each contains the ids of its request, message or change, in the member `span`.
 pub fn lines<W>(level: LevelFilter, output: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,

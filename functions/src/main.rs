@@ -1,4 +1,4 @@
-//! The executable of everything: of functions that write documents or show pages, and of every route by path, as under cargo-lambda.
+//! The executable of all functions: of those that write documents or show pages, and of every route by path, as under cargo-lambda.
 
 // The layout of the SDK's nested futures is deeper than the compiler's default allows.
 #![recursion_limit = "256"]

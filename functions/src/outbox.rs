@@ -1,4 +1,4 @@
-//! Messages that are sent together: those of many changes of the table with one call for ten of them.
+//! Messages that are sent together: those of many changes of the table, ten per call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,11 +7,11 @@ use kernel::error::Result;
 use models::ports::{FailedChange, Message, Queue, QueueDepth};
 
 tokio::task_local! {
-    /// The messages of the work that is done now, with their delays in seconds.
+    /// The messages of the current work, with their delays in seconds.
     static OUTBOX: Mutex<Vec<(Message, u16)>>;
 }
 
-/// Does work whose messages are not sent but returned: whoever calls it sends them, or has the work done again.
+/// Runs work whose messages are returned instead of sent: the caller sends them, or runs the work again.
 pub async fn gathered<T>(work: impl Future<Output = T>) -> (T, Vec<(Message, u16)>) {
     let work = async {
         let done = work.await;
@@ -23,7 +23,7 @@ pub async fn gathered<T>(work: impl Future<Output = T>) -> (T, Vec<(Message, u16
     OUTBOX.scope(Mutex::default(), work).await
 }
 
-/// Queues whose messages are gathered within [`gathered`], and are sent at once elsewhere.
+/// A queue that collects messages within [`gathered`], and sends them at once elsewhere.
 pub struct Gathering(pub Arc<dyn Queue>);
 
 impl Queue for Gathering {

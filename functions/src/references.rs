@@ -1,4 +1,4 @@
-//! Checks that what a body names is there, and what follows from it.
+//! Checks that the objects that a body names exist, and reads settings that depend on them.
 
 use crate::App;
 use kernel::fields::party::TaxPercent;
@@ -21,7 +21,7 @@ use table::keys::Partition;
 use table::list::{Among, PageRequest};
 use table::row::ById;
 
-/// 404 `policy_not_found` unless every policy is there.
+/// 404 `policy_not_found` unless every policy exists.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
     all(
         app,
@@ -33,12 +33,12 @@ pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<
     .await
 }
 
-/// 404 `fleet_not_found` unless every fleet of a list is there.
+/// 404 `fleet_not_found` unless every fleet of a list exists.
 pub async fn fleets(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
     all(app, tenant, Kind::Fleet, "fleets", ids.unwrap_or_default()).await
 }
 
-/// 404 `site_not_found` unless the site that a body names is there.
+/// 404 `site_not_found` unless the site that a body names exists.
 pub async fn site(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
     let Some(id) = id else {
         return Ok(());
@@ -47,8 +47,8 @@ pub async fn site(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Err
     read.map(drop).map_err(|error| error.at("site"))
 }
 
-/// The payment method that a body names, if it names one: 404 `payment_method_not_found` unless it is there, 400
-/// `payment_method_scope_invalid` unless the payer may use it.
+/// The payment method that a body names, if any: 404 `payment_method_not_found` unless it exists, 400 `payment_method_scope_invalid` unless
+/// the payer may use it.
 pub async fn payment_method(
     app: &App,
     tenant: &Tenant,
@@ -67,8 +67,7 @@ pub async fn payment_method(
     Ok(Some(row))
 }
 
-/// What a session or a fee is paid with if the request names nothing: the default payment method of the driver, else of the fleet, else
-/// of the account.
+/// The payment method for a session or a fee if the request names none: the default of the driver, else of the fleet, else of the account.
 pub async fn default_method_of_drive(
     app: &App,
     tenant: &Tenant,
@@ -97,7 +96,7 @@ pub async fn default_payment_method(
         .map(drop)
 }
 
-/// 404 `payment_method_owner_not_found` for an owner that is not there.
+/// 404 `payment_method_owner_not_found` for an owner that does not exist.
 pub async fn payment_method_owner(
     app: &App,
     tenant: &Tenant,
@@ -108,7 +107,7 @@ pub async fn payment_method_owner(
     owner::<Fleet>(app, tenant, new.fleet.as_ref(), unknown).await
 }
 
-/// 404 `payment_method_scope_not_found` for an owner that is not there, 400 `payment_method_scope_invalid` for two.
+/// 404 `payment_method_scope_not_found` for an owner that does not exist, 400 `payment_method_scope_invalid` for two owners.
 pub async fn payment_method_scope(
     app: &App,
     tenant: &Tenant,
@@ -141,8 +140,7 @@ async fn owner<T: ById>(
     }
 }
 
-/// 404 for a driver or fleet that is not there, 404 `driver_or_fleet_not_found` for a driver who is not attached to the
-/// fleet.
+/// 404 for a driver or fleet that does not exist, 404 `driver_or_fleet_not_found` for a driver who is not attached to the fleet.
 pub async fn driver_and_fleet(
     app: &App,
     tenant: &Tenant,
@@ -164,7 +162,7 @@ pub async fn driver_and_fleet(
     }
 }
 
-/// 409 while a payment method is a default, or an open reservation or an active session is paid with it.
+/// 409 while a payment method is a default, or an open reservation or an active session uses it.
 pub async fn unused_payment_method(
     app: &App,
     tenant: &Tenant,
@@ -212,8 +210,8 @@ pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), E
     }
 }
 
-/// The newest object that meets a condition, of the first of these kinds that has one. The lists of these kinds are read for
-/// it, so this is for rare operations, such as deleting what they name. A request that follows immediately may name it again.
+/// The newest object that meets a condition, from the first of these kinds that has one. This reads the lists of these kinds, so it is for
+/// rare operations, such as the deletion of an object that they name. A request that follows immediately may name it again.
 async fn newest_that(
     app: &App,
     tenant: &Tenant,
@@ -233,8 +231,8 @@ async fn newest_that(
     Ok(None)
 }
 
-/// 404 for a preferred station that is not there, and the checks of a default payment method. A driver who is only being
-/// made has no payment methods yet.
+/// 404 for a preferred station that does not exist, and the checks of a default payment method. A driver who is being created has no
+/// payment methods yet.
 pub async fn driver_preferences(
     app: &App,
     tenant: &Tenant,
@@ -261,7 +259,7 @@ pub async fn driver_preferences(
     }
 }
 
-/// 404 with the code of its kind for a vehicle, driver or station of a report's filters that is not there.
+/// 404 with the code of its kind for a vehicle, driver or station of a report's filters that does not exist.
 pub async fn report_filters(
     app: &App,
     tenant: &Tenant,
@@ -298,8 +296,7 @@ async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) ->
     }
 }
 
-/// The currency of what a driver does with a vehicle of the fleet: the driver's own choice, else the fleet's, else the
-/// account's.
+/// The currency for a driver and a vehicle of the fleet: the driver's own choice, else the fleet's, else the account's.
 pub async fn currency(
     app: &App,
     tenant: &Tenant,
@@ -337,7 +334,7 @@ pub async fn terms(
     })
 }
 
-/// The percentage of tax that reservation fees include, by the settings of the account.
+/// The percentage of tax that reservation fees include, from the settings of the account.
 async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error> {
     if app.settings.reservation_fee == 0 {
         return Ok(TaxPercent::default());
@@ -347,7 +344,7 @@ async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error
     Ok(details.reservation_fee_tax_percent.unwrap_or_default())
 }
 
-/// 409 while there is money in the wallet of what is to be removed.
+/// 409 while the wallet of an object that is to be deleted contains money.
 pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     if balance == 0 {
         return Ok(());
@@ -356,10 +353,10 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     Err(Error::conflict(message, Some(kind.name())))
 }
 
-/// How far back an active session may have started: it lasts a day at most, and whoever ends it may come late.
+/// The maximum time since the start of an active session: it lasts a day at most, and may be ended late.
 const UNDER_WAY: SignedDuration = days(2);
 
-/// The session of a driver or vehicle that is pending or active, if there is one.
+/// The pending or active session of a driver or vehicle, if any.
 pub async fn charging(
     app: &App,
     origin: &Origin,
@@ -402,7 +399,7 @@ pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Re
     }
 }
 
-/// 409 while a pending or confirmed reservation waits for this driver or vehicle.
+/// 409 while this driver or vehicle has a pending or confirmed reservation.
 pub async fn unreserved(app: &App, tenant: &Tenant, kind: Kind, id: &Id) -> Result<(), Error> {
     match app.store.open_with(tenant, id).await? {
         Some(reservation) => {

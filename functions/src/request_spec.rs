@@ -1,5 +1,5 @@
-//! The request that a handler expects and what its reply shows, derived from its signature: the part of the OpenAPI document that
-//! is not in its route.
+//! The request that a handler expects and the content of its reply, derived from its signature: the part of the OpenAPI document that is
+//! not in its route.
 
 use crate::App;
 use axum::extract::{FromRequest, FromRequestParts, State};
@@ -17,15 +17,15 @@ use web::errors;
 use web::list::Paging;
 use web::{Body, ListQuery, PathId, Query, RequestContext, query};
 
-/// Schemas by their names.
+/// Schemas with their names.
 pub type Schemas = Vec<(String, RefOr<Schema>)>;
 
-/// What the arguments of a handler ask of a request.
+/// The requirements of a handler's arguments on a request.
 #[derive(Clone, Default)]
 pub struct RequestSpec {
     /// The `{id}` of the path.
     pub id: bool,
-    /// The structs that the query is read as.
+    /// The structs into which the query is deserialized.
     pub query: Vec<Named>,
     pub body: Option<BodyType>,
 }
@@ -36,13 +36,13 @@ pub struct BodyType {
     pub name: String,
     /// Its schema and those it refers to.
     pub schemas: Schemas,
-    /// The code of a 400 about it.
+    /// The error code of a 400 response to an invalid body.
     pub invalid: Option<Code>,
 }
 
 /// An argument of a handler.
 pub trait RequestPart {
-    /// Adds the query names that it reads.
+    /// Adds the query names that the argument reads.
     fn query_names(_names: &mut Vec<&'static str>) {}
 
     fn describe(_spec: &mut RequestSpec) {}
@@ -89,18 +89,18 @@ impl<T: RequestBody> RequestPart for Body<T> {
     }
 }
 
-/// A handler with these arguments, behind axum's own marker.
+/// A handler with these arguments, with axum's own marker type.
 pub trait Handles<T> {
-    /// What its reply shows.
+    /// The content of its reply.
     const SHOWS: Shows;
 
-    /// The handler behind a method.
+    /// The method router of the handler.
     fn routed(self, method: MethodFilter) -> MethodRouter<App>;
 }
 
-/// The arguments of a handler, behind axum's own marker.
+/// The arguments of a handler, with axum's own marker type.
 pub trait RequestParts {
-    /// The query names that they read.
+    /// The query names that the arguments read.
     fn query_names() -> Vec<&'static str>;
 
     fn request_spec() -> RequestSpec;

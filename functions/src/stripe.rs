@@ -1,9 +1,9 @@
-//! Taking money in live mode: Stripe's PaymentIntents.
+//! Payments in live mode: Stripe's PaymentIntents.
 //!
-//! A charge is one call that makes and confirms a PaymentIntent, under an idempotency key that follows from ours: asking
-//! again gets the result of the first call. Stripe forgets keys after a day at the earliest: a charge that may be older is
-//! searched for by the key in its metadata before a new one is made. What is no clear answer — no connection, a time-out, a 409, 429 or 5xx — is an error and
-//! not a refusal: whether money moved is unknown until the same charge is asked for again.
+//! A charge is one call that creates and confirms a PaymentIntent, under an idempotency key that is derived from the charge key of this
+//! service: repeating the call returns the result of the first one. Stripe forgets keys after a day at the earliest: a charge that may be
+//! older is searched for by the key in its metadata before a new one is created. Without a clear response — no connection, a time-out, a
+//! 409, 429 or 5xx — the result is an error and not a refusal: it is unknown whether money moved until the same charge is requested again.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -26,10 +26,10 @@ use models::ports::payments::{Charge, ChargeResult, Payments, Refund};
 use models::transaction::PaymentOutcome;
 
 const API: &str = "https://api.stripe.com";
-/// The version of Stripe's interface that this was written for.
+/// The version of Stripe's API for which this was written.
 const VERSION: &str = "2024-06-20";
 const CONNECT: Duration = Duration::from_secs(2);
-/// Longer than a card network usually takes, shorter than a request may.
+/// The time-out: longer than a card network usually takes, shorter than the time limit of a request.
 pub const TOTAL: Duration = Duration::from_secs(20);
 
 /// The currencies that Stripe counts in whole units although they have two digits after the point.
@@ -37,11 +37,11 @@ const WHOLE: &[&str] = &["mga"];
 /// The currencies that Stripe counts in hundredths although they have no digits after the point.
 const HUNDREDTHS: &[&str] = &["isk", "ugx"];
 
-/// Stripe, with one account's key.
+/// Stripe, with the key of one account.
 pub struct Stripe {
     base: String,
     key: Mutex<Option<String>>,
-    /// The ARN of the secret that holds the key, if it is not known from the start, and where it is read.
+    /// The ARN of the secret that contains the key, and its client, if the key is not known from the start.
     named: Option<(String, Secrets)>,
     timeout: Duration,
     client: OnceLock<reqwest::Client>,
@@ -76,7 +76,7 @@ impl Given {
                 self.failure_reason
                     .unwrap_or_else(|| "refund_failed".to_owned()),
             ),
-            // A pending refund has left our balance already.
+            // A pending refund has already left the balance at Stripe.
             _ => PaymentOutcome::Succeeded,
         }
     }
@@ -125,13 +125,13 @@ impl Fault {
         self.code.as_deref() == Some(code)
     }
 
-    /// The provider's word for why, the more exact one where there are two.
+    /// The provider's reason, the more specific one if there are two.
     fn reason(self) -> Option<String> {
         self.decline_code.or(self.code)
     }
 }
 
-/// What Stripe answered: what was asked for, or why not.
+/// Stripe's response: the requested object, or the reason of a refusal.
 enum ProviderAnswer<T> {
     Done(T),
     Refused(StatusCode, Fault),
@@ -148,8 +148,8 @@ impl Stripe {
         }
     }
 
-    /// Stripe as the environment says: `STRIPE_SECRET_KEY`, or `STRIPE_SECRET` for the ARN of the one of these secrets that holds it, which is
-    /// read at the first call; and `STRIPE_API_BASE` for another address than Stripe's own. None without a key.
+    /// Creates the client from the environment: `STRIPE_SECRET_KEY`, or `STRIPE_SECRET` for the ARN of the one of these secrets that
+    /// contains it, which is read at the first call; and `STRIPE_API_BASE` for another URL than Stripe's own. None without a key.
     pub fn from_env(secrets: Option<Secrets>) -> Option<Self> {
         let base = variable("STRIPE_API_BASE").unwrap_or_else(|| API.to_owned());
         let base = base.trim_end_matches('/');
@@ -160,7 +160,7 @@ impl Stripe {
         Some(Self::named(base, arn, secrets))
     }
 
-    /// Stripe with the key that a secret holds.
+    /// Stripe with the key in a secret.
     pub(crate) fn named(base: &str, arn: String, secrets: Secrets) -> Self {
         Self {
             key: Mutex::default(),
@@ -182,8 +182,8 @@ impl Stripe {
         Ok(key.insert(read).clone())
     }
 
-    /// Reads the key again at the next request, because Stripe refuses it: its secret has another value when it was rolled. Returns whether there is a
-    /// secret.
+    /// Discards the key after Stripe has refused it, so that the next request reads it again: its secret has another value after a
+    /// rotation. Returns whether there is a secret.
     async fn forget_key(&self) -> bool {
         if self.named.is_some() {
             self.key.lock().await.take();
@@ -191,13 +191,13 @@ impl Stripe {
         self.named.is_some()
     }
 
-    /// The same, with less patience.
+    /// The same client with a shorter time-out.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Made at the first call, so that no other function pays for it.
+    /// Created at the first call, so that no other function has the cost.
     fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -215,7 +215,7 @@ impl Stripe {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// The object at this path; none if Stripe has none.
+    /// The object at this path; none if it does not exist.
     async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -252,7 +252,7 @@ impl Stripe {
         let request = request
             .bearer_auth(self.key().await?)
             .header("stripe-version", VERSION);
-        // The address may hold a token; the cause is enough.
+        // The URL may contain a token; the cause is sufficient.
         let answer = request.send().await;
         answer.map_err(|error| Error::unavailable(error.without_url()))
     }
@@ -300,7 +300,7 @@ impl Stripe {
     /// The customer a payment method belongs to, which Stripe requires.
     pub(crate) async fn customer(&self, token: &str) -> Result<Option<String>> {
         let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
-        // Where there is none, the charge will say why.
+        // If there is none, the charge returns the reason.
         Ok(method.and_then(|method| method.customer))
     }
 
@@ -332,7 +332,7 @@ impl Stripe {
         }
         match self.post("/v1/payment_intents", &charge.key, &body).await? {
             ProviderAnswer::Done(intent) => self.outcome(intent).await,
-            // Stripe repeats such an answer under the same key. What it did shows where its charges are.
+            // Stripe repeats such a response under the same key. Its charges show the effect of the call.
             ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
                 match self.find(&charge.key).await? {
                     Some(intent) => self.outcome(intent).await,
@@ -346,7 +346,7 @@ impl Stripe {
         }
     }
 
-    /// The PaymentIntent made under our key. Searches lag behind by up to a minute.
+    /// The PaymentIntent that was created under this key. Searches lag behind by up to a minute.
     async fn find(&self, key: &str) -> Result<Option<Intent>> {
         let query = format!("metadata['charge_key']:'{key}'");
         let path = "/v1/payment_intents/search";
@@ -354,8 +354,8 @@ impl Stripe {
         Ok(page.and_then(|page| page.data.into_iter().next()))
     }
 
-    /// What became of a PaymentIntent. The answer to a repeated call is that of the first, so one that was not over then is
-    /// looked at again.
+    /// The result of a PaymentIntent. The response to a repeated call is that of the first, so a PaymentIntent that was not final then is
+    /// read again.
     async fn outcome(&self, intent: Intent) -> Result<ChargeResult> {
         let reference = Some(intent.id.clone());
         let outcome = self.end(intent).await?;
@@ -373,7 +373,7 @@ impl Stripe {
         };
         match intent.status.as_str() {
             "succeeded" => Ok(PaymentOutcome::Succeeded),
-            // Nobody is there to prove who they are. The intent is given up, or they could still.
+            // The payer is not present to authenticate. The intent is cancelled, because they could still do it otherwise.
             "requires_action" => {
                 let path = format!("/v1/payment_intents/{}/cancel", intent.id);
                 let key = format!("cancel-{}", intent.id);
@@ -411,7 +411,7 @@ impl Stripe {
             .await?
         {
             ProviderAnswer::Done(given) => Ok(given.outcome()),
-            // A whole charge is refunded once, so that was ours.
+            // A whole charge is refunded once, so that was the refund of this service.
             ProviderAnswer::Refused(_, fault) if fault.is("charge_already_refunded") => {
                 Ok(PaymentOutcome::Succeeded)
             }
@@ -438,7 +438,7 @@ impl Stripe {
         let posted = self.post::<Given>("/v1/refunds", &refund.key, &body);
         match posted.await? {
             ProviderAnswer::Done(given) => Ok(given.outcome()),
-            // Stripe repeats such an answer under the same key. What it did shows where its refunds are.
+            // Stripe repeats such a response under the same key. Its refunds show the effect of the call.
             ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
                 match self.find_refund(intent, &refund.key).await? {
                     Some(given) => Ok(given.outcome()),
@@ -449,7 +449,7 @@ impl Stripe {
         }
     }
 
-    /// The refund of a PaymentIntent that was made under our key. Each has a hundred at most, unless nearly all of them are of cents.
+    /// The refund of a PaymentIntent that was created under this key. Each has a hundred at most, unless nearly all of them are of cents.
     async fn find_refund(&self, intent: &str, key: &str) -> Result<Option<Given>> {
         let query = [("payment_intent", intent), ("limit", "100")];
         let page = self.get::<Refunds>("/v1/refunds", &query).await?;
@@ -493,7 +493,7 @@ impl Payments for Stripe {
         Box::pin(self.send_refund(refund))
     }
 
-    /// Stripe's tokens of single use, `tok_…`, stand for no card that can be charged again.
+    /// Stripe's single-use tokens, `tok_…`, do not represent a card that can be charged again.
     fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
         Box::pin(self.show(token))
     }
@@ -508,7 +508,7 @@ fn form(pairs: &[(&str, &str)]) -> String {
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// What a refusal means: money is not to be had this way. The key of Stripe being wrong is not the payer's fault.
+/// The meaning of a refusal: the payer cannot be charged this way. An invalid Stripe key is not the payer's fault.
 fn refused(status: StatusCode, fault: Fault) -> Result<PaymentOutcome> {
     if status.is_server_error() {
         return Err(unclear(status, fault));
@@ -527,8 +527,8 @@ fn unclear(status: StatusCode, fault: Fault) -> Error {
     Error::unavailable(format!("Stripe answered {status}: {:?}", fault.reason()))
 }
 
-/// An amount as Stripe counts it; none where that is nothing. With three digits after the point the last is a zero, as Stripe
-/// demands: the nearest amount is charged, half a hundredth more or less at most.
+/// An amount in Stripe's units; none if it is zero. In a currency with three decimals the last digit is a zero, as Stripe requires: the
+/// nearest amount is charged, at most half a hundredth more or less.
 fn minor_units(money: Money) -> Option<i64> {
     let (minor, currency) = (money.amount, money.currency);
     let nearest = |unit: i64| (minor + unit / 2) / unit;

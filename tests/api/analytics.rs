@@ -23,7 +23,7 @@ async fn analytics(app: &TestApp, crew: &Crew, query: &str) -> Value {
     app.alice.get_ok(&path).await
 }
 
-/// The totals of the series by what is told apart.
+/// The totals of the series by the dimension `by`.
 fn totals(shown: &Value, by: &str) -> BTreeMap<String, i64> {
     let series = shown["series"].as_array().expect("series").iter();
     let name = |one: &Value| one[by].as_str().unwrap_or_default().to_owned();
@@ -170,7 +170,8 @@ async fn a_range_is_refused_that_is_too_long_or_of_no_fleet() {
     answer.expect_error(404, "fleet_not_found", "fleet");
 }
 
-/// Relays changes in batches, cut anew for each try, until all are relayed: a batch may end before the end, and come again as a whole.
+/// Relays changes in batches, which are cut differently in each try, until all are relayed: a batch may be interrupted and repeated as
+/// a whole.
 pub async fn relay(stage: &Stage, changes: &[StreamRecord]) {
     let until = Instant::now() + Duration::from_secs(600);
     let mut first = 0;
@@ -191,7 +192,7 @@ pub async fn relay(stage: &Stage, changes: &[StreamRecord]) {
     }
 }
 
-/// `SUMS_KILLS` is how often the relay is killed at least.
+/// `SUMS_KILLS` is the minimum number of kills of the relay.
 #[tokio::test]
 async fn sums_are_exact_whoever_is_killed() {
     let killed = KILLS.load(Relaxed);

@@ -146,7 +146,7 @@ async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
     wrong.expect_error(400, None, "expires_at");
 }
 
-/// The time of day two hours east, without its offset.
+/// The same time in an offset of two hours, as text without the offset.
 fn shifted(at: &str) -> String {
     let later = kernel::Timestamp::parse(at).expect("a time").plus(hours(2));
     later.to_string().trim_end_matches('Z').to_owned()

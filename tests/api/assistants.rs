@@ -16,7 +16,7 @@ async fn send(client: &Client, method: &str, params: Value) -> TestResponse {
     client.send("POST", "/mcp", body, &HEADERS).await
 }
 
-/// Calls a tool. Gives its result, and whether that is an error.
+/// Calls a tool. Returns its result, and whether that is an error.
 async fn call(client: &Client, tool: &str, arguments: Value) -> (Value, bool) {
     let params = json!({"name": tool, "arguments": arguments});
     let mut result = send(client, "tools/call", params).await.expect(200).body["result"].take();
@@ -116,7 +116,7 @@ async fn vehicles_and_drivers_are_found_by_any_part() {
             "{text}"
         );
     }
-    // A key that may not search reads the list.
+    // A key without the scope for searches reads the list.
     let reader = app.restricted(&app.alice, &["vehicles:read"]).await;
     assert_eq!(found(&reader, "find_vehicle", "kx17").await, [car]);
     let stranger = app.other_account(Mode::Test).await;
@@ -154,7 +154,7 @@ async fn requests_without_an_accepted_key_are_refused_with_401() {
     let mut mistyped = app.alice.clone();
     mistyped.key = mistyped.key.map(|key| format!("{key}0"));
     send(&mistyped, "tools/list", json!({})).await.expect(401);
-    // The API finds out that a key was revoked.
+    // The API detects that a key was revoked.
     let key = app.alice.post_ok("/v1/api_keys", json!({})).await;
     let secret = key["secret"].as_str().expect("a secret").to_owned();
     let path = format!("/v1/api_keys/{}", id_of(&key));

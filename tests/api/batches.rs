@@ -1,11 +1,11 @@
-//! Batches: each body ends as a request with it would have ended, once, with the rights that the key has at that moment.
+//! Batches: each body has the same effect as a request with it, once, with the permissions that the key has at that moment.
 
 use models::batch::{Batch, BatchStatus, CHUNK};
 use serde_json::{Value, json};
 use tests::samples::unused_uid;
 use tests::{Client, TestApp, assert_has, driver, fleet, id_of, path_of, vehicle, with};
 
-/// Has bodies carried out. Gives the batch when that is done.
+/// Creates a batch of these bodies. Returns the batch when it is completed.
 async fn run(app: &TestApp, client: &Client, operation: &str, bodies: Vec<Value>) -> Value {
     let total = bodies.len();
     let body = json!({"operation": operation, "bodies": bodies});
@@ -117,7 +117,7 @@ async fn what_was_carried_out_is_not_carried_out_again() {
         .collect();
     let batch = run(&app, &app.alice, "create_fleet", bodies.clone()).await;
     let first = results(&app.alice, &batch).await;
-    // As if the run had ended before it wrote what has become of the second chunk.
+    // As if the run had ended before it wrote the results of the second chunk.
     let (store, tenant) = (&app.app().store, app.alice.tenant());
     let id = id_of(&batch).into();
     let mut stored = store.load::<Batch>(&tenant, &id).await.expect("the batch");

@@ -1,4 +1,4 @@
-//! What an accountant expects of invoices: parties, numbers without gaps, and totals by rate of tax.
+//! The properties of invoices that an accountant expects: parties, numbers without gaps, and totals by tax rate.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ async fn a_final_invoice_keeps_its_parties_as_they_were() {
         "electronic_address": of_fleet["electronic_address"], "email": fleet.body["email"], "fleet": fleet.id(),
         "legal_name": "Vloot NV", "registration_number": "0123.456.789", "vat_id": "BE0123456789"});
     assert_has!(invoice, {"buyer": want, "finalized_at": invoice["paid_at"]});
-    // What the parties are called later changes nothing.
+    // A later change of the parties' names changes nothing.
     let body = json!({"billing_details": {"legal_name": "Other"}});
     let at = format!("/v1/fleets/{}", fleet.id());
     app.alice.post_ok(&at, body.clone()).await;
@@ -179,7 +179,7 @@ async fn fifty_finalizations_at_once_have_fifty_consecutive_numbers() {
     let all: Vec<u64> = (1..=50).collect();
     let want = BTreeMap::from([(format!("B-{year}"), all)]);
     assert_eq!(sequences(&app.alice).await, want);
-    // A deleted draft takes no number, what is refused takes none, and each account has numbers of its own.
+    // A deleted draft takes no number, a refused request takes none, and each account has its own numbers.
     let ids = drafts(&app, &app.alice, 2).await;
     app.alice.delete_ok(&path_of(&ids[0])).await;
     let path = format!("/v1/invoices/{}/finalize", ids[1]);
@@ -234,7 +234,7 @@ async fn a_crash_leaves_no_gap_and_gives_no_number_twice() {
         let mut records = Records::of(&app).await;
         let stage = Stage::new(&app, &app.alice, Outside::of(&app), seed, app.now());
         let ids = drafts(&app, &app.alice, 12).await;
-        // Requests are killed before and after each of their calls, and sent again; workers finalize others meanwhile.
+        // Requests are killed before and after each of their calls, and sent again; in the meantime workers finalize other invoices.
         let finalize = ids.iter().map(async |id| {
             let path = format!("/v1/invoices/{id}/finalize");
             stage
@@ -319,7 +319,7 @@ async fn fees_are_taxed_and_lines_say_what_they_are_for() {
     assert_eq!(again["totals"], totals);
 }
 
-/// A fraction, kept exact.
+/// An exact fraction.
 #[derive(Clone, Copy)]
 struct Fraction(i128, i128);
 

@@ -14,7 +14,7 @@ fn budget(route: &Route) -> Option<(usize, f64, f64)> {
         (_, _, "create-fleet" | "create-driver" | "create-policy") => Some((1, 0.0, 6.0)),
         (_, _, name) if name.starts_with("update-") => Some((2, 1.0, 8.0)),
         (Method::Get, Shows::Object(_), _) => Some((1, 0.5, 0.0)),
-        // A list of keys takes a second call for the rows.
+        // A list of keys needs a second call for the items.
         (Method::Get, Shows::Page(kind), _) if is_list_of_keys(kind) => Some((2, f64::MAX, 0.0)),
         (Method::Get, Shows::Page(_) | Shows::Parts { .. }, _) => Some((1, f64::MAX, 0.0)),
         _ => None,

@@ -23,7 +23,7 @@ async fn make(app: &TestApp, body: Value) -> String {
     format!("{PATH}/{}", app.alice.create(PATH, body).await)
 }
 
-/// The types of the events about charge cards, the oldest first.
+/// The types of the events about charge cards, oldest first.
 async fn events(app: &TestApp) -> Vec<String> {
     app.drain().await;
     let page = app.alice.get_ok("/v1/events?limit=100").await;
@@ -91,7 +91,7 @@ async fn what_is_wrong_with_a_card_is_named() {
     assert!(events(&app).await.is_empty());
 }
 
-/// Two accounts in test mode, each with a crew and a card with the same uid: alice's holds it, the stranger's claims it.
+/// Two accounts in test mode, each with a crew and a card with the same uid: alice's card has it, the stranger's card claims it.
 struct Contest {
     app: TestApp,
     crew: Crew,
@@ -139,7 +139,7 @@ impl Contest {
         self.manage(assign).await.expect("a decision")
     }
 
-    /// The uids that await a decision.
+    /// The uids that have no decision yet.
     async fn contested(&self) -> Vec<Value> {
         let list = json!({"action": "list_contested_cards", "mode": "test"});
         let list = self.manage(list).await.expect("a list");
@@ -157,13 +157,13 @@ impl Contest {
         [held["status"].clone(), claimed["status"].clone()]
     }
 
-    /// Checks that the networks know the uid as the valid card at that path.
+    /// Checks that networks receive the uid as that of the valid card at this path.
     async fn expect_known(&self, path: &str) {
         let known = (Some(path.to_owned()), Some(true));
         assert_eq!(self.known().await, known);
     }
 
-    /// The id of the card that networks know by the uid, and whether its token is valid.
+    /// The id of the card that networks receive for the uid, and whether its token is valid.
     async fn known(&self) -> (Option<String>, Option<bool>) {
         let store = &self.app.app().store;
         let token = store.card_token(Mode::Test, &self.uid).await;
@@ -179,7 +179,7 @@ async fn a_uid_that_another_account_holds_is_pending() {
     let (app, stranger) = (&contest.app, &contest.stranger);
     assert_eq!(contest.statuses().await, ["active", "pending"]);
     contest.expect_known(&contest.held).await;
-    // Neither learns of the other.
+    // Neither account can see the other's card.
     assert_eq!(stranger.get(&contest.held).await.status, 404);
     assert_eq!(app.alice.get(&contest.claimed).await.status, 404);
     let events = app
@@ -196,7 +196,7 @@ async fn a_uid_that_another_account_holds_is_pending() {
     }
     let none = stranger.get("/v1/events?type=charge_card.contested").await;
     assert!(none.ids().is_empty());
-    // A pending card does not become active by an update, nor by its time.
+    // A pending card becomes active neither by an update nor by the passage of time.
     for change in [json!({"status": "active"}), json!({"status": "blocked"})] {
         let refused = stranger.post(&contest.claimed, change).await;
         let want = (Some("charge_card_conflict"), Some("status"));
@@ -209,7 +209,7 @@ async fn a_uid_that_another_account_holds_is_pending() {
     stranger.post_ok(&contest.claimed, later).await;
     app.drain().await;
     assert_eq!(contest.statuses().await, ["active", "pending"]);
-    // Within an account a uid is on one card.
+    // Within an account, only one card may have a uid.
     for client in [&app.alice, stranger] {
         let crew = app.crew(client).await;
         let again = json!({"uid": contest.uid, "vehicle": crew.vehicle});
@@ -248,7 +248,7 @@ async fn an_operator_decides_who_holds_a_uid() {
         assert_eq!(contest.statuses().await, ["active", "pending"]);
         contest.expect_known(&contest.held).await;
     }
-    // A card against which it was decided is no news for the holder.
+    // The holder is not notified of a card that lost the decision.
     let events = app.alice.get("/v1/events?type=charge_card.contested").await;
     assert_eq!(events.ids().len(), 1);
     stranger.delete_ok(&contest.claimed).await;
@@ -264,7 +264,7 @@ async fn a_uid_given_up_goes_to_nobody_who_waits_for_it() {
     app.drain().await;
     assert_eq!(contest.known().await, (None, Some(false)));
     assert_eq!(stranger.get_ok(&contest.claimed).await["status"], "pending");
-    // A third account waits as well, and the account that had the uid has it again.
+    // A third account waits as well, and the account that had the uid before has it again.
     let third = app.other_account(Mode::Test).await;
     let crew = app.crew(&third).await;
     let body = json!({"uid": contest.uid, "vehicle": crew.vehicle});
@@ -278,7 +278,7 @@ async fn a_uid_given_up_goes_to_nobody_who_waits_for_it() {
         .await;
     contest.assign(stranger).await;
     assert_eq!(stranger.get_ok(&contest.claimed).await["status"], "active");
-    // Nobody claims it any more once all others are deleted: then it can be given to anybody.
+    // When all other cards are deleted, there is no claim any more, and the uid can be assigned to any account.
     stranger.delete_ok(&contest.claimed).await;
     third
         .delete_ok(&format!("{PATH}/{}", id_of(&waiting)))
@@ -387,7 +387,7 @@ async fn an_app_card_is_created_and_deleted_only_by_the_service() {
     assert_eq!(&app.alice.get_ok(&path).await, app_card);
     let blocked = json!({"status": "blocked", "metadata": {"why": "left"}});
     app.alice.post_ok(&path, blocked).await;
-    // It is made once.
+    // The app card is created only once.
     app.alice
         .post_ok(&path_of(&id), json!({"status": "suspended"}))
         .await;
@@ -431,7 +431,7 @@ async fn cards_are_listed_by_driver_vehicle_and_status() {
     assert_eq!(answer.error().3, Some("status"));
     let answer = app.alice.get(&format!("{PATH}?driver={vehicle}")).await;
     assert_eq!(answer.error().2, Some("driver_not_found"));
-    // A card that is given to somebody else is one of theirs.
+    // A card that is assigned to another driver is one of that driver's cards.
     let other = app
         .alice
         .create("/v1/vehicles", self::vehicle(&crew.fleet))
@@ -552,7 +552,7 @@ async fn every_card_of_a_suspended_account_is_blocked() {
         tx.commit_without_response().await.expect("a card");
         uids.push(uid);
     }
-    // Only what follows from the status of the account is of interest.
+    // Only the consequences of the account's status are tested.
     app.running().lose_triggers().await.expect("lost");
     app.set_account_status(&tenant.account, "suspended").await;
     app.drain().await;

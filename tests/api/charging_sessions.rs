@@ -48,7 +48,7 @@ async fn read_battery(app: &TestApp, vehicle: &str, level: f64) {
     app.alice.post_ok(&path, reading).await;
 }
 
-/// Sends requests at the same moment.
+/// Sends requests at the same time.
 async fn at_once(app: &TestApp, requests: Vec<(String, Value)>) -> Vec<TestResponse> {
     let sent: Vec<_> = requests
         .into_iter()
@@ -118,7 +118,7 @@ async fn a_session_stops_exactly_at_its_energy_limit() {
     let change = json!({"session_limit": 11_000});
     let session = start_with(&app, &crew, &station, change).await;
     app.drain().await;
-    // The trigger is lost, so that somebody comes late.
+    // The trigger is lost, so that the work is done late.
     app.running().lose_triggers().await.expect("lost");
     app.advance(40 * 60).await;
     assert_has!(app.alice.get_ok(&path(&session)).await, {"energy_consumed": 11_000, "amount_due": 495});
@@ -259,7 +259,7 @@ async fn a_session_ends_when_the_station_closes_and_its_start_says_so() {
     let energy = ended["energy_consumed"].as_i64().expect("Wh");
     assert!((21_900..=22_000).contains(&energy), "{ended}");
     assert_eq!(connector(&app, &station).await, json!(["available", 2]));
-    // Nobody can start while it is closed.
+    // A session cannot be started while the station is closed.
     let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
     refused.expect_error(409, CONFLICT, "charging_station");
     assert_eq!(refused.body["message"], "The station is closed now.");
@@ -366,7 +366,7 @@ async fn what_is_not_free_now_is_a_conflict() {
     app.drain().await;
 }
 
-/// The statuses of a station's connectors, and how many of its EVSEs are free and how many there are.
+/// The statuses of a station's connectors, the number of its free EVSEs, and the number of all its EVSEs.
 async fn statuses(app: &TestApp, station: &str) -> (Value, [Value; 2]) {
     let station = app.alice.get_ok(&path_of(station)).await;
     let counts = ["connectors_available", "connectors_total"];
@@ -444,12 +444,12 @@ async fn a_reservation_keeps_others_off_every_connector_of_its_evse() {
         refused.expect_error(409, CONFLICT, "connector");
     }
     assert!(app.alice.get(PATH).await.ids().is_empty());
-    // The vehicle that is expected may use either cable.
+    // The vehicle with the reservation may use either cable.
     let body = with(app.session(&one, &station), json!({"connector": "2"}));
     let session = app.alice.post_ok(PATH, body).await;
     stop(&app, &session).await;
     assert_eq!(app.alice.get_ok(&reservation).await["status"], "completed");
-    // And nothing is left in the calendar.
+    // The calendar is empty again.
     app.alice.post_ok(PATH, app.session(&two, &station)).await;
     app.drain().await;
 }
@@ -466,8 +466,8 @@ async fn with_eight_connectors() -> (TestApp, Crew, String) {
     (app, crew, station)
 }
 
-/// Rivals at the same moment: for one connector with as many vehicles, for one vehicle with two connectors, and for the
-/// row of one station with all its connectors.
+/// Rivals at the same moment: as many vehicles for one connector, one vehicle for two connectors, and the item of one station with all
+/// its connectors.
 #[tokio::test]
 async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
     let (app, one, station) = with_eight_connectors().await;
@@ -476,7 +476,7 @@ async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
         let vehicle = tests::vehicle(&one.fleet);
         let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
         let body = with(app.session(&one, &station), json!({"vehicle": vehicle}));
-        // Each vehicle is plugged in twice at once, and each odd connector is wanted by two vehicles.
+        // Each vehicle is plugged in twice at the same time, and each odd connector is requested by two vehicles.
         bodies.push(with(body.clone(), json!({"connector": n.to_string()})));
         bodies.push(with(body, json!({"connector": (n % 4 + 1).to_string()})));
     }
@@ -585,7 +585,7 @@ async fn a_session_of_the_reserved_vehicle_completes_the_reservation() {
         json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
     let station = app.station(one).await;
     let (reservation, _) = confirmed(&app, &crew, 20).await;
-    // Another vehicle may have the connector until then, and has to leave it.
+    // Another vehicle may use the connector until then, and has to leave it.
     let interim = start(&app, &rival, &station).await;
     app.advance(20 * 60).await;
     let left = app.alice.get_ok(&path(&interim)).await;
@@ -593,7 +593,7 @@ async fn a_session_of_the_reserved_vehicle_completes_the_reservation() {
     let refused = app.alice.post(PATH, app.session(&rival, &station)).await;
     refused.expect_error(409, CONFLICT, "connector");
     let session = start(&app, &crew, &station).await;
-    // Neither the end of the grace nor that of the window ends it.
+    // Neither the end of the grace period nor that of the window ends it.
     app.advance(70 * 60).await;
     assert_eq!(app.alice.get_ok(&reservation).await["status"], "confirmed");
     assert_eq!(app.alice.get_ok(&path(&session)).await["status"], "active");
@@ -620,7 +620,7 @@ async fn a_vehicle_that_comes_a_quarter_of_an_hour_early_has_come() {
     let (app, crew, station) = TestApp::with_station().await;
     let (reservation, _) = confirmed(&app, &crew, 29).await;
     app.advance(14 * 60).await;
-    // On the other connector of the station, for that matter.
+    // The other connector of the station can be used.
     let body = with(
         app.session(&crew, &station),
         json!({"connector": "2", "session_limit": 11_000}),
@@ -658,7 +658,7 @@ async fn a_connector_is_not_reserved_while_it_charges() {
     app.drain().await;
     let reservation = format!("/v1/reservations/{id}");
     assert_eq!(app.alice.get_ok(&reservation).await["status"], "pending");
-    // Free before its time, and the next attempt finds it so.
+    // The connector is free early, and the next attempt finds it.
     stop(&app, &session).await;
     app.advance(6 * 60).await;
     assert_eq!(app.alice.get_ok(&reservation).await["status"], "confirmed");
@@ -780,7 +780,7 @@ async fn a_charge_whose_trigger_was_lost_is_taken_all_the_same() {
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
 }
 
-/// The charge is recorded before the session. Whoever is killed in between leaves a session that is still to be charged.
+/// The charge is recorded before the session. A crash in between leaves a session that is still to be charged.
 #[tokio::test]
 async fn a_charge_that_is_recorded_is_not_made_again() {
     for (token, outcome) in [("tok_success", "succeeded"), ("tok_declined", "failed")] {
@@ -884,7 +884,7 @@ async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
         assert_eq!(settled["amount_due"], 0, "{settled}");
         assert_eq!(app.alice.get_ok(&driver).await["wallet_balance"], left);
     }
-    // The third finds too little: it stays due, and the wallet as it is.
+    // The third session finds too little money: it stays due, and the wallet stays unchanged.
     let change = json!({"payment_method": wallet});
     let session = start_with(&app, &crew, &station, change).await;
     app.advance(1800).await;
@@ -894,7 +894,7 @@ async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
     assert_eq!(app.alice.get_ok(&driver).await["wallet_balance"], 10);
 }
 
-/// A row of live mode as only an earlier release could have written it.
+/// Writes an item of live mode that only an earlier release could have written.
 async fn write_live(app: &TestApp, live: &tests::Client, session: Value) {
     let session: ChargingSession = serde_json::from_value(session).expect("a session");
     let origin = kernel::Origin::background(live.tenant(), app.now());
@@ -926,7 +926,7 @@ async fn live_mode_uses_only_stations_with_a_charging_network() {
     assert_eq!(live.get_ok(PATH).await["data"], json!([]));
     let after = live.get(&path_of(&station)).await;
     assert_has!(after.body, {"connectors": before.body["connectors"], "updated": before.body["updated"]});
-    // A reservation finds the station and is not matched to it.
+    // A reservation finds the station, but is not matched to it.
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(&crew, 20), area);
     let id = live.create("/v1/reservations", body).await;
@@ -994,7 +994,7 @@ async fn simulated_sessions_in_live_mode_are_not_charged_or_invoiced() {
     let over = shown(3601).await;
     assert_eq!(over["status"], "failed");
     assert_eq!(figures(&over), [0, 0, 0]);
-    // No provider is set up in live mode, so a charge would be tried for ever.
+    // No provider is configured in live mode, so a charge would be retried without end.
     let settled = shown(3602).await;
     assert_eq!(settled["status"], "completed");
     assert_eq!(figures(&settled), [30_000, 0, 0]);
@@ -1002,7 +1002,7 @@ async fn simulated_sessions_in_live_mode_are_not_charged_or_invoiced() {
     let window = json!({"period_start": now.plus(hours(-2)), "period_end": app.in_minutes(5), "currency": "gbp"});
     assert_has!(live.post_ok("/v1/invoices", window).await, {"line_items": [], "amount_due": 0});
     let fleet = live.get_ok(&path_of(&crew.fleet)).await;
-    // Those that were written as completed; the ones that were active have failed.
+    // Those that were written as completed are counted; the active ones have failed.
     assert_eq!(fleet["total_sessions"], 2);
     app.drain().await;
 }

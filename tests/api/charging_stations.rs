@@ -51,7 +51,7 @@ async fn every_tenant_of_the_mode_sees_the_same_stations() {
     unknown.expect_error(404, "charging_station_not_found", "charging_station");
 }
 
-/// OCPI locations of real stations, where a folder beside the project has them.
+/// OCPI locations of real stations, if a folder beside the project has them.
 fn real_stations() -> Option<std::path::PathBuf> {
     let beside = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -95,7 +95,7 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
         assert!(id.starts_with("chst_"));
         let shown = app.alice.get(&path_of(&id)).await;
         let mut shown = shown.expect(200).body;
-        // Free times are for who looks at one station, or asks for a time.
+        // Free times are only shown for a single station, or if a time is requested.
         shown["availability"]["range"] = json!([]);
         assert_eq!(shown, *station);
     }
@@ -174,7 +174,7 @@ async fn a_client_cannot_change_a_station() {
     unknown.expect_error(400, None, "colour");
 }
 
-/// Every station there is, as the list shows it.
+/// All stations, as the list shows them.
 async fn all(app: &TestApp) -> Vec<Value> {
     let mut stations = Vec::new();
     let mut next = Some("/v1/charging_stations?limit=100".to_owned());
@@ -186,7 +186,7 @@ async fn all(app: &TestApp) -> Vec<Value> {
     stations
 }
 
-/// The ids of the stations for which it holds, in the order of the list.
+/// The ids of the stations for which the condition holds, in the order of the list.
 fn ids_where(stations: &[Value], holds: impl Fn(&Value) -> bool) -> Vec<String> {
     let ids = stations.iter().filter(|station| holds(station));
     ids.map(|station| id_of(station).to_owned()).collect()
@@ -464,7 +464,7 @@ async fn what_is_wrong_with_a_search_is_named() {
             .await;
         answer.expect_error(400, None, param);
     }
-    // A page of one order is not a page of another.
+    // A page of one order cannot be continued in another.
     let page = app.alice.get_ok("/v1/charging_stations?limit=1").await;
     let token = page["next_page_url"]
         .as_str()
@@ -490,7 +490,7 @@ async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
         (-17.0, 179.9),
         (66.0, -179.9),
     ];
-    // Around the place, on whichever side of the date line, and over the pole.
+    // Around the place, on both sides of the date line, and over the pole.
     let near = |place: (f64, f64)| {
         let off = |dice: &tests::faulty::Dice| (dice.below(4001) as f64 - 2000.0) / 2000.0;
         let latitude: f64 = place.0 + off(&dice) * 0.09;

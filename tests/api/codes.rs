@@ -70,7 +70,7 @@ async fn a_missing_object_is_404_with_the_error_code_of_its_kind() {
     }
 }
 
-/// An id that looks right and names nothing.
+/// A well-formed id that belongs to no object.
 const UNKNOWN: &str = "01a1f0000000700080000000000000ff";
 
 async fn crew_and_station(app: &TestApp) -> (Crew, String) {
@@ -103,7 +103,7 @@ async fn cancelled(app: &TestApp) -> String {
     path
 }
 
-/// An invoice of a month in which nothing was charged.
+/// An invoice of a month without charging.
 async fn invoice(app: &TestApp) -> String {
     let body =
         json!({"period_start": "2026-01-01T00:00:00Z", "period_end": "2026-02-01T00:00:00Z"});
@@ -113,7 +113,7 @@ async fn invoice(app: &TestApp) -> String {
     )
 }
 
-/// One that is paid, since nothing was to pay.
+/// An invoice that is paid, because its amount is zero.
 async fn paid_invoice(app: &TestApp) -> String {
     let path = invoice(app).await;
     let done = app
@@ -249,7 +249,7 @@ codes! {
             answer = slow.alice.get("/v1/fleets").await;
         }
         assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds > 0));
-        // Others are not held up.
+        // Other requests are not delayed.
         app.alice.get_ok("/v1/fleets").await;
         answer
     };
@@ -274,7 +274,7 @@ codes! {
         app.advance(115 * 60).await;
         let confirmed = app.alice.get_ok(&path).await;
         let station = confirmed["charging_station"].as_str().expect("a station").to_owned();
-        // The vehicle charges at the reserved connector: there is nothing left to cancel.
+        // The vehicle charges at the reserved connector, so the reservation cannot be cancelled any more.
         let connectors = app.alice.get_ok(&path_of(&station)).await["connectors"].clone();
         let mut started = Value::Null;
         for connector in connectors.as_array().expect("connectors") {

@@ -1,4 +1,4 @@
-//! `POST /v1/credit_notes` and what else credits a final invoice.
+//! `POST /v1/credit_notes`, and other ways in which a final invoice is credited.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use tests::{Client, Crew, TestApp, TestResponse, assert_has, cases, id_of, path_
 
 use crate::books::{buyer, finalized, own, seller};
 
-/// A fleet with a completed session for each of these amounts, and the final invoice of them.
+/// A fleet with a completed session for each of these amounts, and the final invoice for them.
 async fn invoiced(app: &TestApp, amounts: &[i64]) -> (Crew, Value) {
     let account = json!({"billing_details": seller(), "registration_number": "HRB 1"});
     app.alice.post_ok(&own(&app.alice), account).await;
@@ -55,7 +55,7 @@ async fn shown(client: &Client, invoice: &Value) -> Value {
     client.get_ok(&path(invoice)).await
 }
 
-/// What an invoice and its credit notes always agree on.
+/// Checks the amounts that an invoice and its credit notes always have in common.
 async fn agree(client: &Client, invoice: &Value) -> Value {
     let invoice = shown(client, invoice).await;
     let totals = &invoice["totals"];
@@ -132,7 +132,7 @@ async fn a_credit_is_taken_off_what_is_due() {
     app.drain().await;
     let events = app.alice.get("/v1/events?type=credit_note.created").await;
     assert_eq!(events.expect(200).body["data"][0]["data"]["object"], want);
-    // The rest is paid, and the whole is.
+    // The rest is paid, and so is the whole invoice.
     let paid = pay(&app.alice, &crew, &invoice).await;
     assert_has!(paid, {"status": "paid", "amount_paid": 1785});
     agree(&app.alice, &invoice).await;
@@ -169,12 +169,12 @@ async fn what_was_paid_is_refunded_to_the_card_and_the_wallet() {
     let after = agree(&app.alice, &invoice).await;
     let totals = &after["totals"];
     assert_has!(totals, {"paid": 1190, "refunded": 700, "credited": 0});
-    // Refunds of credit notes lead to no other, and no more than the rest is credited.
+    // Refunds of credit notes create no other credit notes, and no more than the rest can be credited.
     let list = format!("/v1/credit_notes?invoice={}", id_of(&invoice));
     assert_eq!(app.alice.get(&list).await.ids().len(), 2);
     let more = credit(&app.alice, &invoice, json!({"amount": 491})).await;
     more.expect_error(400, None, "amount");
-    // What the wallet has returned, the card is not charged back for.
+    // The amount that the wallet has returned is not refunded to the card.
     let last = credit(&app.alice, &invoice, json!({"amount": 490}))
         .await
         .expect(200);
@@ -264,7 +264,7 @@ async fn a_credit_on_a_draft_is_a_line() {
         .get(&document)
         .await
         .expect_error(409, None, "credit_note");
-    // Another draft has the credit, too, if this one is deleted.
+    // If this draft is deleted, another draft has the credit.
     app.alice.delete_ok(&path(&draft)).await;
     let second = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What holds for every request: keys, headers, errors, the order of checks, limits and versions.
+//! Rules for every request: keys, headers, errors, the order of checks, limits and versions.
 
 use kernel::origin::Mode;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ async fn too_many_requests_are_429_with_a_time_to_wait() {
     assert_eq!(refused.error(), error);
     assert_eq!(refused.header("retry-after"), "1");
     assert_eq!(refused.header("ratelimit-remaining"), "0");
-    // What comes before the rate in the order of checks, and who is not concerned.
+    // The checks before the rate limit, and the requests that it does not apply to.
     app.anon.get("/v1/fleets").await.expect(401);
     app.alice.get("/v1/nothing").await.expect(404);
     app.alice.delete("/v1/fleets").await.expect(405);
@@ -131,13 +131,13 @@ async fn checks_come_in_their_order() {
     let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     reader.get_ok("/v1/drivers").await;
-    // 403 scope before everything about the body, 404 of the path before that.
+    // A missing scope (403) is reported before errors of the body, and an unknown path (404) before the scope.
     let refused = reader.post("/v1/drivers", json!({"x": 1})).await;
     assert_eq!(refused.error(), (403, "authentication_error", None, None));
     assert!(refused.text.contains("drivers:write"));
     reader.get("/v1/fleets?unknown=1").await.expect(403);
     reader.get("/v1/nothing").await.expect(404);
-    // 400 body before 404 object, 404 object before 409 state.
+    // An invalid body (400) is reported before an unknown object (404), and that before a wrong state (409).
     app.alice
         .post("/v1/fleets/flt_1", json!({"name": 1}))
         .await
@@ -494,7 +494,7 @@ async fn the_largest_and_the_deepest_body_are_still_read() {
             "]".repeat(inner)
         )
     };
-    // Sixteen levels are read, and refused for what they are; one more is too deep.
+    // Sixteen levels are parsed, and then refused as metadata; one more level is too deep.
     assert_eq!(send(nested(16)).await.error().3, Some("metadata"));
     let deep = send(nested(17)).await;
     deep.expect_error(400, None, None);
@@ -556,7 +556,7 @@ async fn a_grandchild_and_a_sibling_are_strangers() {
     assert_eq!(act(&app.alice, &grandchild).await, 404);
     assert_eq!(act(&inside, &sibling).await, 404);
     assert_eq!(act(&inside, &grandchild).await, 200);
-    // A restricted key is as restricted inside a child.
+    // A restricted key has the same restrictions inside a child.
     let refused = inside
         .send(
             "POST",

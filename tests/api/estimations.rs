@@ -26,7 +26,7 @@ async fn an_estimation_has_the_duration_and_the_cost() {
     });
     assert_eq!(made, want);
     assert!(id_of(&made).starts_with("est_"));
-    // It stays to be looked at after its prices have lapsed.
+    // It can still be retrieved after its prices have expired.
     app.advance(2 * 3600).await;
     let path = format!("{PATH}/{}", id_of(&made));
     assert_eq!(app.alice.get_ok(&path).await, want);

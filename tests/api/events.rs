@@ -1,4 +1,4 @@
-//! `/v1/events`: what happened, to what, by which request.
+//! `/v1/events`: the events, their objects, and the requests that caused them.
 
 use serde_json::{Value, json};
 use tests::{Receiver, TestApp, assert_has, driver, fleet, id_of, path_of, with};
@@ -17,7 +17,7 @@ async fn a_change_is_an_event_with_the_previous_values() {
     app.drain().await;
     let events = app.alice.get_ok("/v1/events").await["data"].clone();
     let (updated, created) = (&events[0], &events[1]);
-    // A whole number is stored as one.
+    // A whole number is stored as an integer.
     let shown = with(
         changed.body.clone(),
         json!({"total_energy_consumed_kwh": 0}),
@@ -182,7 +182,7 @@ async fn an_event_counts_the_deliveries_it_still_waits_for() {
         assert_eq!(ill.received().len(), attempts);
     }
     assert_eq!((well.received().len(), other.received().len()), (1, 0));
-    // What is sent is what the event said when nothing was delivered yet.
+    // A delivery has the content that the event had before any delivery.
     assert_eq!(ill.received()[2].event["id"], id);
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every route, read from the one table of them: what is about one resource alone has a file of its own.
+//! Rules for every route, checked for all routes of the table. Rules for a single resource have their own files.
 
 use std::collections::HashSet;
 
@@ -81,7 +81,7 @@ fn not_found(route: &Route) -> Option<&'static str> {
     Code::not_found(kind).map(Code::as_str)
 }
 
-/// The requests succeed for the owner afterwards, so nothing but the object in the path can have been their fault.
+/// The requests succeed for the owner afterwards, so only the object in the path can have been the cause.
 #[tokio::test]
 async fn an_object_of_another_account_or_mode_in_the_path_is_404() {
     let app = TestApp::start().await;
@@ -101,7 +101,7 @@ async fn an_object_of_another_account_or_mode_in_the_path_is_404() {
         let path = sample.event["rawPath"].as_str().expect("a path");
         let body = sample.event["body"].as_str().map(str::to_owned);
         for (who, stranger) in &strangers {
-            // All accounts of a mode share the stations, and an account is one in both modes.
+            // All accounts of a mode share the stations, and an account is the same in both modes.
             let shared = [("charging_stations", other), ("accounts", live)];
             if shared.contains(&(route.resource(), who)) {
                 continue;
@@ -169,14 +169,14 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
     app.with_key(secret, account)
 }
 
-/// The account is the same on both sides, so only the mode can tell the objects apart.
+/// The account is the same on both sides, so only the mode distinguishes the objects.
 #[tokio::test]
 async fn one_accounts_test_objects_are_in_no_list_of_its_live_mode() {
     let app = TestApp::start().await;
     let objects = one_of_each(&app, &app.alice).await;
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.create("/v1/fleets", fleet()).await;
-    // An account is one in both modes.
+    // An account is the same in both modes.
     for route in lists().filter(|route| route.resource() != "accounts") {
         let id = &objects[route.resource()];
         let listed = live.walk(route.path).await;
@@ -191,7 +191,7 @@ async fn one_accounts_test_objects_are_in_no_list_of_its_live_mode() {
     app.drain().await;
 }
 
-/// The ids of what is listed by its own id begin with the time of creation, so every such list has the filter.
+/// The ids in lists that are sorted by id begin with the time of creation, so every such list has the filter.
 #[test]
 fn every_list_of_objects_is_filtered_by_their_creation() {
     let lists = functions::endpoints().into_iter().map(|one| one.route);

@@ -11,7 +11,7 @@ async fn a_retrieved_a_made_and_a_listed_object_show_what_they_name() {
     let made = app.alice.post_ok(path, body).await;
     assert_has!(made, {"/vehicle/id": crew.vehicle, "/vehicle/fleet/id": crew.fleet,
         "/vehicle/fleet/object": "fleet", "/driver/fleets/0/id": crew.fleet});
-    // What is not there yet stays null.
+    // Values that do not exist yet stay null.
     let one = format!("/v1/reservations/{}", id_of(&made));
     assert_eq!(app.alice.get_ok(&one).await["vehicle"], json!(crew.vehicle));
     let shown = app
@@ -96,7 +96,7 @@ async fn what_cannot_be_expanded_is_refused_before_anything_happens() {
     let answer = app.alice.get(&format!("/v1/reservations?{many}")).await;
     answer.expect_error(400, "unsupported_expand_value", "expand");
     assert!(app.alice.walk("/v1/reservations").await.is_empty());
-    // A route whose objects name nothing knows no such parameter.
+    // A route whose objects contain no ids does not have this parameter.
     let answer = app.alice.get("/v1/api_keys?expand[]=data.account").await;
     assert_eq!(answer.error().3, Some("expand[]"));
     app.drain().await;

@@ -1,4 +1,4 @@
-//! A table that is slow or out of reach: an error in the service's own shape, soon, and nothing half done.
+//! A table that is slow or cannot be reached: the service responds soon, with an error in its own format, and nothing is half done.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tests::faulty::{Step, scripted};
 use tokio::io::AsyncReadExt as _;
 use web::settings::Settings;
 
-/// A table that takes requests and never answers, and its address.
+/// A table that accepts requests and never responds, and its address.
 async fn hung() -> String {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
@@ -55,7 +55,7 @@ async fn a_hung_table_is_a_503_in_good_time() {
     let client = tests::Client::new(&url, app.alice.key.as_deref());
     let started = Instant::now();
     let answer = client.post("/v1/fleets", json!({})).await;
-    // The limits make it 2.5 s; a busy machine may wake us late.
+    // The limits add up to 2.5 s; a busy machine may take longer.
     assert!(
         started.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -75,7 +75,7 @@ async fn a_committed_write_succeeds_though_its_response_is_lost() {
     let app = TestApp::start().await;
     let fleet = app.crew(&app.alice).await.fleet;
     let vehicles = app.alice.walk("/v1/vehicles").await.len();
-    // The first try is committed. The SDK repeats it, while another transaction touches the fleet.
+    // The first try is committed. The SDK repeats it while another transaction writes the fleet.
     let (url, table) = (&app.running().store_url, &app.running().table);
     let script = vec![Step::Lose, Step::Conflict];
     let store = scripted(url, table, "TransactWriteItems", script);

@@ -301,7 +301,7 @@ async fn updates_and_counts_at_the_same_time_lose_nothing() {
     let (mut made, mut changed) = (Vec::new(), Vec::new());
     for one in work.collect::<Vec<_>>() {
         let (n, create, update) = one.await.expect("two answers");
-        // Where so many meet a request may be refused with 503, but what was answered 200 has to hold.
+        // With many simultaneous requests, one may be refused with 503, but every response with 200 has to be true.
         for answer in [&create, &update] {
             assert!(matches!(answer.status, 200 | 503), "{}", answer.text);
         }

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: one effect and one answer, however often a request is sent.
+//! `Idempotency-Key`: a request has one effect and one response, regardless of how often it is sent.
 
 use kernel::origin::Mode;
 use serde_json::json;

@@ -39,7 +39,7 @@ fn location(id: &str, tariffs: &[&str]) -> Value {
         "opening_times": {"twentyfourseven": true}, "last_updated": "2026-01-01T00:00:00Z"})
 }
 
-/// A tariff of so much per kWh, in euros without tax.
+/// A tariff with a price per kWh, in euros without tax.
 fn tariff(id: &str, price: f64) -> Value {
     json!({"country_code": "PT", "party_id": "ISL", "id": id, "currency": "EUR", "elements": [
         {"price_components": [{"type": "ENERGY", "price": price, "step_size": 1}]}],
@@ -125,7 +125,7 @@ async fn a_tariff_of_another_party_is_not_used() {
     let unknown = std::collections::BTreeSet::from(["ONLY".to_owned()]);
     assert_eq!((imported.tariffs, imported.unknown_tariffs), (1, unknown));
     assert_has!(on_the_island(&app.alice).await.remove(0), {"pricing": [], "/connectors/0/pricing": []});
-    // Of two tariffs with the same id the party's own counts, however it is written.
+    // If two tariffs have the same id, the party's own applies, however it is written.
     let both = json!([foreign, tariff("only", 0.5)]);
     load(&app, &json!([location("L1", &["ONLY"])]), Some(&both)).await;
     let station = on_the_island(&app.alice).await.remove(0);
@@ -202,7 +202,7 @@ async fn an_unpublished_station_is_not_listed_matched_or_started() {
         .post("/v1/estimations", estimate)
         .await
         .expect(404);
-    // The reservation that was there is matched again, and nothing else is near.
+    // The existing reservation is matched again, and no other station is near.
     app.advance(31 * 60).await;
     let failed = app.alice.get_ok(&confirmed).await;
     assert_has!(failed, {"status": "failed", "failed_reason": "station_unavailable"});
@@ -261,7 +261,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The valid locations of that file, all stored.
+/// Loads the valid locations of the file, and checks that all are stored.
 async fn all_load(app: &TestApp, file: &Value, count: usize) {
     let imported = load(app, file, None).await;
     assert_eq!(imported.skipped, []);
@@ -287,7 +287,7 @@ async fn twenty_odd_but_valid_locations_load() {
     assert_eq!(status("ODD18"), None);
 }
 
-/// A folder beside the project that has real data; the test is skipped where it is missing.
+/// A folder beside the project with real data. The test is skipped if it does not exist.
 fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../shared/data")

@@ -11,7 +11,7 @@ async fn ask(client: &Client, invoice: &Value, format: &str) -> TestResponse {
     client.get(&path).await
 }
 
-/// A document, fetched without a key.
+/// Downloads a document without a key.
 async fn document(app: &TestApp, invoice: &Value, format: &str) -> TestResponse {
     let redirect = ask(&app.alice, invoice, format).await;
     assert_eq!(redirect.status, 302, "{}", redirect.text);
@@ -103,7 +103,7 @@ async fn documents_are_made_after_the_finalization() {
     assert_eq!(content(&cii, "ram:GrandTotalAmount"), "11.90");
     let unknown = ask(&app.alice, &invoice, "doc").await;
     unknown.expect_error(400, None, "format");
-    // A voided invoice keeps what was issued.
+    // A voided invoice keeps its documents.
     let id = id_of(&invoice);
     let path = format!("/v1/invoices/{id}/void");
     app.alice.post_ok(&path, json!({})).await;
@@ -152,7 +152,7 @@ async fn what_a_party_lacks_for_an_electronic_invoice_is_named() {
     app.drain().await;
     let number = invoice["number"].as_str().expect("a number");
     assert_eq!(kept(&app, &invoice).await, [format!("{number}.pdf")]);
-    // An amount of three decimals has no form in EN 16931, and one of none has.
+    // An amount with three decimals cannot be represented in EN 16931; an amount without decimals can.
     for (currency, param) in [("kwd", "format"), ("jpy", "seller.address")] {
         let body = with(window.clone(), json!({"currency": currency}));
         let invoice = finalized(&app.alice, body).await;

@@ -20,7 +20,7 @@ fn window(app: &TestApp) -> Value {
     json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)})
 }
 
-/// A draft of what a fleet has to pay, with the window that ends now.
+/// Creates a draft of a fleet's unbilled amounts, with the window that ends now.
 async fn draft(app: &TestApp, crew: &Crew) -> String {
     let body = with(window(app), json!({"fleet": crew.fleet}));
     app.alice.create("/v1/invoices", body).await
@@ -32,7 +32,7 @@ async fn act(client: &Client, id: &str, verb: &str, body: Value) -> tests::TestR
         .await
 }
 
-/// The invoice after it, which has to succeed.
+/// Performs an action on an invoice, which has to succeed. Returns the invoice.
 async fn done(client: &Client, id: &str, verb: &str, body: Value) -> Value {
     act(client, id, verb, body).await.expect(200).body
 }
@@ -70,7 +70,7 @@ async fn a_draft_has_a_line_per_session_and_every_specified_field() {
     app.drain().await;
 }
 
-/// A reservation whose vehicle did not come, with that payment method for its fee.
+/// A reservation whose vehicle did not come, with this payment method for its fee.
 pub async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String {
     let body = with(app.reservation(crew, 60), json!({"payment_method": method}));
     let id = app.alice.create("/v1/reservations", body).await;
@@ -134,7 +134,7 @@ async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
     // The session began two hours ago, between the reservations.
     let fees = lines.iter().filter(|line| line["type"] != "energy_session");
     let fees: Vec<_> = fees.cloned().collect();
-    // What was charged already is on the invoice as paid, as it is with sessions.
+    // Fees that were charged before are on the invoice as paid, like sessions.
     for (found, reservation) in fees.iter().zip([&charged, &declined, &unpaid]) {
         assert_eq!(*found, fee(reservation).await);
     }
@@ -142,7 +142,7 @@ async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
     assert_has!(made.body, {"amount_due": 1190 + 600, "amount_paid": 300});
     let listed = format!("{}/line_items", path_of(&id));
     assert_eq!(app.alice.get_ok(&listed).await["data"], json!(lines));
-    // No other invoice has them, until this one is void.
+    // They are on no other invoice until this one is void.
     assert_eq!(make().await.body["line_items"], json!([]));
     done(&app.alice, &id, "finalize", json!({})).await;
     done(&app.alice, &id, "void", json!({})).await;
@@ -157,12 +157,12 @@ async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
     let session = app.alice.get(&path_of(&session)).await;
     assert_eq!(session.expect(200).body["amount_due"], 0);
     assert_eq!(make().await.body["line_items"], json!([]));
-    // The account's own invoice takes the other fleet's.
+    // The account's own invoice includes the other fleet's fee.
     assert_eq!(fee_due(&elsewhere).await, 300);
     let whole = with(body.clone(), json!({"fleet": null}));
     let whole = app.alice.post_ok("/v1/invoices", whole).await;
     assert_eq!(whole["line_items"], json!([fee(&elsewhere).await]));
-    // A fee that was due before the window is on no invoice of it.
+    // A fee that was due before the window is not on an invoice of the window.
     let late = json!({"period_start": app.now(), "period_end": app.in_minutes(1)});
     let late = app.alice.post_ok("/v1/invoices", late).await;
     assert_eq!(late["line_items"], json!([]));
@@ -532,7 +532,7 @@ async fn a_repeated_request_makes_no_second_invoice() {
     app.drain().await;
 }
 
-/// Writes that many completed sessions of a crew.
+/// Writes this number of completed sessions of a crew.
 async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
     for batch in (0..count).collect::<Vec<_>>().chunks(16) {
         let rows = batch.iter().map(|_| app.completed_session(crew, json!({})));
@@ -558,7 +558,7 @@ async fn an_invoice_embeds_100_lines_and_paginates_all_of_them() {
     let amounts: i64 = seen.iter().filter_map(|line| line["amount"].as_i64()).sum();
     assert_eq!((seen.len(), amounts), (230, 230 * 1190));
     assert_eq!(json!(seen[..100]), made.body["line_items"]);
-    // None of them is billed twice, and a deletion frees them all and leaves no line behind.
+    // None of them is billed twice. The deletion of an invoice releases all of them and leaves no line behind.
     let stored = async || {
         let invoice = serde_json::from_value(made.body.clone()).expect("an invoice");
         let (tenant, all) = (app.alice.tenant(), PageRequest::first(1000));
@@ -600,8 +600,8 @@ fn origin(app: &TestApp, request: u128, key: Option<&str>) -> Origin {
     }
 }
 
-/// Claims sessions for an invoice as a request does that is interrupted before it writes the invoice. Returns what it has
-/// left to commit.
+/// Claims sessions for an invoice like a request that is interrupted before it writes the invoice. Returns the part of its work that
+/// is not committed yet.
 async fn interrupted<'a>(app: &'a TestApp, origin: &'a Origin, body: &Value) -> UnitOfWork<'a> {
     let store = &app.app().store;
     let new = serde_json::from_value(body.clone()).expect("a body");
@@ -621,7 +621,7 @@ async fn sessions_claimed_by_an_interrupted_request_are_billed_once() {
     let body = window(&app);
     let origin = origin(&app, 1, None);
     let rest = interrupted(&app, &origin, &body).await;
-    // While it may still be created, no other invoice gets the sessions.
+    // While the invoice may still be created, no other invoice contains the sessions.
     assert_eq!(
         app.alice.post("/v1/invoices", body.clone()).await.status,
         503
@@ -629,7 +629,7 @@ async fn sessions_claimed_by_an_interrupted_request_are_billed_once() {
     app.advance(41).await;
     let made = app.alice.post_ok("/v1/invoices", body).await;
     assert_eq!(made["amount_due"], 120 * 1190);
-    // Should the first wake up again, it cannot finish.
+    // If the first request continues, it cannot be committed.
     let late = rest.commit_without_response().await;
     assert!(matches!(late, Err(kernel::Error::Contended)), "{late:?}");
     app.drain().await;
@@ -674,7 +674,7 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
     app.drain().await;
 }
 
-/// Begins a payment as a request would that ends when its attempt has been written down.
+/// Begins a payment like a request that ends after its attempt was written.
 async fn begin(app: &TestApp, id: &str, method: &str) {
     let (store, tenant) = (&app.app().store, app.alice.tenant());
     let row = store.load::<Invoice>(&tenant, &Id::from(id)).await;

@@ -1,4 +1,4 @@
-//! Where things stand in the sources: each in its one place.
+//! The structure of the sources: each thing is in its one place.
 
 #[test]
 fn every_route_has_a_file_of_its_own_and_a_test_of_its_resource() {
@@ -21,7 +21,7 @@ fn every_route_has_a_file_of_its_own_and_a_test_of_its_resource() {
     }
 }
 
-/// The lines of every source file but its own tests.
+/// The lines of every source file, except its own tests.
 fn source_lines() -> Vec<(String, String)> {
     fn visit(folder: &std::path::Path, lines: &mut Vec<(String, String)>) {
         for entry in folder.read_dir().expect("a folder") {
@@ -61,7 +61,7 @@ fn prefixes_codes_and_event_types_are_named_in_one_place_each() {
     let words: Vec<_> = prefixes.chain(codes).chain(events).collect();
     let lines = source_lines();
     assert!(lines.len() > 3000, "the sources were not found");
-    // The tools for assistants know the API from outside.
+    // The tools for assistants use the API like external clients.
     let lines = lines
         .iter()
         .filter(|(file, line)| !file.contains("/mcp/") && !line.trim_start().starts_with("//"));

@@ -1,4 +1,4 @@
-//! Rows of every version of the layout, and two releases side by side on one table.
+//! Items of every version of the layout, and two releases side by side on one table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use tests::golden::{DEFLATED, id_of, is_object, item_of, recorded, table, writte
 use tests::units::size;
 use tests::{TestApp, assert_same, driver};
 
-/// What a row is made of: its attributes, and the members of its object.
+/// The shape of an item: its attributes, and the members of its object.
 fn shape(row: &Value) -> BTreeSet<String> {
     let members = |value: &Value, prefix: &str| {
         let members = value.as_object().cloned().unwrap_or_default();
@@ -33,11 +33,11 @@ fn shape(row: &Value) -> BTreeSet<String> {
     let attributes = members(row, "");
     let of_object = members(&row["object"], "object.");
     let all = attributes.into_iter().chain(of_object);
-    // It is stored if the id has another moment, which depends on what was made just before.
+    // It is stored if the time in the id differs, which depends on the object created just before.
     all.filter(|name| name != "object.created").collect()
 }
 
-/// A value with all numbers as floats: the table does not tell 22 from 22.0.
+/// A value with all numbers as floats, because the table does not distinguish 22 from 22.0.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
@@ -51,7 +51,7 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// Whether an object shows what is stored: besides that it may show defaults, which are not stored.
+/// Whether an object shows the stored values. It may also show defaults, which are not stored.
 fn holds(shown: &Value, stored: &Value) -> bool {
     match stored {
         Value::Object(members) if members.contains_key(DEFLATED) => {
@@ -140,7 +140,7 @@ async fn objects_of_every_version_are_read() {
             let shown = read.iter().find(|object| object["id"] == id.as_str());
             let shown = shown.unwrap_or_else(|| panic!("version {version}: {row:#}"));
             for (name, value) in stored.into_iter().chain(deflated).flatten() {
-                // What a state has besides its status is shown in members of its own.
+                // The data of a state, besides its status, is shown in separate members.
                 let (name, value) = match name.as_str() {
                     "state" => ("status", &value["status"]),
                     name => (name, value),
@@ -155,7 +155,7 @@ async fn objects_of_every_version_are_read() {
     }
 }
 
-/// A version that no release has: drivers have a name in capital letters besides, which is derived, and a region.
+/// A version that no release has: drivers also have a name in capital letters, which is derived, and a region.
 const NEXT: Layout = Layout {
     version: VERSION + 1,
     upgrade: |kind, _, item| {
@@ -173,7 +173,7 @@ const NEXT: Layout = Layout {
     },
 };
 
-/// The row of alice's driver, as it is in the table.
+/// The item of alice's driver, as it is in the table.
 async fn row_of(app: &TestApp, id: &str) -> Map<String, Value> {
     let tenant = app.alice.tenant();
     let pk = format!("{}#{}#{id}", tenant.account, tenant.mode);
@@ -219,13 +219,13 @@ async fn two_releases_run_side_by_side_on_one_table() {
         state(&row),
         json!([VERSION, null, null, driver()["name"], null])
     );
-    // The next release reads the row of this one, and writes what it has added.
+    // The next release reads the item of this one, and writes its additional attributes.
     rename(&app, &next, &id, "Ada").await;
     assert_eq!(
         state(&row_of(&app, &id).await),
         json!([VERSION + 1, null, "eu", "Ada", "ADA"])
     );
-    // This release ignores that, and keeps it.
+    // This release ignores them and keeps them.
     let path = format!("/v1/drivers/{id}");
     assert_eq!(app.alice.get_ok(&path).await["name"], "Ada");
     app.alice.post_ok(&path, json!({"name": "Grace"})).await;
@@ -238,7 +238,7 @@ async fn two_releases_run_side_by_side_on_one_table() {
         state(&row_of(&app, &id).await),
         json!([VERSION, VERSION + 1, "eu", "Mary", "ADA"])
     );
-    // The next release derives it anew.
+    // The next release derives the name again.
     rename(&app, &next, &id, "Jean").await;
     assert_eq!(
         state(&row_of(&app, &id).await),
@@ -248,7 +248,7 @@ async fn two_releases_run_side_by_side_on_one_table() {
     assert_eq!(listed["data"][0]["name"], "Jean");
 }
 
-/// The state of a row that is JSON in a text.
+/// The state of an item that is JSON in a text.
 fn state_of(row: &Value) -> Value {
     let text = row["state"].as_str().expect("a state");
     serde_json::from_str(text).expect("JSON")

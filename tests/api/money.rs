@@ -1,4 +1,4 @@
-//! Money over the whole service: what recurs, what sessions show of their invoices, and refunds.
+//! Money in the whole service: recurring payments, the invoices of sessions, and refunds.
 
 use functions::fleets::bill::BillFleet;
 use functions::job::Job as _;
@@ -152,12 +152,12 @@ async fn a_charge_is_given_back_once_to_where_it_came_from() {
     assert_eq!(shown["status"], "succeeded");
     refund(given).await.expect_error(409, None, "transaction");
     assert_eq!(receiver.types(), ["service.refunded"]);
-    // What was paid stays paid: nothing is billed again.
+    // Paid amounts stay paid: nothing is billed again.
     assert_eq!(money_of(&app, &session).await, (0, 1190));
     assert_eq!(app.alice.get_ok(&path_of(&id)).await["status"], "paid");
 }
 
-/// The end of a fleet's billing period, and moves the time to a quarter of an hour later.
+/// Returns the end of a fleet's billing period, and moves the time to 15 minutes after it.
 async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
     let tenant = app.alice.tenant();
     let fleet = app
@@ -207,7 +207,7 @@ async fn a_cycle_ends_with_a_draft_per_currency_finalized_a_day_later() {
         assert_has!(draft, {"status": "draft", "fleet": crew.fleet});
         assert_eq!(draft["period_end"], json!(end));
     }
-    // The message may come twice, and the next period brings nothing new.
+    // The message may come twice, and the next period adds nothing.
     let tenant = app.alice.tenant();
     let message = BillFleet {
         tenant,
@@ -237,7 +237,7 @@ async fn a_report_is_generated_only_for_periods_with_sessions() {
     let change = json!({"preferences": {"report_frequency": "daily", "billing_cycle": "yearly"}});
     app.alice.post_ok(&path, change).await;
     app.completed_session(&crew, json!({})).await;
-    // A session of a moment ago may have ended yesterday.
+    // A session that ended a moment ago may have ended yesterday.
     for _ in 0..2 {
         turn_over(&app, &crew).await;
         app.drain().await;
@@ -264,7 +264,7 @@ async fn a_reservation_fee_is_charged_once_after_the_reservation_ends() {
         // The vehicle does not come.
         (&good, 60, false, 0, Some("service.succeeded")),
         (&poor, 60, false, 300, Some("service.failed")),
-        // Too late to cancel, and early enough.
+        // Too late for a free cancellation, and early enough to cancel.
         (&good, 20, true, 0, Some("service.succeeded")),
         (&good, 60, true, 0, None),
     ] {

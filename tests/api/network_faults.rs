@@ -1,6 +1,6 @@
-//! Each command to a network, and each way in which it goes wrong: the response is lost, never comes, is an error or cannot be read; the
-//! station's result comes too late, twice, or in another order than things happened. Each ends in one state, in time, with nothing
-//! billed or reserved twice.
+//! Each command to a network with each of its faults: the response is lost, never comes, is an error or cannot be parsed; the
+//! station's result comes too late, twice, or out of order. Each case ends in one defined state, in time, and nothing is billed or
+//! reserved twice.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ const FAULTS: [Fault; 9] = [
     Reordered,
 ];
 
-/// What the network does when the next command reaches it.
+/// Sets the network's behaviour for the next command.
 fn prepare(cpo: &Connected, fault: Fault) {
     let reaction = match fault {
         Lost => Behaviour::Close,
@@ -95,7 +95,7 @@ async fn a_start_fault_fails_the_session_and_bills_it_at_most_once() {
             }
             assert_eq!(scene.invoice().await.1, [], "{fault:?}");
         }
-        // The command had its effect all the same.
+        // The command had its effect although it failed.
         let theirs = scene.session(json!({"id": format!("S{place}")}));
         scene.report(&theirs).await;
         assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
@@ -133,7 +133,7 @@ async fn a_faulty_stop_is_repeated_until_the_network_reports_the_end() {
             result(app, cpo, &asked, "FAILED").await;
         }
         if fault != Reordered {
-            // It goes on until the network says otherwise.
+            // The session continues until the network reports otherwise.
             scene.app.advance(310).await;
             assert_eq!(scene.commands(stop).len(), before + 2, "{fault:?}");
             assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
@@ -153,14 +153,14 @@ async fn a_faulty_stop_is_repeated_until_the_network_reports_the_end() {
     }
 }
 
-/// The reservations at the network that commands name.
+/// The reservations at the network that the commands refer to.
 fn named(commands: &[Received]) -> Vec<String> {
     let ids = commands.iter();
     let ids = ids.map(|one| one.body["reservation_id"].as_str().expect("an id"));
     ids.map(str::to_owned).collect()
 }
 
-/// What all invoices would bill.
+/// The lines of an invoice of everything that was not invoiced.
 async fn lines(app: &TestApp) -> Value {
     let now = app.now();
     let body = json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": "eur"});
@@ -212,7 +212,7 @@ async fn a_faulty_reserve_now_leaves_one_reservation_at_the_network() {
         stage.cancel().await;
         stage.app.advance(3600).await;
         assert_eq!(stage.reservation().await["status"], "cancelled");
-        // Each that the network may have kept was cancelled, once.
+        // Each reservation that the network may have kept was cancelled once.
         let (all, ended) = (stage.sent(RESERVE), stage.sent(CANCEL));
         assert_eq!(all.len(), before + times, "{fault:?}");
         let (sent, ended) = (named(&sent), named(&ended[cancelled..]));

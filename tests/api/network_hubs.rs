@@ -1,4 +1,4 @@
-//! Parties that are reached by way of a hub: what the hub reports about them, their approval, and what is done with those that cannot be
+//! Parties that are reached through a hub: the hub's reports about them, their approval, and the handling of parties that cannot be
 //! reached.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tests::{Crew, TestApp, TestResponse, with};
 
 const NEAR: &str = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
 
-/// A hub and the parties that it reports only when it is asked.
+/// A hub and the parties that it reports only in response to a request.
 struct Scene {
     app: TestApp,
     hub: Connected,
@@ -28,7 +28,7 @@ fn location(party: &str) -> Value {
 }
 
 impl Scene {
-    /// A hub with these parties and their locations, which has been pulled from.
+    /// Connects a hub with these parties and their locations, and pulls from it.
     async fn with(parties: &[Value]) -> Self {
         let app = TestApp::start().await;
         let hub = Connected::with(&app, |script| {
@@ -63,7 +63,7 @@ impl Scene {
         own.expect("the hub").clone()
     }
 
-    /// Whether a party awaits approval, and its status; nothing if it is not listed.
+    /// Whether a party awaits approval, and its status. None if it is not listed.
     async fn party(&self, id: &str) -> Option<(bool, String)> {
         let network = self.network().await;
         let mut parties = network["parties"].as_array().expect("parties").iter();
@@ -97,7 +97,7 @@ impl Scene {
         self.hub.put(&path, &info).await
     }
 
-    /// The parties whose stations there are.
+    /// The parties that have stations.
     async fn stations(&self) -> Vec<String> {
         let page = self.app.alice.get_ok(NEAR).await;
         let stations = page["data"].as_array().expect("stations").iter();
@@ -109,7 +109,7 @@ impl Scene {
         owners
     }
 
-    /// How many stations can be matched, and with which HTTP status a session starts at that of a party.
+    /// The number of stations that can be matched, and the HTTP status of starting a session at the party's station.
     async fn use_of(&self, crew: &Crew, party: &str) -> (usize, u16) {
         let (app, alice) = (&self.app, &self.app.alice);
         let place = json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}});
@@ -128,7 +128,7 @@ impl Scene {
     }
 }
 
-/// A moment before every test.
+/// The time a moment before every test.
 fn tests_began() -> kernel::Timestamp {
     kernel::Timestamp::parse("2026-01-05T08:00:00Z").expect("a time")
 }
@@ -174,7 +174,7 @@ async fn parties_known_by_get_have_stations_once_approved() {
     let path = "/ocpi/2.2.1/tokens";
     let answer = send(&scene.app, &scene.hub.token, "GET", path, None, &headers).await;
     assert_eq!(codes(&answer), (200, 1000));
-    // The operator takes it back.
+    // The operator revokes the approval.
     let parties = json!({"parties": [{"country_code": "NL", "party_id": "EXA"}]});
     let crew = scene.app.crew(&scene.app.alice).await;
     assert_eq!(scene.use_of(&crew, "EXA").await, (1, 200));
@@ -200,7 +200,7 @@ async fn a_trusted_hub_has_its_parties_approved() {
     let all = [r#""EXA""#, r#""NEW""#, r#""OTH""#];
     assert_eq!(scene.stations().await, all);
     assert_eq!(scene.problems().await, "[]");
-    // The same if the hub reports it only when it is asked, which is once a day.
+    // The same if the hub reports it only in response to a request, which is sent once a day.
     let info = client_info("DAY", "CPO", "CONNECTED", tests_began());
     scene.list("hubclientinfo", info);
     scene.list("locations", location("DAY"));
@@ -227,7 +227,7 @@ async fn a_party_that_is_not_connected_is_not_used() {
         let (crew, before) = (scene.app.crew(&scene.app.alice).await, posted().await);
         assert_eq!(scene.use_of(&crew, "EXA").await, (0, 409), "{status}");
         assert_eq!(posted().await, before, "{status}");
-        // What it sends is taken.
+        // The party's requests are accepted.
         let path = "/tariffs/NL/EXA/DAY";
         scene.hub.put(path, &fixture("tariff")).await;
     }
@@ -253,7 +253,7 @@ async fn a_hub_is_asked_for_its_parties_once_a_day() {
     assert_eq!(asked().len(), before, "by full pulls only");
     let now = scene.app.now();
     let gone = client_info("EXA", "CPO", "OFFLINE", now);
-    // The hub leaves out the locations of a party that it does not reach.
+    // The hub omits the locations of a party that it does not reach.
     let lists = BTreeMap::from([("hubclientinfo", vec![gone]), ("locations", Vec::new())]);
     scene.hub.script().lists = lists;
     scene.app.advance(86_400).await;
@@ -290,7 +290,7 @@ async fn parties_of_others_and_our_own_are_refused() {
         "{}",
         answer.text
     );
-    // It cannot be approved either, and the platform that has it keeps it.
+    // It cannot be approved either, and the platform that already has it keeps it.
     let parties = json!({"parties": [{"country_code": "NL", "party_id": "OTH"}]});
     let refused = scene.act("approve_parties", parties).await;
     let refused = refused.expect_err("it belongs to another network");
@@ -334,7 +334,7 @@ async fn a_hub_that_renews_or_ends_keeps_or_frees_its_parties() {
     for _ in 0..2 {
         scene.act("revoke", json!({})).await.expect("revoked");
     }
-    // Its party may belong to another network, and stays there whatever becomes of the hub.
+    // Its party may belong to another network, and stays there whatever happens to the hub.
     let cpo = Connected::to(app).await;
     scene.act("revoke", json!({})).await.expect("revoked");
     assert_eq!(
@@ -419,7 +419,7 @@ async fn a_report_about_the_future_is_taken_as_of_now() {
     scene.report("EXA", "CONNECTED").await;
     let approved = Some((false, "CONNECTED".to_owned()));
     assert_eq!(scene.party("EXA").await, approved);
-    // A clock that is a little ahead keeps its order.
+    // A clock that is slightly fast keeps its order.
     let ahead = scene.app.now().plus(HOUR - MINUTE);
     let offline = client_info("EXA", "CPO", "OFFLINE", ahead);
     scene.hub.put(path, &offline).await;

@@ -9,7 +9,7 @@ pub const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
 pub const CANCEL: &str = "/2.2.1/commands/CANCEL_RESERVATION";
 const LOCATION: &str = "/locations/NL/EXA/AMS-1";
 
-/// How many minutes ahead the reservation of [`reserved`] is.
+/// The number of minutes until the reservation of [`reserved`] begins.
 const AHEAD: i64 = 120;
 
 /// A service, a network with a location of two EVSEs that fit the vehicle, and a pending reservation there.
@@ -20,7 +20,7 @@ pub struct Stage {
     path: String,
 }
 
-/// The location of the fixture with two EVSEs alike, `E1` and `E2`.
+/// The location of the fixture with two identical EVSEs, `E1` and `E2`.
 fn location() -> Value {
     let mut location = fixture("location");
     let mut second = location["evses"][0].clone();
@@ -55,7 +55,7 @@ async fn reserved_for(fee: i64) -> Stage {
 }
 
 impl Stage {
-    /// Makes a reservation, which is the one from now on.
+    /// Creates a reservation, which replaces the current one of the stage.
     pub async fn reserve(&mut self) {
         self.reserve_with(json!({})).await;
     }
@@ -68,14 +68,15 @@ impl Stage {
         self.path = format!("/v1/reservations/{}", made.expect(200).id());
     }
 
-    /// Cancels it.
+    /// Cancels the reservation.
     pub async fn cancel(&self) {
         let cancel = format!("{}/cancel", self.path);
         self.app.alice.post_ok(&cancel, json!({})).await;
         self.app.drain().await;
     }
 
-    /// Moves the time to so many minutes before the start of the reservation, and a few seconds on: queues wait for whole seconds.
+    /// Moves the time to this number of minutes before the start of the reservation, and a few seconds more, because queues wait for
+    /// whole seconds.
     pub async fn until(&self, minutes_before: i64) {
         let reservation = self.reservation().await;
         let start = reservation["ideal_start"].as_str().expect("a time");
@@ -107,7 +108,7 @@ impl Stage {
         answer
     }
 
-    /// The types of the events about the reservation, the oldest first.
+    /// The types of the events about the reservation, oldest first.
     async fn events(&self) -> Vec<String> {
         self.app.drain().await;
         let page = self.app.alice.get_ok("/v1/events?limit=100").await;
@@ -215,7 +216,7 @@ async fn a_reservation_refused_by_its_network_moves_to_another_evse() {
             sent[0].body["reservation_id"],
             sent[1].body["reservation_id"]
         );
-        // What the network may have kept all the same is given up.
+        // Reservations that the network may have kept are cancelled.
         let cancelled: Vec<Value> = stage
             .sent(CANCEL)
             .into_iter()
@@ -359,12 +360,12 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
     );
 }
 
-/// What a network bills for a reservation that was never used.
+/// The CDRs of a network for a reservation that was never used.
 mod unused {
     use super::*;
     use kernel::time::days;
 
-    /// A reservation that the network keeps, whose vehicle does not come.
+    /// A reservation that the network keeps, and whose vehicle does not come.
     async fn kept(fee: i64) -> Stage {
         let stage = reserved_for(fee).await;
         stage.until(15).await;
@@ -405,7 +406,7 @@ mod unused {
         stage.app.drain().await;
     }
 
-    /// The types and amounts of the lines of an invoice of everything that no other one has.
+    /// The types and amounts of the lines of an invoice of everything that was not invoiced.
     async fn invoiced(stage: &Stage) -> Vec<(String, i64)> {
         stage.app.advance(1).await;
         let now = stage.app.now();
@@ -473,7 +474,7 @@ mod unused {
         assert_eq!(invoiced(&stage).await, [adjustment(200)]);
         send_cdr(&stage, &billed).await;
         assert_eq!(invoiced(&stage).await, []);
-        // A credit takes back what the network billed beyond our own fee.
+        // A credit returns the amount that the network billed beyond our own fee.
         let credit = json!({"id": "R1-C", "credit": true, "credit_reference_id": "R1", "authorization_reference": null,
             "total_cost": {"excl_vat": -4.13, "incl_vat": -5.0},
             "total_reservation_cost": {"excl_vat": -4.13, "incl_vat": -5.0}});

@@ -1,5 +1,5 @@
-//! Charging sessions at the station of a network: commands, their results, what the network reports and bills, and every contradiction of
-//! these that `infra/networks.md` lists.
+//! Charging sessions at the station of a network: commands, their results, the network's reports and bills, and every contradiction
+//! between them that `infra/networks.md` lists.
 
 use functions::stream::sweep;
 use kernel::Timestamp;
@@ -85,7 +85,7 @@ impl Scene {
         with(body, change)
     }
 
-    /// Starts a session, and has the network be asked.
+    /// Starts a session, and processes the command to the network.
     pub async fn start(&self) -> Value {
         self.start_with(json!({})).await
     }
@@ -101,7 +101,7 @@ impl Scene {
         self.get(&path_of(id_of(session))).await
     }
 
-    /// The status of a session, and why it failed.
+    /// The status of a session, and the reason of a failure.
     pub async fn status(&self, session: &Value) -> (String, Option<String>) {
         let shown = self.shown(session).await;
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -137,7 +137,7 @@ impl Scene {
         self.took("START_SESSION", result).await;
     }
 
-    /// Sends the result of the last command of that name.
+    /// Sends the result of the last command with this name.
     async fn took(&self, command: &str, result: &str) {
         let asked = self.commands(command).pop().expect("a command").body;
         let url = asked["response_url"].as_str().expect("a URL");
@@ -151,7 +151,7 @@ impl Scene {
         json!(moment.to_string())
     }
 
-    /// An OCPI session of the last START_SESSION as it is now.
+    /// The OCPI session of the last START_SESSION in its current state, with changed members.
     pub fn session(&self, change: Value) -> Value {
         let session = session_of(&self.asked(), self.app.now());
         with(session, change)
@@ -209,7 +209,7 @@ impl Scene {
         (session, theirs)
     }
 
-    /// The lines of an invoice of everything until now: type and amount, in the order of time.
+    /// An invoice of everything until now, and the type and amount of its lines, in the order of time.
     pub async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
         self.app.advance(1).await;
         let now = self.app.now();
@@ -225,7 +225,7 @@ impl Scene {
         (invoice, lines)
     }
 
-    /// An invoice of the last hour: each period of a fleet looks for itself.
+    /// An invoice of the last hour: the period of each invoice is searched separately.
     async fn invoice_of_last_hour(&self) -> Value {
         let now = self.app.now();
         let window =
@@ -233,7 +233,7 @@ impl Scene {
         self.post("/v1/invoices", window).await
     }
 
-    /// The types of the events of sessions, sorted: events of one change have no order.
+    /// The types of the events of sessions, sorted, because events of one change have no order.
     async fn events(&self) -> Vec<String> {
         let events = self.app.alice.get("/v1/events?limit=100").await.expect(200);
         let events = events.body["data"].as_array().expect("events").clone();
@@ -368,7 +368,7 @@ mod start {
             let session = scene.start().await;
             scene.result(result).await;
             assert_eq!(scene.status(&session).await, failed(reason), "{result}");
-            // A second result changes nothing.
+            // A second result has no effect.
             scene.result("ACCEPTED").await;
             assert_eq!(scene.status(&session).await, failed(reason), "{result}");
         }
@@ -378,7 +378,7 @@ mod start {
     async fn without_a_report_the_session_fails_after_five_minutes() {
         let scene = Scene::new().await;
         let silent = scene.start().await;
-        // The clock also runs by itself.
+        // The clock also advances by itself.
         scene.app.advance(240).await;
         assert_eq!(scene.status(&silent).await, is("pending"));
         scene.app.advance(60).await;
@@ -450,7 +450,7 @@ mod start {
         scene.report(&late).await;
         assert_eq!(scene.status(&session).await, failed("network_timeout"));
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
-        // What has flowed until then is billed.
+        // The energy until then is billed.
         let cost = json!({"total_energy": 1, "total_cost": {"excl_vat": 0.4, "incl_vat": 0.484}});
         scene.bill(&scene.cdr(&late, cost)).await;
         assert_eq!(scene.status(&session).await.0, "completed");
@@ -602,7 +602,7 @@ mod billing {
         assert_eq!(invoice["line_items"][0]["charging_session"], session["id"]);
         assert_eq!(scene.shown(&session).await["amount_due"], 968);
         assert_eq!(scene.invoice().await.1, []);
-        // A cost analysis adds up to what is on both invoices.
+        // The amounts of a cost analysis equal those of both invoices.
         let now = scene.app.now();
         let parameters = json!({"type": "cost_analysis", "period_start": now.plus(days(-30)), "period_end": now,
             "group_by": "vehicle"});
@@ -630,7 +630,7 @@ mod billing {
         scene.app.advance(60).await;
         scene.complete(&theirs).await;
         assert_eq!(scene.status(&session).await, is("completed"));
-        // The newest CDR counts, and this one is not the newest for ever.
+        // The newest CDR applies, and this one is only the newest until then.
         let wrong =
             json!({"last_updated": far, "total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
         scene.bill(&scene.cdr(&theirs, wrong)).await;
@@ -688,7 +688,7 @@ mod billing {
             for cdr in &sent {
                 scene.bill(cdr).await;
             }
-            // Whatever is credited is a line of the draft, and what is billed in addition is on the next invoice.
+            // Credits are lines of the draft, and additional amounts are on the next invoice.
             let (_, more) = scene.invoice().await;
             assert_eq!(more.is_empty(), !credit_first, "{more:?}");
             let drafts = scene.get("/v1/invoices").await;
@@ -763,7 +763,7 @@ mod billing {
         assert_eq!(scene.app.transactions(&scene.app.alice).await.len(), 1);
     }
 
-    /// A credit of the first CDR, of so many cents.
+    /// A credit of the first CDR, with an amount in cents.
     async fn credited(scene: &Scene, theirs: &Value, cents: i64) {
         let gross = cents as f64 / 100.0;
         let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1",
@@ -786,7 +786,7 @@ mod billing {
         assert_eq!(shown["amount_due"], 0);
         assert_eq!(each(&shown["line_items"], "amount"), json!([-968, 968]));
         assert_eq!(scene.get("/v1/credit_notes").await["data"], json!([]));
-        // It goes with its session to the next invoice, and where it pays for everything the session is paid.
+        // It is on the next invoice together with its session. If it covers the whole amount, the session is paid.
         scene.app.alice.delete_ok(&path).await;
         let (both, lines) = scene.invoice().await;
         assert_eq!(lines, [energy(968), adjustment(-968)]);
@@ -813,7 +813,7 @@ mod billing {
         assert_has!(note, {"type": "network", "amount": 242, "/totals/net": 200});
         assert_eq!(note["lines"][0]["line_item"], shown["line_items"][0]["id"]);
         assert_eq!(scene.invoice().await.1, []);
-        // A second invoice of the session has the credit, too.
+        // A second invoice of the session has the credit as well.
         scene.post(&format!("{path}/void"), json!({})).await;
         assert_eq!(scene.invoice().await.1, [energy(968), adjustment(-242)]);
         assert_eq!(scene.app.alice.get("/v1/credit_notes").await.ids().len(), 2);
@@ -927,7 +927,7 @@ mod billing {
                 .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
             assert_eq!(read, data["signed_values"][place]["signed_data"]);
         }
-        // `.ci/documents` has it verified by pyocmf.
+        // `.ci/documents` verifies it with pyocmf.
         if let Ok(path) = std::env::var("SIGNED_METER_VALUES") {
             std::fs::write(path, file).expect("a file");
         }
@@ -945,7 +945,7 @@ mod billing {
         scene.app.advance(1).await;
         let invoice = scene.invoice_of_last_hour().await;
         assert_has!(invoice, {"amount_due": 968, "/line_items/0/type": "adjustment"});
-        // A CDR that comes still later adjusts that.
+        // A CDR that arrives even later adjusts that.
         let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
         scene.bill(&scene.cdr(&theirs, cost)).await;
         let lines = scene.invoice().await.1;
@@ -1013,7 +1013,7 @@ mod billing {
         scene.report(&with(theirs.clone(), invalid)).await;
         assert_eq!(scene.status(&session).await, failed("other"));
         assert_eq!(totals().await, (Some(0), Some(0.0)));
-        // It is billed all the same, and counts once.
+        // It is billed nevertheless, and counts once.
         scene.bill(&scene.cdr(&theirs, json!({}))).await;
         assert_eq!(scene.status(&session).await, is("completed"));
         assert_eq!(totals().await, (Some(1), Some(20.0)));
@@ -1031,7 +1031,7 @@ mod review {
         scene.cdr(theirs, cost)
     }
 
-    /// Has the last session, which has lasted an hour, be billed at 9,999,999 EUR for 10 kWh.
+    /// Bills the last session, which has lasted an hour, at 9,999,999 EUR for 10 kWh.
     async fn bill_millions(scene: &Scene, theirs: &Value) {
         let cdr = costing(scene, theirs, 10.0, 9_999_999.0);
         scene.bill(&cdr).await;
@@ -1055,7 +1055,7 @@ mod review {
         answer
     }
 
-    /// Decides as an operator.
+    /// Makes a decision as an operator.
     async fn operate(scene: &Scene, session: &Value, decision: &str) -> Result<Value, String> {
         let account = scene.app.alice.tenant().account;
         let action = json!({"action": "decide_review", "account": account, "session": session["id"],
@@ -1086,11 +1086,11 @@ mod review {
         let review = json!({"disputed": null, "network": 999_999_900, "note": null, "opened": shown["updated"],
             "ours": 484, "reason": "price"});
         assert_eq!(shown["review"], review);
-        // For the time being it costs what the tariff says.
+        // Until then, the tariff determines its cost.
         assert_has!(shown, {"status": "completed", "amount_due": 484, "cost_source": "tariff"});
         assert_eq!(scene.invoice().await.1, []);
         assert!(scene.app.transactions(&scene.app.alice).await.is_empty());
-        // A report changes nothing any more.
+        // A report has no effect any more.
         scene.complete(&theirs).await;
         let later = scene.shown(&session).await;
         assert_eq!(later, with(shown, json!({"updated": later["updated"]})));
@@ -1122,7 +1122,7 @@ mod review {
     #[tokio::test]
     async fn more_energy_than_the_charging_point_delivers_is_not_billed() {
         let (scene, session, theirs) = Scene::charging().await;
-        // 22 kWh and a tenth are possible. A start that is long ago makes no more of them possible.
+        // 22 kWh and a tenth are possible. A start in the distant past does not increase that.
         let long_ago = json!({"start_date_time": scene.app.now().plus(days(-9))});
         let cdr = costing(&scene, &with(theirs, long_ago), 40.0, 19.36);
         scene.bill(&cdr).await;
@@ -1186,7 +1186,7 @@ mod review {
 
             let invoice = scene.invoice_of_last_hour().await;
             assert_eq!(invoice["amount_due"], gross, "after {after} days");
-            // What is billed by an adjustment costs nothing by itself.
+            // The part that an adjustment bills has no cost of its own.
             let mut others = scene.invoice().await.1.into_iter();
             assert!(others.all(|line| line == energy(0)));
         }
@@ -1200,7 +1200,7 @@ mod review {
         let disputed = decide(&scene, &session, dispute).await.expect(200).body;
         assert_has!(disputed["review"], {"note": "The display said 4.84.", "disputed": disputed["updated"]});
         assert_eq!(scene.invoice().await.1, []);
-        // What was said stays when something else is disputed again.
+        // The statement stays when another part is disputed.
         let again = decide(&scene, &session, json!({"decision": "dispute"})).await;
         assert_eq!(again.body["review"], disputed["review"]);
         let decided = operate(&scene, &session, "use_ours")
@@ -1210,7 +1210,7 @@ mod review {
         let refused = operate(&scene, &session, "accept").await;
         assert!(refused.is_err_and(|why| why.contains("under review")));
         assert_eq!(scene.invoice().await.1, [energy(484)]);
-        // The same total is not reviewed again, and another one is.
+        // The same total is not reviewed again, but a different one is.
         let older = json!({"id": "C0", "last_updated": scene.app.now().plus(days(-1))});
         let older = with(costing(&scene, &theirs, 10.0, 4.84), older);
         scene.bill(&older).await;
@@ -1254,7 +1254,7 @@ mod review {
         scene.bill(&scene.cdr(&theirs, dear)).await;
         let shown = scene.shown(&session).await;
         assert_has!(shown["review"], {"network": 9680, "ours": 968});
-        // What was billed before stays as it was.
+        // The previously billed amount is unchanged.
         assert_has!(shown, {"amount_due": 968, "cost_source": "cdr"});
         assert_eq!(scene.invoice().await.1, []);
         scene.app.advance(14 * 86_400).await;
@@ -1263,7 +1263,7 @@ mod review {
         let (invoice, lines) = scene.invoice().await;
         assert_eq!(lines, [adjustment(9680 - 968)]);
         assert_contains(&invoice["line_items"][0]["description"], "CDR C2");
-        // Less than what was billed needs no review, however dear it is.
+        // An amount below the billed one needs no review, however expensive it is.
         scene.app.advance(60).await;
         let less = json!({"id": "C3", "total_cost": {"excl_vat": 79.0, "incl_vat": 95.8}});
         scene.bill(&scene.cdr(&theirs, less)).await;
@@ -1307,7 +1307,7 @@ mod end_stalled {
         (409, "invalid_request_error", code, None)
     }
 
-    /// A session that the network has not reported on since its driver has stopped it.
+    /// A session without a report of the network since its driver stopped it.
     async fn stalled(scene: &Scene) -> (Value, Value) {
         let (session, theirs) = scene.active().await;
         scene.app.advance(3600).await;
@@ -1349,7 +1349,7 @@ mod end_stalled {
         let (scene, session, theirs) = Scene::charging().await;
         let more = json!({"kwh": 5, "last_updated": scene.app.now()});
         scene.report(&with(theirs, more)).await;
-        // After a day its end is asked for, and after another one it is stalled.
+        // After a day its end is requested, and after another day it is stalled.
         scene.app.advance(2 * 86_400 + 60).await;
         end(&scene, &session).await.expect(200);
         assert_eq!(scene.invoice().await.1, []);
@@ -1375,7 +1375,7 @@ mod end_stalled {
         let shown = scene.shown(&session).await;
         assert_has!(shown, {"status": "completed", "energy_consumed": 7_000});
         assert_eq!(scene.status(&next).await, is("pending"));
-        // The end that the network reports is final: a report that it goes on is wrong.
+        // The end that the network reports is final: a later report that the session continues is wrong.
         scene.app.advance(60).await;
         scene.complete(&goes_on(&scene, 8)).await;
         let stops = scene.commands("STOP_SESSION").len();
@@ -1392,7 +1392,7 @@ mod end_stalled {
         let scene = Scene::new().await;
         let (session, theirs) = stalled(&scene).await;
         let stops = scene.commands("STOP_SESSION").len();
-        // Nothing is new in the last report.
+        // The last report contains nothing new.
         scene.report(&theirs).await;
         assert_ne!(scene.shown(&session).await["stalled_at"], Value::Null);
         assert_eq!(scene.commands("STOP_SESSION").len(), stops);
@@ -1403,7 +1403,7 @@ mod end_stalled {
         assert_eq!(end(&scene, &session).await.error(), refusal());
         scene.app.advance(86_400 + 60).await;
         assert_ne!(scene.shown(&session).await["stalled_at"], Value::Null);
-        // What it reports of its end is what counts.
+        // The network's report of the end applies.
         scene.complete(&theirs).await;
         assert_has!(scene.shown(&session).await, {"status": "completed", "stalled_at": null});
         let wanted = ["completed", "stalled", "stalled", "started", "updated"];
@@ -1424,7 +1424,7 @@ mod end_stalled {
 mod stations {
     use super::*;
 
-    /// Every answer is held against the OpenAPI document.
+    /// Every response is validated against the OpenAPI document.
     #[tokio::test]
     async fn prices_with_every_restriction_match_the_openapi_document() {
         let scene = Scene::new().await;
@@ -1494,7 +1494,7 @@ mod cards {
         scene.app.drain().await;
     }
 
-    /// An OCPI session that begins now because the card was held to the reader of the EVSE.
+    /// An OCPI session that begins now, because the card was held to the reader of the EVSE.
     pub fn tapped(scene: &Scene) -> Value {
         let now = Scene::text(scene.app.now());
         with(

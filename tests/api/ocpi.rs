@@ -1,4 +1,4 @@
-//! The interfaces that charging networks call, and what is sent to them: one module per module of OCPI, and one for what operators do.
+//! The interfaces that charging networks call, and the requests to them: one module per OCPI module, and one for operators.
 
 use kernel::time::{MINUTE, seconds};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ mod edge {
         }
         let answer = app.anon.send("GET", "/ocpi/versions", None, &[]).await;
         assert_eq!(codes(&answer), (401, 2000));
-        // A key of the API is no token of OCPI, and a token of OCPI is no key of the API.
+        // A key of the API is not a token of OCPI, and a token of OCPI is not a key of the API.
         assert_eq!(codes(&app.alice.get("/ocpi/versions").await), (401, 2000));
         let mut client = app.anon.clone();
         client.key = Some(cpo.token.clone());
@@ -125,7 +125,7 @@ mod edge {
             account: kernel::Id::from(cpo.network.as_str()),
             mode: kernel::Mode::Test,
         };
-        // The bucket refills by one request each millisecond, so it is emptied until a request finds it empty.
+        // The bucket is refilled by one request each millisecond, so it is emptied until a request finds it empty.
         let mut answer = cpo.send("GET", "/tokens", None).await;
         for _ in 0..100 {
             if answer.status == 429 {
@@ -207,7 +207,7 @@ mod credentials {
         let token_c = own["token"].as_str().expect("a token");
         assert_has!(own, {"url": format!("{}/ocpi/versions", app.running().base_url), "/roles/0/role": "EMSP"});
         assert_ne!(token_c, token_a);
-        // The platform was asked with the token that it has issued.
+        // The request to the platform had the token that it has issued.
         assert_eq!(platform.received("GET", "/versions").len(), 1);
         let connected = &networks(&app).await[0];
         assert_has!(connected, {"id": network, "status": "connected"});
@@ -216,7 +216,7 @@ mod credentials {
         let token_b = credentials["token"].as_str().expect("a token");
         assert!(!connected.to_string().contains(token_b));
         get_expecting(&app, token_c, path, (200, 1000)).await;
-        // Token C is in use: token A is worth nothing any more.
+        // Token C is in use: token A is not valid any more.
         get_expecting(&app, &token_a, "/ocpi/versions", (401, 2000)).await;
         // It is registered already.
         exchange(&app, token_c, "POST", &platform, (405, 2000)).await;
@@ -283,7 +283,7 @@ mod credentials {
         let second = platform().await;
         let answer = exchange(&app, &token_a, "POST", &second, (200, 2001)).await;
         assert_contains(&answer.body["status_message"], "NL*EXA");
-        // When its network is revoked, it may belong to another one.
+        // After its network is revoked, the party may belong to another one.
         manage_ok(&app, json!({"action": "revoke", "network": cpo.network})).await;
         exchange(&app, &token_a, "POST", &second, (200, 1000)).await;
     }
@@ -354,7 +354,7 @@ mod locations {
         let shown = json!({"carbon_g_per_kwh": 41.5, "is_green_energy": false, "nuclear_waste_g_per_kwh": null,
             "product_name": null, "sources": [{"percent": 62.5, "source": "wind"}], "supplier_name": "North Sea Energy"});
         assert_eq!(station(&app).await["energy_mix"], shown);
-        // A location whose mix is wrong stays usable.
+        // A location with an invalid mix can still be used.
         for (second, wrong) in [(2, mix(json!("much"))), (3, json!(7))] {
             let answer = cpo.send("PATCH", PATH, Some(&patch(wrong, second))).await;
             assert_eq!(answer.status, 200, "{}", answer.text);
@@ -373,7 +373,7 @@ mod locations {
         assert_eq!(statuses, json!(["available", "occupied"]));
         let price = &station["connectors"][0]["pricing"][0];
         assert_has!(price, {"price": 40, "currency": "eur", "tax_percent": "21"});
-        // It is shown as it was received, members that nobody knows included.
+        // It is shown as it was received, including unknown members.
         assert_eq!(cpo.data(PATH).await, fixture("location"));
         let again = cpo.put(PATH, &fixture("location")).await;
         assert_eq!(again.status, 200);
@@ -418,10 +418,10 @@ mod locations {
         assert_eq!(shown, want);
         app.advance(60).await;
         assert_eq!(status("AVAILABLE", json!(app.now())).await, "available");
-        // What was sent before is late.
+        // Objects that were sent before are late.
         let before = json!(app.now().plus(kernel::time::minutes(-5)));
         assert_eq!(status("CHARGING", before).await, "available");
-        // A whole location that is far ahead does not freeze the location.
+        // A whole location with a time far in the future does not block later changes of the location.
         let ahead = location(json!({"name": "Then", "last_updated": far}));
         cpo.put(PATH, &ahead).await;
         assert_eq!(cpo.data(PATH).await, ahead);
@@ -666,7 +666,7 @@ mod sessions {
         let shown = cpo.data(PATH).await;
         let periods = json!([fixture("session")["charging_periods"][0], period]);
         assert_has!(shown, {"kwh": 4.0, "charging_periods": periods});
-        // A session that is sent whole replaces all of it.
+        // A session that is sent as a whole replaces all members.
         let whole = with(
             fixture("session"),
             json!({"charging_periods": [], "last_updated": "2026-02-01T10:00:00Z"}),
@@ -923,7 +923,7 @@ mod tokens {
             .collect()
     }
 
-    /// The RFID tokens that the platform was sent under a uid, in order: whether each is valid, and its whitelist.
+    /// The RFID tokens with a uid that the platform received, in order: whether each is valid, and its whitelist.
     fn sent(cpo: &Connected, uid: &str) -> Vec<(bool, String)> {
         let path = format!("/2.2.1/tokens/GB/FCS/{uid}?type=RFID");
         let received = cpo.received("PUT", &path).into_iter();
@@ -973,7 +973,7 @@ mod tokens {
             link = page.header("link").to_owned();
         }
         assert_eq!(walked, all);
-        // A card that changes comes last.
+        // A changed card comes last.
         app.advance(60).await;
         change(&app, &made[1].0, json!({"status": "lost"})).await;
         let page = cpo.send("GET", &path("&offset=3"), None).await;
@@ -1037,11 +1037,11 @@ mod tokens {
             expected.push(token.clone());
             assert_eq!(sent(&cpo, &uid), expected, "{status}");
         }
-        // What does not concern the token is not sent.
+        // A change that does not affect the token is not sent.
         change(&app, &path, json!({"metadata": {"a": "b"}})).await;
         change(&app, &driver, json!({"name": "Another"})).await;
         assert_eq!(sent(&cpo, &uid), expected);
-        // A policy that depends on the place or the time makes networks ask.
+        // A policy that depends on the place or the time makes networks request authorization.
         let rules = json!({"name": "P", "rules": {"denied_operators": ["Nobody"]}});
         let policy = app.alice.create("/v1/policies", rules).await;
         change(&app, &fleet, json!({"policy_ids": [policy]})).await;
@@ -1054,7 +1054,7 @@ mod tokens {
         app.drain().await;
         expected.push(refused);
         assert_eq!(sent(&cpo, &uid), expected);
-        // The same card can be given out again.
+        // The same card can be assigned again.
         let body =
             json!({"uid": uid.to_lowercase(), "driver": crew.driver, "vehicle": crew.vehicle});
         app.alice.post_ok("/v1/charge_cards", body).await;
@@ -1094,7 +1094,7 @@ mod tokens {
     async fn a_card_is_authorized_as_it_is_at_that_moment() {
         let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
-        // The pull that follows the exchange of credentials is over before the location is pushed.
+        // The pull that follows the exchange of credentials ends before the location is pushed.
         app.drain().await;
         cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
@@ -1112,7 +1112,7 @@ mod tokens {
             assert_eq!(answer["allowed"], "ALLOWED", "{body:?}");
             assert!(answer.get("location").is_none());
         }
-        // A location that this service does not know is no reason to refuse.
+        // A location that this service does not have is no reason for a refusal.
         let unknown = json!({"location_id": "NOWHERE"});
         let answer = authorize(&cpo, &uid, Some(&unknown)).await;
         assert_eq!(
@@ -1120,7 +1120,7 @@ mod tokens {
             (&json!("ALLOWED"), None)
         );
         for off in ["blocked", "lost"] {
-            // Without waiting for anything that follows from the change.
+            // The consequences of the change are not awaited.
             app.alice.post_ok(&path, json!({"status": off})).await;
             let answer = authorize(&cpo, &uid, Some(&place)).await;
             assert_has!(answer, {"allowed": "BLOCKED", "/token/valid": false});
@@ -1163,7 +1163,7 @@ mod tokens {
     async fn policies_and_money_decide_where_a_card_may_be_used() {
         let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
-        // The pull that follows the exchange of credentials is over before the location is pushed.
+        // The pull that follows the exchange of credentials ends before the location is pushed.
         app.drain().await;
         cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
@@ -1182,7 +1182,7 @@ mod tokens {
             change(&app, &driver, json!({"policy_ids": [policy]})).await;
             let answer = authorize(&cpo, &uid, Some(&place)).await;
             assert_eq!(answer["allowed"], allowed, "{rules}");
-            // Without a place there is too little information.
+            // Without a location there is too little information.
             let path = format!("/tokens/{uid}/authorize");
             cpo.expect("POST", &path, None, (200, 2002)).await;
             let nowhere = json!({"location_id": "NOWHERE"});
@@ -1260,7 +1260,7 @@ mod tokens {
 mod sync {
     use super::*;
 
-    /// When the locations were updated that a platform lists at first.
+    /// The time of the last update of the locations that a platform lists at first.
     const OLD: &str = "2026-01-05T08:00:00Z";
 
     fn location(id: &str, updated: &str) -> Value {
@@ -1374,7 +1374,7 @@ mod sync {
         assert_eq!(pulled(&app).await["counts"]["removed"], 2);
         cpo.expect("GET", "/locations/NL/EXA/L2", None, (404, 2003))
             .await;
-        // What comes back is a station again.
+        // A location that is listed again is a station again.
         cpo.put("/locations/NL/EXA/L2", &location("L2", OLD)).await;
         assert!(ids(&app).await.contains(&active(&["L2"])[0]));
     }
@@ -1382,7 +1382,7 @@ mod sync {
     #[tokio::test]
     async fn an_interrupted_pull_goes_on_where_it_was() {
         let app = TestApp::start().await;
-        // No token is sent meanwhile.
+        // No token is sent in the meantime.
         app.drain().await;
         let listed = ["L1", "L2", "L3", "L4", "L5"];
         let cpo = Connected::with(&app, |script| {
@@ -1418,7 +1418,7 @@ mod sync {
         assert_contains(&pull["problems"], "tariffs/nowhere");
         assert_contains(&pull["problems"], "404");
         assert_finished(&pull);
-        // What the missing pages had may have changed before this pull: the next one asks for everything again.
+        // The missing pages may have had objects that changed before this pull, so the next pull requests everything again.
         cpo.script().next_pages.clear();
         app.advance(60 * 60 + 300).await;
         let paths = cpo.received("GET", "/2.2.1/tariffs");
@@ -1541,7 +1541,7 @@ mod manage_networks {
         assert_has!(revoked, {"status": "revoked", "platform_informed": false});
         assert_contains(&revoked["problem"], "HTTP 500");
         cpo.expect("GET", "/tokens", None, (401, 2000)).await;
-        // Its token is gone: the platform is not asked again.
+        // Its token was deleted: the platform is not called again.
         let again = manage_ok(&app, revoke).await;
         assert!(again.get("platform_informed").is_none());
         let sent = cpo.received("DELETE", "/2.2.1/credentials");
@@ -1565,7 +1565,7 @@ mod manage_networks {
     #[tokio::test]
     async fn the_local_runner_offers_the_same() {
         let app = TestApp::start().await;
-        // A deployment has no such path.
+        // A deployment does not have this path.
         app.running();
         let body = json!({"action": "issue_token", "mode": "test", "name": "Example"});
         let issued = app.local().post_ok("/_local/networks", body).await;
@@ -1600,7 +1600,7 @@ mod samples {
         let modules = functions::ocpi::modules().into_iter();
         let operations = modules.flat_map(|module| module.operations);
         let mut operations: Vec<_> = operations.map(|one| (one.name, one.method)).collect();
-        // What is put can be retrieved, and what was retrieved deleted. The connection ends last.
+        // An object that was put can be retrieved, and one that was retrieved can be deleted. The connection ends last.
         let order = [
             "ocpi-put",
             "ocpi-create",
@@ -1645,7 +1645,7 @@ mod samples {
             let answer = send(&app, &token, method, &path, body.as_ref(), &[]).await;
             let code = answer.body["status_code"].as_i64();
             match name {
-                // These need what the service has sent before, or a token that only registers.
+                // These need an earlier request of the service, or a token that is only valid for registration.
                 "ocpi-create-command-result" | "ocpi-create-profile-result" => {
                     assert_eq!(answer.status, 404, "{name}");
                 }
@@ -1672,7 +1672,7 @@ mod samples {
 mod examples {
     use super::*;
 
-    /// The examples of the specification, where they are.
+    /// An example of the specification, if the examples exist.
     fn example(name: &str) -> Option<Value> {
         let path = format!(
             "{}/../../shared/data/ocpi-2.2.1-examples/{name}.json",

@@ -33,13 +33,13 @@ async fn the_document_and_its_pages_are_for_everybody() {
     for code in Code::ALL {
         assert!(errors.text.contains(code.as_str()), "{}", code.as_str());
     }
-    // An error's link leads there.
+    // The link in an error leads to the page.
     let missing = app.alice.get("/v1/fleets/x").await;
     let link = missing.body["doc_url"].as_str().expect("a link");
     let (page, anchor) = link.split_once('#').expect("an anchor");
     let shown = app.anon.get(page).await.expect(200);
     assert!(shown.text.contains(&format!("id=\"{anchor}\"")));
-    // The pages answer to GET alone, and nothing else is open.
+    // The pages only support GET, and no other path is public.
     assert_eq!(app.anon.post("/docs", Value::Null).await.status, 405);
     assert_eq!(app.anon.get("/docs/other").await.status, 401);
 }
@@ -53,7 +53,7 @@ async fn every_guide_is_served_as_html_and_text_with_valid_links() {
     let targets = listed.split("](").skip(1);
     let targets: Vec<_> = targets.filter_map(|rest| rest.split(')').next()).collect();
     let files = std::fs::read_dir("../docs").expect("the guides").count();
-    // The index is not in its own list; the reference and the errors are no files.
+    // The index is not in its own list; the reference and the errors are not files.
     assert_eq!(targets.len(), files - 1 + 2, "{listed}");
     for target in targets {
         let path = target
@@ -146,7 +146,7 @@ fn assert_conforms(what: &str, schema: &Value, example: &Value) {
     assert!(faults.is_empty(), "{what}: {faults:#?} in {example:#}");
 }
 
-/// The client that openapi-generator makes for Java does not compile otherwise.
+/// Otherwise the client that openapi-generator makes for Java does not compile.
 #[test]
 fn the_values_of_a_set_have_a_name() {
     let mut open = vec![&*DOCUMENT];

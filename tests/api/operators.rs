@@ -20,10 +20,10 @@ use tests::platform::Connected;
 use tests::samples::{lists, one_of_each};
 use tests::{Client, Receiver, TestApp, assert_has, fleet};
 
-/// How long an account must have been closed before it is erased, in seconds.
+/// The minimum time between the closure of an account and its erasure, in seconds.
 const CLOSED_FOR: u32 = 300;
 
-/// The rows that contain one of these texts, in their keys or anywhere else.
+/// The items that contain one of these texts, in their keys or anywhere else.
 async fn rows_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
     let rows = all_rows(app).await;
     let rows = rows.values().map(Value::to_string);
@@ -37,7 +37,7 @@ async fn files_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
     keys.into_iter().filter(names).collect()
 }
 
-/// The ids of everything that the lists of a client show.
+/// The ids of all objects in the lists of a client.
 async fn listed(client: &Client) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for route in lists().filter(|route| route.resource() != "charging_stations") {
@@ -50,8 +50,8 @@ fn account_of(client: &Client) -> Id {
     client.account.clone().expect("an account")
 }
 
-/// Invokes `erase-account` until it is done, one page of the table at a time, with what it returned the last time. Gives the
-/// answers.
+/// Invokes `erase-account` until it is done, one page of the table at a time, with the result of the previous invocation. Returns the
+/// responses.
 async fn erase_in_steps(
     app: &TestApp,
     account: &Id,
@@ -75,7 +75,7 @@ async fn erase_in_steps(
     }
 }
 
-/// Ends what `one_of_each` has left open.
+/// Ends everything that `one_of_each` has left open.
 async fn end_all(app: &TestApp, client: &Client, objects: &BTreeMap<&str, String>) {
     let session = &objects["charging_sessions"];
     let stop = format!("/v1/charging_sessions/{session}/stop");
@@ -94,7 +94,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     let mut objects = Vec::new();
     for client in [&child, &grandchild] {
         let made = one_of_each(&app, client).await;
-        // A confirmed reservation has entries in calendars, and a schedule for what happens next.
+        // A confirmed reservation has entries in calendars, and a schedule for its next action.
         app.drain().await;
         objects.push(made);
     }
@@ -126,7 +126,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         traces.extend(listed(client).await);
         traces.insert(account_of(client).to_string());
         traces.extend(objects.values().cloned());
-        // Stations belong to no account.
+        // Stations do not belong to accounts.
         traces.retain(|id| !id.starts_with("chst_"));
     }
     let finalize = format!("/v1/invoices/{}/finalize", objects[0]["invoices"]);
@@ -145,7 +145,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         !traces.iter().any(|trace| text.contains(trace.as_str()))
     };
 
-    // Begun, and begun anew without its cursor.
+    // The erasure begins, and begins again without its cursor.
     let begun = json!({"account": id, "max_pages": 2});
     let begun = erase::handle(
         app.app(),
@@ -155,7 +155,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     assert!(begun.expect("an answer").cursor.is_some());
     let answers = erase_in_steps(&app, &id, 40).await.expect("it is erased");
     assert!(answers.len() > 5, "it took {} invocations", answers.len());
-    // A queue holds a message back for a quarter of an hour at most. What waits longer is a schedule.
+    // A queue delays a message for at most 15 minutes. A schedule is used for longer delays.
     app.advance(900).await;
 
     assert_eq!(rows_with(&app, &traces).await, Vec::<String>::new());
@@ -166,7 +166,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         .filter(|id| due.contains(id.as_str()))
         .collect();
     assert_eq!(scheduled, Vec::<&String>::new());
-    // Nothing else is gone.
+    // No other item was deleted.
     let left = all_rows(&app).await;
     for (key, row) in stays.iter().filter(|(_, row)| names_none(row)) {
         assert!(left.contains_key(key), "{row} is gone");
@@ -197,7 +197,7 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
         .expect("it is erased");
     let account = BTreeSet::from([id.to_string()]);
     assert_eq!(rows_with(&app, &account).await, Vec::<String>::new());
-    // A message that comes again writes nothing.
+    // A repeated message writes nothing.
     let delivery = DeliverWebhook {
         tenant: child.tenant(),
         event: Id::from(event.as_str().expect("an id")),
@@ -216,7 +216,7 @@ async fn messages_about_an_erased_account_have_no_effect() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;
     let crew = app.crew(&child).await;
-    // Its confirmation and the delivery of its events wait for later.
+    // Its confirmation and the delivery of its events happen later.
     let reservation = app.reservation(&crew, 600);
     let reservation = child.create("/v1/reservations", reservation).await;
     app.drain().await;
@@ -225,7 +225,7 @@ async fn messages_about_an_erased_account_have_no_effect() {
     let report = child.create("/v1/reports", json!({})).await;
     let id = account_of(&child);
     app.set_account_status(&id, "closed").await;
-    // The stream and the queues are not read meanwhile.
+    // The stream and the queues are not processed in the meantime.
     let closed = app.app_with(app.app().store.clone(), Arc::new(Later(app.now())));
     let invocation = serde_json::from_value(json!({"account": id})).expect("an invocation");
     let erased = erase::handle(&closed, invocation)
@@ -235,7 +235,7 @@ async fn messages_about_an_erased_account_have_no_effect() {
         erased.cursor.is_none() && erased.counts.rows > 5,
         "{erased:?}"
     );
-    // An instance remembers accounts for a minute.
+    // An instance caches accounts for a minute.
     app.app().edge.keys.forget_account(&id);
     app.drain().await;
     app.advance(86_400).await;
@@ -253,7 +253,7 @@ impl models::ports::Clock for Later {
     }
 }
 
-/// The objects of an export, one page of the table at a time, and the keys of its files.
+/// The objects of an export, which is made one page of the table at a time, and the keys of its files.
 async fn exported(app: &TestApp, account: &Id, mode: Mode) -> (Vec<Value>, Vec<String>) {
     let mut cursor = Value::Null;
     loop {
@@ -328,7 +328,7 @@ async fn an_export_contains_exactly_the_objects_of_its_tenant() {
             .await;
         assert!(objects.contains(&shown.body), "{resource}: {}", shown.text);
     }
-    // No secret is in it: neither that of the endpoint nor a key.
+    // It contains no secret: neither that of the endpoint nor a key.
     let endpoint = format!("/v1/webhook_endpoints/{}", made["webhook_endpoints"]);
     let secret = child.get_ok(&endpoint).await["secret"]
         .as_str()
@@ -342,7 +342,7 @@ async fn an_export_contains_exactly_the_objects_of_its_tenant() {
         !text.contains("sk_test_") && !text.contains("enc1."),
         "{text}"
     );
-    // The other mode has the account alone.
+    // The other mode contains only the account.
     let (live, _) = exported(&app, &account_of(&child), Mode::Live).await;
     let kinds: Vec<&str> = live
         .iter()

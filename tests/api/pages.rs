@@ -119,7 +119,7 @@ async fn a_token_of_another_account_or_another_list_is_refused() {
         .expect("a page")
         .to_owned();
     let token = next.split("page=").nth(1).expect("a token");
-    // Whichever character is another one.
+    // The token is refused whichever character is changed.
     for at in "page_".len()..token.len() {
         let other = if &token[at..=at] == "A" { "B" } else { "A" };
         let edited = format!("{}{other}{}", &token[..at], &token[at + 1..]);
@@ -258,7 +258,7 @@ async fn times_and_types_travel_with_the_pages_of_events() {
     assert_eq!(app.alice.walk(&format!("{query}&limit=2")).await, whole);
 }
 
-/// What a client does in the middle of a walk.
+/// An action of a client during a walk.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Add,
@@ -266,7 +266,7 @@ enum Step {
     Back,
 }
 
-/// Walks a list in both directions while rows are added, and holds every page against what is known of the list.
+/// Walks a list in both directions while items are added, and compares every page with the known contents of the list.
 async fn random_walk(app: &TestApp, rows: usize, limit: usize, steps: Vec<Step>) {
     let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let mut newest_first = std::collections::VecDeque::new();
@@ -283,7 +283,7 @@ async fn random_walk(app: &TestApp, rows: usize, limit: usize, steps: Vec<Step>)
     for step in steps {
         let ids: Vec<_> = newest_first.range(shown.clone()).cloned().collect();
         assert_eq!(page.ids(), ids);
-        // `since` rows were added after the page was answered: it could not know of them.
+        // `since` items were added after the response with the page, so they cannot be in it.
         let older = shown.end < newest_first.len();
         assert_eq!(
             page.body["next_page_url"].is_string(),
@@ -348,13 +348,13 @@ fn every_walk_shows_the_list_as_it_is() {
     runtime.block_on(app.drain());
 }
 
-/// The most calls of the table that one page may take, the authentication of the request included: four rounds of the eight partitions that
-/// events are spread over.
+/// The maximum number of calls of the table for one page, including the authentication of the request: four rounds of the eight
+/// partitions that events are distributed over.
 const MOST_CALLS: usize = 32;
-/// The most capacity units of a page whose filter most objects meet.
+/// The maximum capacity units of a page whose filter matches most objects.
 const FREQUENT_UNITS: f64 = 20.0;
 
-/// Walks a filtered list to its end. Gives the ids, and prints how many calls and units of the table its pages take at most.
+/// Walks a filtered list to its end. Returns the ids, and prints the maximum number of calls and units of the table for a page.
 #[expect(clippy::print_stdout, reason = "the figures are for the reader")]
 async fn walk_counted(app: &TestApp, recorder: &Recorder, path: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -449,13 +449,13 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
         let path = format!("/v1/drivers?{filter}");
         assert_eq!(walk_counted(&app, &recorder, &path).await, archived);
     }
-    // Where most objects meet the filter, little more is read than what is shown.
+    // If most objects match the filter, few more objects are read than are shown.
     recorder.take();
     let frequent = "/v1/drivers?status=active&limit=10";
     app.alice.get(frequent).await.expect(200);
     let units: f64 = recorder.take().iter().map(|call| call.units).sum();
     assert!(units <= FREQUENT_UNITS, "{units} units");
-    // A short page in the middle does not end the way back.
+    // A short page in the middle does not end the walk back.
     let path = format!("/v1/drivers?status=archived&fleet={}&limit=1", fleet.id());
     let mut page = app.alice.get(&path).await.expect(200);
     let mut back = page.ids();

@@ -284,7 +284,7 @@ async fn a_payment_method_stays_while_a_session_pays_with_it() {
     let body = with(with(app.reservation(&crew, 60), paid.clone()), area);
     app.alice.post_ok("/v1/reservations", body).await;
     app.advance(60 * 60).await;
-    // The first session fulfils the reservation, whose entry stands for both.
+    // The first session fulfils the reservation; the reservation's entry stands for both.
     for has_reservation in [true, false] {
         let body = with(app.session(&crew, &station), paid.clone());
         let session = app.alice.post("/v1/charging_sessions", body).await;

@@ -169,7 +169,7 @@ async fn every_change_of_a_policy_is_an_event() {
     assert_has!(updated, {"/object/name": "Other", "/previous_attributes/name": "Depot hours"});
 }
 
-/// A crew whose fleet names a policy with these rules.
+/// A crew whose fleet has a policy with these rules.
 async fn ruled(app: &TestApp, mode: &str, rules: Value) -> (tests::Crew, String) {
     let crew = app.crew(&app.alice).await;
     let body = with(policy(rules), json!({"mode": mode}));
@@ -180,7 +180,7 @@ async fn ruled(app: &TestApp, mode: &str, rules: Value) -> (tests::Crew, String)
     (crew, id)
 }
 
-/// Times of day around a moment so many minutes from now.
+/// Times of day around a moment that is this number of minutes from now.
 fn hour(app: &TestApp, minutes: i64) -> String {
     app.in_minutes(minutes)[11..16].to_owned()
 }
@@ -199,7 +199,7 @@ async fn a_reservation_at_a_forbidden_time_is_blocked() {
     blocked.expect_error(403, "policy_blocked", None);
     assert_has!(blocked.body, {"policy": id, "rule": "time_windows"});
     assert!(app.alice.get("/v1/reservations").await.ids().is_empty());
-    // A window that may slide into the allowed time will do.
+    // A window that can be moved into the allowed time is accepted.
     let made = reserve(json!({"latest_end": app.in_minutes(700)})).await;
     assert_eq!(made.expect(200).body["policy_warnings"], json!([]));
     let path = format!("/v1/policies/{id}");
@@ -216,7 +216,7 @@ async fn a_reservation_far_from_every_geofence_is_blocked() {
     let fence = |latitude: f64| json!({"center": {"latitude": latitude, "longitude": -0.128}, "name": "F", "radius_meters": 1000});
     let rules = json!({"geofences": [fence(48.85), fence(51.6)]});
     let (crew, id) = ruled(&app, "enforcement", rules.clone()).await;
-    // Ten kilometres lie between this place and the nearer fence; the search reaches eight, the fence one.
+    // Ten kilometres lie between this place and the nearer fence; the search radius is eight, that of the fence one.
     let refused = app
         .alice
         .post("/v1/reservations", app.reservation(&crew, 60))
@@ -297,7 +297,7 @@ async fn a_reservation_fails_when_policies_refuse_every_station() {
     let summary = &failed["match_summary"]["refused"];
     assert!(summary["policy"].as_u64() > Some(0), "{summary}");
     assert_eq!(summary["booked"], 0);
-    // A policy that changes before the last attempt lets it through.
+    // After a change of the policy, the last attempt succeeds.
     let allowed = reserve().await;
     app.advance(35 * 60).await;
     let change = json!({"rules": {"allowed_operators": null}});

@@ -1,4 +1,4 @@
-//! `If-Match`, and requests that ask what they would do.
+//! `If-Match`, and requests with `dry_run`.
 
 use serde_json::json;
 use tests::samples::Sample;
@@ -10,7 +10,7 @@ fn routes(which: fn(&Route) -> bool) -> impl Iterator<Item = Route> {
     routes.filter(which)
 }
 
-/// A request with another version, the present one and none: only the first is refused, and it changes nothing.
+/// A request with another version, the current one and none: only the first is refused, and it changes nothing.
 #[tokio::test]
 async fn every_update_and_deletion_heeds_if_match() {
     let app = TestApp::start().await;
@@ -40,7 +40,7 @@ async fn every_update_and_deletion_heeds_if_match() {
             Method::Delete => assert_eq!(shown.status, 404, "{name}"),
             _ => assert_eq!(done.header("etag"), shown.header("etag"), "{name}"),
         }
-        // The first response is repeated although the version is another one by now.
+        // The first response is repeated, although the version has changed.
         let repeated = send(&tag).await.expect(200);
         assert_eq!(repeated.header("idempotent-replayed"), "true", "{name}");
         assert_eq!(repeated.body, done.body, "{name}");
@@ -68,7 +68,7 @@ async fn if_match_is_refused_where_it_has_no_meaning() {
     app.drain().await;
 }
 
-/// What a dry run shows is what the request then does, and until then nothing has changed.
+/// A dry run shows the effect of the request, and changes nothing.
 #[tokio::test]
 async fn a_dry_run_says_what_would_happen_and_writes_nothing() {
     let app = TestApp::start().await;
@@ -90,7 +90,7 @@ async fn a_dry_run_says_what_would_happen_and_writes_nothing() {
         assert_eq!(rehearsed.header("service-dry-run"), "true", "{name}");
         app.drain().await;
         assert_eq!(count().await, events, "{name}");
-        // Neither the state nor a stored response stands in the way of the request itself.
+        // Neither the state nor a stored response prevents the request itself.
         let done = send("?dry_run=false").await.expect(200);
         assert_eq!(done.header("service-dry-run"), "", "{name}");
         assert_eq!(done.header("idempotent-replayed"), "", "{name}");

@@ -1,4 +1,4 @@
-//! Lost triggers: the sweeper finds what is pending all the same.
+//! Lost triggers: the sweep finds the pending work.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -80,7 +80,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
     app.drain().await;
     app.running().lose_triggers().await.expect("lost");
     app.advance(10).await;
-    // A worker claims the second attempt, and dies.
+    // A worker claims the second attempt, and crashes.
     let tenant = app.alice.tenant();
     let event = receiver.received()[0].event["id"]
         .as_str()
@@ -163,7 +163,7 @@ async fn a_deletion_is_delivered_once_although_every_trigger_was_lost() {
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
-    // The message of the first attempt is all that stands for the delivery. It is lost with all others.
+    // Only the message of the first attempt represents the delivery. It is lost with all others.
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
@@ -205,7 +205,7 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
     app.drain().await;
     let everything = kernel::Timestamp::from_unix_millis(i64::MAX);
     for _ in 0..3 {
-        // The event, and the fleets whose periods go on.
+        // The event, and the fleets whose periods continue.
         let found = sweep::before(app.app(), everything).await;
         assert!((2..=3).contains(&found.expect("a sweep")));
     }
@@ -215,7 +215,7 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
     assert_eq!(receiver.types(), ["fleet.created"; 3]);
 }
 
-/// Breaks the connectors of a station that a reservation is confirmed on, and loses the message that says so.
+/// Breaks the connectors of a station on which a reservation is confirmed, and loses the message about it.
 async fn broken_unheard(app: &TestApp) -> (String, String) {
     let (path, station, made) = confirmed_at_one_station(app, 60).await;
     app.change_station(&station, json!({"status": "maintenance"}))
@@ -296,13 +296,13 @@ async fn a_reservation_not_rematched_fails_when_its_window_starts() {
     assert_eq!(types.last().expect("events"), "failed");
 }
 
-/// How many rows are overdue in one partition, which is more than a message works on.
+/// The number of overdue items in one partition, which is more than a message processes.
 const BACKLOG: u128 = 2_700;
 
-/// Rows a second of one partition that recover an hour of 579 reservations a second within 15 minutes.
+/// The rate, in items per second of one partition, that recovers an hour of 579 reservations per second within 15 minutes.
 const ENOUGH: f64 = 3_600.0 * 579.0 / 64.0 / 900.0;
 
-/// Writes deliveries that are overdue in one partition of the index, as an event's relay would have left them.
+/// Writes overdue deliveries to one partition of the index, as the relay of an event would have left them.
 async fn backlog(app: &TestApp) {
     let tenant = app.alice.tenant();
     let due = app.now().plus(hours(-1)).to_string();
@@ -373,7 +373,7 @@ async fn a_backlog_in_one_partition_is_swept_without_loss() {
         (BACKLOG as usize, BACKLOG as usize)
     );
     assert_eq!(handed_on.len(), 2, "{handed_on:?}");
-    // A message that comes twice sends nothing that was not sent before.
+    // A message that is delivered twice sends nothing for the second time.
     jobs::work(&player.app, &handed_on[0])
         .await
         .expect("a partition");
@@ -386,7 +386,7 @@ async fn a_backlog_in_one_partition_is_swept_without_loss() {
     }
 }
 
-/// A queue that refuses the first call, and keeps the messages of each of the others.
+/// A queue that refuses the first call, and keeps the messages of all others.
 #[derive(Default)]
 struct Calls(Mutex<(bool, Vec<Vec<Message>>)>);
 

@@ -1,4 +1,4 @@
-//! `/v1/reports`, and the files they stand for.
+//! `/v1/reports`, and their files.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn body(app: &TestApp, kind: &str, change: Value) -> Value {
     json!({"parameters": with(parameters, change)})
 }
 
-/// A report that has been made, as it is shown.
+/// Creates a report, and returns it when it is completed.
 async fn made(app: &TestApp, body: Value) -> TestResponse {
     let id = app.alice.create("/v1/reports", body).await;
     app.drain().await;
@@ -32,7 +32,7 @@ async fn made(app: &TestApp, body: Value) -> TestResponse {
     shown
 }
 
-/// The file of a report, fetched without a key.
+/// Downloads the file of a report without a key.
 async fn file(app: &TestApp, report: &TestResponse) -> TestResponse {
     let url = report.body["url"].as_str().expect("a link");
     app.anon.get(url).await.expect(200)
@@ -287,7 +287,7 @@ async fn a_name_that_looks_like_a_formula_is_a_text() {
 async fn a_report_fails_after_three_attempts_to_write_its_file() {
     let data = std::env::temp_dir().join(format!("reports-{}", std::process::id()));
     std::fs::create_dir_all(&data).expect("a folder");
-    // Where the folder of the files would be, there is a file.
+    // A file is where the folder of the files would be.
     std::fs::write(data.join("files"), "").expect("a file");
     let app = TestApp::start_with(|options| {
         options.memory = false;
@@ -399,7 +399,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     ];
     let station = app.station(json!({"pricing": pricing})).await;
     let before = app.now();
-    // The reservation is fulfilled, its fee due, and the vehicle is full when a quarter of its time is over.
+    // The reservation is fulfilled, its fee is due, and the vehicle is full after a quarter of its time.
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let reservation = with(app.reservation(&crew, 20), area);
     let reservation = app.alice.create("/v1/reservations", reservation).await;
@@ -442,7 +442,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         let sum: i64 = lines.iter().map(|one| number(one, line)).sum();
         assert_eq!(sum, number(&shown, whole), "{line}");
     }
-    // The invoice: a line for the session with the same amounts, in words as well, and the fee.
+    // The invoice: a line for the session with the same amounts, also in words, and the fee.
     let items = invoice["line_items"].as_array().expect("lines");
     let of = |kind: &str| {
         items
@@ -579,7 +579,7 @@ async fn reports_on_an_overloaded_table_wait_and_are_tried_again() {
     let path = format!("/v1/reports/{id}");
     let clock = Arc::new(Hand::at(app.now()));
     let (url, table) = (&app.running().store_url, &app.running().table);
-    // More attempts than may fail, with each query tried three times.
+    // More failing attempts than are permitted, with each query tried three times.
     for _ in 0..5 {
         let store = scripted(url, table, ".Query", vec![Step::Refuse; 3]);
         let overloaded = app.app_with(store, clock.clone());

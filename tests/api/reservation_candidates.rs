@@ -7,12 +7,12 @@ use tests::{Crew, TestApp, assert_has, cases, path_of, with};
 
 const PATH: &str = "/v1/reservations/candidates";
 
-/// Where only the stations of the test are.
+/// An area with only the stations of the test.
 fn lonely() -> Value {
     json!({"latitude": 10.0, "longitude": 10.0, "radius": 20_000})
 }
 
-/// A search for an hour that begins in so many minutes.
+/// A search for an hour that begins in this number of minutes.
 fn search(app: &TestApp, crew: &Crew, minutes: i64) -> Value {
     with(
         app.reservation(crew, minutes),
@@ -25,7 +25,7 @@ fn connector(status: &str) -> Value {
     json!([{"id": "1", "power": 22.0, "status": status, "type": "Type2"}])
 }
 
-/// That many metres north of the place that is searched.
+/// A location this number of metres north of the searched place.
 fn north(meters: f64) -> Value {
     json!({"latitude": 10.0 + meters / 111_195.0, "longitude": 10.0})
 }
@@ -102,7 +102,7 @@ async fn a_candidate_shows_its_connector_window_price_and_score() {
     assert_has!(found, {"policy_warnings": [], "/match_summary/stations_in_radius": 2});
     assert_eq!(refused(&found), []);
 
-    // So much as is asked for, and so much as the window has room for.
+    // The requested energy, and the energy that the window permits.
     for (energy, charged, cost, seconds) in
         [(11_000, 11_000, 495, 1_800), (40_000, 22_000, 990, 3_600)]
     {
@@ -140,7 +140,7 @@ async fn what_is_unknown_about_a_price_is_null() {
 async fn the_first_candidate_is_what_the_reservation_gets() {
     let app = TestApp::start().await;
     let flexible = |minutes: i64| json!({"earliest_start": app.in_minutes(minutes - 10), "latest_end": app.in_minutes(minutes + 60 + 120)});
-    // In the city, and where each reservation takes a connector from the next one, so that windows are shifted as well.
+    // In the city, and in a place where each reservation takes a connector from the next one, so that windows are moved as well.
     app.station(json!({"connectors": connector("available")}))
         .await;
     for place in [json!({}), json!({"location": lonely()})] {

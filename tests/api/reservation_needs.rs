@@ -5,14 +5,14 @@ use tests::{Crew, Receiver, TestApp, assert_has, id_of, with};
 
 const PATH: &str = "/v1/reservations";
 
-/// The body of a reservation for so many metered Wh within so many minutes, around the place of `station`.
+/// The body of a reservation for metered energy in Wh, within a number of minutes, around the location of `station`.
 fn body(app: &TestApp, crew: &Crew, energy: u32, minutes: i64) -> Value {
     json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
         "location": {"latitude": 10.0, "longitude": 10.0, "radius": 5000},
         "need": {"energy_wh": energy, "ready_by": app.in_minutes(minutes)}})
 }
 
-/// One Type2 connector of so many kW.
+/// One Type2 connector with this power in kW.
 fn connector(power: f64) -> Value {
     json!([{"id": "1", "power": power, "status": "available", "type": "Type2"}])
 }
@@ -34,7 +34,7 @@ async fn night_station(app: &TestApp) -> String {
         .await
 }
 
-/// Minutes from now until the clock shows that hour in UTC the next time.
+/// Minutes from now until the next time at which the clock shows this hour.
 fn minutes_until(app: &TestApp, hour: i64) -> u32 {
     let of_day = app.now().unix_seconds().rem_euclid(24 * 3600) / 60;
     (hour * 60 - of_day).rem_euclid(24 * 60) as u32
@@ -94,7 +94,7 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
             &plan["until"]
         ]
     );
-    // The session ends by itself with what was planned.
+    // The session ends by itself with the planned energy.
     let session = app.session(&crew, &station);
     let session = app.alice.post("/v1/charging_sessions", session).await;
     let session = session.expect(200);
@@ -144,7 +144,7 @@ async fn a_second_vehicle_with_the_same_need_gets_the_next_block() {
     }
     let replanned = &both[1]["charging_plan"];
     assert_has!(replanned, {"revision": 2, "replanned_because": "confirmation"});
-    // A third one finds another connector that costs as much as the hours that are left.
+    // A third reservation finds another connector that costs as much as the remaining hours.
     let third = app.crew(&app.alice).await;
     let dear = json!({"connectors": connector(22.0), "pricing": json!([energy_price(39, None)])});
     let dear = app.station(dear).await;
@@ -219,7 +219,7 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
             &json!(2)
         ]
     );
-    // What fits again is feasible, and says why it was planned again.
+    // A need that can be met again is feasible, and shows why it was planned again.
     let need = json!({"energy_wh": 11_000, "ready_by": made["need"]["ready_by"]});
     let updated = app.alice.post_ok(&path, json!({"need": need})).await;
     let plan = &updated["charging_plan"];
@@ -235,7 +235,7 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
     };
     assert_eq!(of_type("reservation.need_short"), 2);
     assert_eq!(of_type("reservation.replanned"), 2);
-    // More than the battery holds: 80 % of 60 kWh, of which 90 % arrive.
+    // More than the capacity of the battery: 80 % of 60 kWh, of which 90 % arrive.
     let body = with(body(&app, &crew, 90_000, 24 * 60), json!({"metadata": {}}));
     let full = app.alice.post_ok(PATH, body).await["charging_plan"].clone();
     assert_has!(full, {"limited_by": "battery", "energy_wh": 53_334});
@@ -352,7 +352,7 @@ async fn what_is_wrong_with_a_need_is_named() {
     let refused = app.alice.post("/v1/reservations/candidates", search).await;
     refused.expect_error(400, "reservation_invalid_input", "energy");
     assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 0);
-    // An update of a need is held against the same rules, and does not mix it with a window.
+    // An update of a need is checked against the same rules, and must not combine it with a window.
     app.station(json!({"connectors": connector(11.0)})).await;
     let made = app.alice.post_ok(PATH, good.clone()).await;
     let path = format!("{PATH}/{}", id_of(&made));

@@ -17,13 +17,13 @@ use tests::meter::{Call, Meter, in_a_row};
 use tests::player::Player;
 use tests::{Crew, Receiver, TestApp, assert_has, cases, id_of, path_of, with};
 
-/// Creates a reservation where demo stations are. Gives its id.
+/// Creates a reservation in the area of the demo stations. Returns its id.
 async fn reserve(app: &TestApp, crew: &Crew, minutes: i64) -> String {
     let body = app.reservation(crew, minutes);
     app.alice.create("/v1/reservations", body).await
 }
 
-/// The same where only the stations of the test are.
+/// Creates a reservation in the area that has only the stations of the test. Returns its id.
 async fn reserve_here(app: &TestApp, crew: &Crew, minutes: i64) -> String {
     let here = json!({"location": lonely()});
     let body = with(app.reservation(crew, minutes), here);
@@ -141,7 +141,7 @@ async fn cancelling_gives_the_time_back() {
     assert_eq!(cancelled["status"], "cancelled");
     let again = app.alice.post(&cancel, json!({})).await;
     assert_eq!(again.error().2, Some("reservation_cancel_invalid_state"));
-    // The same vehicle at the same time: only possible when nothing is left of the first.
+    // The same vehicle at the same time, which is only possible if nothing of the first reservation remains.
     let second = app.alice.create("/v1/reservations", body).await;
     app.advance(60).await;
     let second = app.alice.get_ok(&path_of(&second)).await;
@@ -185,7 +185,7 @@ async fn a_suspended_driver_fails_the_reservation_at_first_attempt() {
     assert_has!(failed, {"status": "failed", "failed_reason": "driver_unavailable"});
 }
 
-/// Rivals for the same connectors: as many reservations as there are vehicles, in one street with few connectors.
+/// Rivals for the same connectors: as many reservations as vehicles, in one street with few connectors.
 #[tokio::test]
 async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     let app = TestApp::with_demo_stations().await;
@@ -196,7 +196,7 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     for _ in 0..12 {
         let vehicle = tests::vehicle(&one.fleet);
         let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
-        // Each vehicle asks twice for the same hour: at most one of the two can be had.
+        // Each vehicle sends two requests for the same hour, of which at most one can be confirmed.
         for _ in 0..2 {
             let body = with(body.clone(), json!({"vehicle": vehicle}));
             ids.push(app.alice.create("/v1/reservations", body).await);
@@ -245,7 +245,7 @@ async fn an_evse_is_reserved_for_one_vehicle_at_a_time() {
     }
     assert_has!(json!(made), {"/0/connector": "1", "/1/connector": "3", "/2/status": "pending",
         "/2/match_summary/refused/booked": 1});
-    // When the first is cancelled, any cable of its EVSE can be had.
+    // When the first is cancelled, every cable of its EVSE is free.
     let cancel = format!("{}/cancel", paths[0]);
     app.alice.post_ok(&cancel, json!({})).await;
     app.advance(6 * 60).await;
@@ -269,7 +269,7 @@ async fn a_reservation_whose_evse_breaks_moves_to_another_evse() {
         .await;
     app.drain().await;
     assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "connector": "3"});
-    // The EVSE that it left is free again: somebody else gets it once it works.
+    // The EVSE of the moved reservation is free again: another reservation gets it once it works.
     app.change_station(&station, json!({"connectors": tests::cables()}))
         .await;
     let other = app.crew(&app.alice).await;
@@ -399,7 +399,7 @@ async fn lists_are_filtered_by_the_time_of_creation() {
     wrong.expect_error(400, None, "created[gte]");
 }
 
-/// Where only the stations of the test are.
+/// An area with only the stations of the test.
 fn lonely() -> Value {
     json!({"latitude": 10.0, "longitude": 10.0, "radius": 20_000})
 }
@@ -492,7 +492,7 @@ async fn a_late_attempt_keeps_the_match_summary_of_the_previous_one() {
     app.drain().await;
 }
 
-/// A station alone in the world, and a reservation confirmed on it half an hour before its window.
+/// An isolated station, and a reservation confirmed on it half an hour before its window.
 pub async fn confirmed_at_one_station(app: &TestApp, minutes: i64) -> (String, String, Value) {
     let crew = app.crew(&app.alice).await;
     let first = app.station(json!({})).await;
@@ -509,7 +509,7 @@ pub async fn confirmed_at_one_station(app: &TestApp, minutes: i64) -> (String, S
     (path, first, made)
 }
 
-/// What happened to an object, as the last words of the types of its events say, oldest first.
+/// The events of an object, as the last words of their types, oldest first.
 pub async fn events(app: &TestApp, path: &str) -> Vec<String> {
     let id = path.rsplit('/').next();
     let page = app.alice.get_ok("/v1/events?limit=100").await;
@@ -543,7 +543,7 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
     }
     let kinds = ["created", "confirmed", "reassigned"];
     assert_eq!(events(&app, &path).await, kinds);
-    // What it had is free again, and what it has now is not.
+    // Its previous connector is free again, and its current one is not.
     app.change_station(&first, json!({})).await;
     app.drain().await;
     let ranges = async |station: &str| {
@@ -588,7 +588,7 @@ async fn a_reservation_rematched_over_midnight_leaves_no_old_entries() {
     assert_eq!(events(&app, &path).await, kinds);
     let day_of = |one: &Value| one["reserved_start"].as_str().expect("a time")[..10].to_owned();
     assert!(day_of(&made) < day_of(&moved), "{moved}");
-    // The calendars no longer hold what was reserved first.
+    // The calendars do not contain the previous assignment any more.
     let connector = made["connector"].as_str().expect("a connector");
     let owner = CalendarOwner::Evse {
         station: Id::from(station.as_str()),
@@ -597,7 +597,7 @@ async fn a_reservation_rematched_over_midnight_leaves_no_old_entries() {
     assert_eq!(entries_of(&app, &owner, &made).await, []);
 }
 
-/// The entries of a calendar on the days of the window that a reservation had.
+/// The entries of a calendar on the days of a reservation's earlier window.
 async fn entries_of(app: &TestApp, owner: &CalendarOwner, made: &Value) -> Vec<Entry> {
     let window = |name: &str| kernel::Timestamp::parse(made[name].as_str().expect("a time"));
     let reserved = kernel::window::Window {
@@ -609,7 +609,7 @@ async fn entries_of(app: &TestApp, owner: &CalendarOwner, made: &Value) -> Vec<E
     calendars.expect("calendars").entries(owner)
 }
 
-/// How many entries the calendars of the EVSE and the vehicle have that a reservation had.
+/// The number of entries in the calendars of the EVSE and the vehicle of an earlier assignment.
 async fn calendars_of(app: &TestApp, made: &Value) -> usize {
     let text = |name: &str| made[name].as_str().expect("a text").to_owned();
     let evse = CalendarOwner::Evse {
@@ -689,7 +689,7 @@ async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
         assert_eq!(free, minutes(10));
         assert_eq!(cancel(&path).await, 0);
     }
-    // The vehicle has used up its late cancellations: they are free until half an hour before the start, which is over.
+    // The vehicle has used up its late cancellations: cancelling is free until half an hour before the start, which has passed.
     let (path, free) = confirm().await;
     assert!(free < minutes(0), "{free}");
     assert_eq!(cancel(&path).await, 300);
@@ -706,7 +706,7 @@ async fn a_reservation_fails_without_fee_when_its_station_closes() {
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.drain().await;
-    // Another station may yet come free until the window begins.
+    // Another station may become free before the window begins.
     let waiting = app.alice.get_ok(&path).await;
     let mut want = made.clone();
     for cleared in [

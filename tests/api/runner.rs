@@ -1,5 +1,5 @@
-//! What the local runner offers below `/_local/` besides the API: its clock, notices of changes, its requests, the work that is due,
-//! the import of stations, and the console.
+//! The routes of the local runner below `/_local/` besides the API: its clock, notices of changes, its requests, the pending work, the
+//! import of stations, and the console.
 
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ impl Notices {
         }
     }
 
-    /// The next event with that name.
+    /// The next event with this name.
     async fn next_named(&mut self, name: &str) -> Value {
         loop {
             let (event, data) = self.next().await.expect("an event");
@@ -185,7 +185,7 @@ async fn changes_of_other_accounts_and_modes_are_not_notified() {
         app.child_of(&app.alice).await,
     ];
     app.drain().await;
-    // The account itself has changed: it has a child.
+    // The account itself has changed, because it has a child now.
     let before = Notices::open(&app).await.next_named("ready").await;
     for other in &others {
         let made = other.post_ok("/v1/fleets", fleet()).await;

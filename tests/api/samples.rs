@@ -1,4 +1,4 @@
-//! The sample events in `events/`: each is answered by its route or worked on by its function.
+//! The sample events in `events/`: each is processed by its route or function.
 
 use functions::jobs::{read_message, work};
 use serde_json::Value;

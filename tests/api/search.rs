@@ -1,4 +1,4 @@
-//! `GET /v1/search`, and the texts that the relay keeps for it.
+//! `GET /v1/search`, and the texts that the relay stores for it.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use tests::{Client, TestApp, driver, fleet, id_of, path_of, vehicle, with};
 
 use crate::analytics::relay;
 
-/// The ids that a text finds, with the members that it was found in.
+/// The ids of the objects that a text finds, with the members that matched.
 async fn found(client: &Client, text: &str) -> Vec<(String, String)> {
     let query: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
     let answer = client.get(&format!("/v1/search?query={query}")).await;
@@ -54,7 +54,7 @@ async fn objects_are_found_by_the_beginnings_of_their_names() {
     }
     assert_eq!(found(&app.alice, "king").await, []);
     assert_eq!(found(&app.alice, "yron").await, []);
-    // Other accounts find nothing of it.
+    // Other accounts cannot find it.
     let stranger = app.other_account(Mode::Test).await;
     assert_eq!(found(&stranger, "nacht").await, []);
     let shown = app.alice.get_ok("/v1/search?query=kx17").await;
@@ -174,14 +174,14 @@ async fn listed(client: &Client, path: &str) -> Vec<String> {
     ids
 }
 
-/// Declares the keys of metadata that lists find objects by.
+/// Declares the keys of metadata by which lists can be filtered.
 async fn declare(app: &TestApp, client: &Client, keys: Value) {
     let account = client.get("/v1/account").await.expect(200).id();
     let body = json!({"preferences": {"searchable_metadata": keys}});
     let path = format!("/v1/accounts/{account}");
     client.post_ok(&path, body).await;
     app.drain().await;
-    // The job waits for the lists to show what was created before.
+    // The job waits until the lists show the objects created before.
     app.advance(10).await;
 }
 
@@ -236,7 +236,7 @@ async fn lists_find_objects_by_declared_metadata() {
     let malformed = app.alice.get("/v1/vehicles?metadata[]=depot").await;
     assert_eq!(malformed.expect(400).body["param"], "metadata[]");
 
-    // Changes and deletions are followed.
+    // The index follows changes and deletions.
     let change = json!({"metadata": {"depot": "south"}});
     app.alice.post_ok(&path_of(&second), change).await;
     app.drain().await;
@@ -245,7 +245,7 @@ async fn lists_find_objects_by_declared_metadata() {
     app.drain().await;
     assert_eq!(listed(&app.alice, path).await, Vec::<String>::new());
 
-    // Another account declares for itself, and finds its own objects alone.
+    // Another account declares its own keys, and finds its own objects only.
     let stranger = app.other_account(Mode::Test).await;
     stranger
         .get("/v1/vehicles?metadata[]=depot:south")
@@ -275,7 +275,7 @@ async fn a_key_that_is_declared_later_finds_older_objects() {
         listed(&app.alice, "/v1/drivers?metadata[]=team:red").await,
         drivers
     );
-    // A key that is no longer declared finds nothing, also if it is declared again after a change.
+    // A key that is not declared any more finds nothing, even if it is declared again after a change.
     declare(&app, &app.alice, json!([])).await;
     app.alice
         .get("/v1/drivers?metadata[]=team:red")

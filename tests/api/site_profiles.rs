@@ -1,4 +1,4 @@
-//! Charging profiles: how sessions at stations of networks follow the plan of a site.
+//! Charging profiles: sessions at stations of networks follow the plan of a site.
 
 use kernel::time::minutes;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tests::{assert_has, driver, id_of, vehicle, with};
 
 use crate::network_sessions::{Scene, failed, is};
 
-/// A vehicle of a site whose station takes charging profiles.
+/// A vehicle of a site whose station supports charging profiles.
 struct Depot {
     scene: Scene,
     site: String,
@@ -19,7 +19,7 @@ impl Depot {
         Self::behind(json!([{"type": "capacity", "power_w": limit}])).await
     }
 
-    /// The same, where 6 kW are exceeded only to meet a need.
+    /// The same depot, except that 6 kW are exceeded only to meet a need.
     async fn saving() -> Self {
         let capacity = json!({"type": "capacity", "power_w": 30_000});
         Self::behind(json!([capacity, {"type": "cost", "power_w": 6_000}])).await
@@ -71,7 +71,7 @@ impl Depot {
         self.limits_of("S1")
     }
 
-    /// The limits of the last profile in hundreds of W: what flows until the site is planned depends on how busy the machine is.
+    /// The limits of the last profile in hundreds of W. The energy before the plan depends on how busy the machine is.
     fn limits_of(&self, session: &str) -> Vec<i64> {
         let sent = self.sent_to(session).pop().expect("a profile").body;
         let periods = sent["charging_profile"]["charging_profile_period"].clone();
@@ -82,7 +82,7 @@ impl Depot {
         limits
     }
 
-    /// The first limit, the largest and the last. What has flowed before the plan depends on how busy the machine is, and with it the slots
+    /// The first limit, the largest and the last. The energy before the plan depends on how busy the machine is, and so do the slots
     /// before the last.
     fn course(&self) -> [i64; 3] {
         let limits = self.limits();
@@ -115,7 +115,7 @@ impl Depot {
     }
 }
 
-/// W as the nearest hundred.
+/// W, rounded to the nearest hundred.
 fn rounded(power: &Value) -> i64 {
     (power.as_i64().expect("W") + 50) / 100 * 100
 }
@@ -136,7 +136,7 @@ async fn a_session_follows_the_plan_until_it_ends() {
         (&plan["enforced"], rounded(&profile["limit_w"])),
         (&json!(true), 22_000)
     );
-    // The vehicle does what is planned: the network hears nothing new.
+    // The vehicle follows the plan: the network receives no new request.
     depot.scene.app.advance(60 * 60).await;
     let kwh = json!({"kwh": 22.0, "last_updated": depot.scene.app.now()});
     depot.scene.report(&with(theirs.clone(), kwh)).await;
@@ -167,14 +167,14 @@ async fn a_refused_profile_counts_as_the_maximum_and_is_sent_again() {
     let depot = Depot::saving().await;
     depot.scene.app.needs("a clock that can be moved");
     depot.scene.active().await;
-    // Until the first profile is in force, the session itself leaves no room below the cost limit.
+    // Until the first profile is in force, the session itself uses the whole cost limit.
     assert_eq!(depot.course(), [0, 6_000, 0]);
     depot.result("REJECTED").await;
     let plan = depot.plan().await;
     let vehicle = &plan["vehicles"][0];
     assert_eq!(vehicle["charging_profile"]["status"], "refused");
     assert_eq!(plan["not_enforced_because"], "profile_not_accepted");
-    // It takes all that it can, whatever is planned.
+    // It charges at its full power, regardless of the plan.
     assert_eq!(rounded(&vehicle["loads_w"][0]), 22_000, "{vehicle}");
     let shown = depot.scene.app.alice.get_ok(&depot.site).await;
     assert_eq!(shown["plan"]["changed_because"], json!(["sessions"]));
@@ -197,7 +197,7 @@ async fn a_profile_without_a_result_is_sent_again() {
     depot.scene.app.advance(6 * 60).await;
     assert_eq!(depot.sent().len(), 2);
     assert_eq!(depot.profile().await["status"], "unanswered");
-    // The result of the first one says nothing about the second.
+    // The result of the first one does not apply to the second.
     let url = first["response_url"].as_str().expect("a URL");
     let body = json!({"result": "ACCEPTED"});
     let (app, token) = (&depot.scene.app, &depot.scene.cpo.token);
@@ -271,7 +271,7 @@ async fn a_late_start_at_a_full_site_waits_for_the_others() {
     alice.post_ok(&path, attach).await;
     let late = json!({"connector": "E2-1", "driver": driver, "vehicle": van});
     let session = scene.start_with(late).await;
-    // The first session takes 22 of 30 kW until its next profile is accepted.
+    // The first session uses 22 of 30 kW until its next profile is accepted.
     let starts = || scene.commands("START_SESSION").len();
     assert_eq!((starts(), depot.limits()[0]), (1, 8_000));
     scene.app.advance(60).await;
@@ -279,7 +279,7 @@ async fn a_late_start_at_a_full_site_waits_for_the_others() {
     depot.accept().await;
     scene.app.advance(10).await;
     assert_eq!(starts(), 2);
-    // The room is kept until the second session begins.
+    // The power is reserved until the second session begins.
     scene.app.advance(60).await;
     assert_eq!(depot.limits()[0], 8_000);
     scene.result("ACCEPTED").await;

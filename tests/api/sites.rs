@@ -1,9 +1,9 @@
-//! Sites: their limits, prices and departures, and the plan that has every vehicle ready.
+//! Sites: their limits, prices and departures, and the plan that makes every vehicle ready.
 
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, fleet, vehicle, with};
 
-/// A depot with a limit in W, and vans at 20 % that need a level at a moment. Gives the paths of the site and of the vehicles.
+/// A depot with a limit in W, and vans at 20 % that need a level at a moment. Returns the paths of the site and of the vehicles.
 async fn depot(app: &TestApp, power: u32, vans: usize, departure: &Value) -> (String, Vec<String>) {
     let limits = json!([{"type": "capacity", "power_w": power}]);
     let body = json!({"name": "Depot", "time_zone": "UTC", "limits": limits});
@@ -141,7 +141,7 @@ async fn a_departure_that_moves_keeps_what_was_charged_for_it() {
     let plan = app.alice.get_ok(&format!("{site}/plan")).await;
     let van = &plan["vehicles"][0];
     let wh = |member: &str| van[member].as_i64().expect("Wh");
-    // What flows before the first plan depends on how busy the machine is.
+    // The energy before the first plan depends on how busy the machine is.
     assert!((10_980..=11_000).contains(&wh("delivered_wh")), "{van}");
     assert_eq!(wh("delivered_wh") + wh("energy_wh"), 22_000, "{van}");
     app.advance(4 * 60 * 60 + 60).await;
@@ -243,7 +243,7 @@ async fn an_outage_has_the_site_planned_again_at_once() {
 async fn a_site_can_aim_at_carbon_and_series_are_csv() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
-    // At the full hour, so that slots have hours.
+    // The test begins at the full hour, so that slots are aligned with hours.
     let hour = 60 * 60 * 1_000;
     app.advance(
         u32::try_from((hour - app.now().unix_millis().rem_euclid(hour)) / 1_000 + 1)

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tests::localstripe::LocalStripe;
 use tests::{Receiver, TestApp, assert_has};
 
-/// What Stripe was asked, and what it answers next.
+/// The requests that Stripe has received, and its next responses.
 #[derive(Default)]
 struct Desk {
     asked: Vec<String>,
@@ -46,13 +46,13 @@ impl Fake {
         Self { stripe, desk }
     }
 
-    /// The service with this Stripe in live mode, and something else in test mode.
+    /// The service with this Stripe in live mode, and another provider in test mode.
     async fn service(&self, test: Arc<dyn Payments>) -> TestApp {
         let providers = Providers::new(test, Some(self.stripe.clone()));
         TestApp::start_with(|options| options.payments = providers).await
     }
 
-    /// The next answers, whatever was to come before.
+    /// Sets the next responses, and discards earlier ones.
     fn answer_next(&self, answers: &[(u16, Value)]) {
         let mut desk = self.desk.lock().expect("the desk");
         desk.answers = answers.iter().cloned().collect();
@@ -82,7 +82,7 @@ async fn answer(State(desk): State<Arc<Mutex<Desk>>>, request: Request) -> (Stat
         desk.answers.pop_front()
     };
     match next {
-        // No answer at all.
+        // No response at all.
         None => std::future::pending().await,
         Some((status, body)) => (
             StatusCode::from_u16(status).expect("a status"),
@@ -407,7 +407,7 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     assert_eq!(fake.asked(), [sent]);
     assert_eq!(fake.keys(), ["key-2"]);
-    // Stripe may have forgotten the key: the refund is searched for by its metadata.
+    // Stripe may have deleted the key: the refund is searched for by its metadata.
     let late = Refund {
         key_expired: true,
         ..part.clone()
@@ -421,7 +421,7 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Succeeded);
     assert_eq!(fake.asked()[1], sent);
-    // Other parts may have been refunded before, so this was not ours.
+    // Other parts may have been refunded before, so this refund was not made by this request.
     let before = fault(400, json!({"code": "charge_already_refunded"}));
     let fake = Fake::start(&[before]).await;
     let outcome = fake.stripe.refund(&part).await.expect("an outcome");
@@ -455,18 +455,18 @@ async fn a_customer_of_stripe_serves_one_account() {
         Some("token"),
     );
     register(&one, "pm_1", Some("cus_1")).await.expect(200);
-    // Neither the same token nor another one of the customer.
+    // Neither the same token nor another token of the same customer is accepted.
     for token in ["pm_1", "pm_2"] {
         let answer = register(&two, token, Some("cus_1")).await;
         assert_eq!(answer.error(), refused, "{token}");
     }
     assert!(two.get("/v1/payment_methods").await.ids().is_empty());
     register(&one, "pm_2", Some("cus_1")).await.expect(200);
-    // A token without a customer is bound by itself.
+    // A token without a customer is bound individually.
     register(&one, "pm_3", None).await.expect(200);
     let answer = register(&two, "pm_3", Some("cus_2")).await;
     assert_eq!(answer.error(), refused);
-    // What was refused left nothing behind, and the customer stays the account's when its methods are deleted.
+    // A refused request left nothing behind, and the customer still belongs to the account when its methods are deleted.
     register(&two, "pm_4", Some("cus_2")).await.expect(200);
     for id in one.get("/v1/payment_methods").await.ids() {
         let path = format!("/v1/payment_methods/{id}");
@@ -518,7 +518,7 @@ async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
 
 #[tokio::test]
 async fn a_payment_without_a_response_is_retried_under_the_same_key() {
-    // In test mode it is easier to set up what is to be paid. The demo of an embedded table has a card as well.
+    // Amounts due are easier to set up in test mode. The demo of an embedded table has a card as well.
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;
     let receiver = Receiver::subscribed(
@@ -555,7 +555,7 @@ async fn a_payment_without_a_response_is_retried_under_the_same_key() {
     let keys = fake.keys();
     assert_eq!(keys.len(), 3);
     assert!(keys[0] != keys[1] && keys[1] == keys[2], "{keys:?}");
-    // The last two are of one moment: either may come first.
+    // The last two have the same time: either may come first.
     let mut types = receiver.types();
     types[1..].sort();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The templates of the deployment. infra/quotas/check.py holds them to the quotas of AWS.
+//! The templates of the deployment. infra/quotas/check.py checks them against the quotas of AWS.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::invoices::no_show;
 
 const STACKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/stacks");
 
-/// The values of the lines of the nested stacks' templates that begin so.
+/// The values of the lines of the nested stacks' templates with this prefix.
 fn values(prefix: &str) -> Vec<String> {
     let mut values = Vec::new();
     for entry in std::fs::read_dir(STACKS).expect("a folder") {
@@ -122,7 +122,7 @@ async fn no_route_writes_what_its_role_may_not() {
             check_writes(&route, &recorder.take());
         }
     }
-    // What happens later, all of it together.
+    // All work that happens later, together.
     recorder.take();
     app.drain().await;
     let background = functions::functions().filter(|one| one.trigger != Trigger::Invocation);
@@ -255,7 +255,7 @@ async fn a_call_that_a_functions_role_does_not_allow_is_refused() {
     let id = tenant.account.clone();
     let read = || app.app().store.find::<Account>(&tenant, &id);
     assert!(read().await.expect("no function reads it").is_some());
-    // The pages of the documentation read nothing of the table.
+    // The pages of the documentation do not read the table.
     let refused = function_scope::within(functions::docs::NAME, read()).await;
     let refused = refused.expect_err("it is refused").to_string();
     assert!(refused.contains("AccessDeniedException"), "{refused}");

@@ -127,7 +127,7 @@ async fn partial_refunds_appear_in_session_invoice_and_report() {
         shown,
         json!([third, charge["id"], "Cable was broken", "original", session])
     );
-    // What is pending counts already.
+    // A pending refund counts already.
     let left = whole - third;
     refund(json!({"amount": left + 1}))
         .await
@@ -144,7 +144,7 @@ async fn partial_refunds_appear_in_session_invoice_and_report() {
     assert_eq!(amounts, (&json!(third), &json!(whole), &json!(0)));
     let totals = get(format!("/v1/invoices/{invoice}")).await["totals"].clone();
     assert_has!(totals, {"refunded": third, "paid": whole});
-    // The rest goes to the wallet of the card's owner.
+    // The rest is refunded to the wallet of the card's owner.
     let made = refund(json!({"destination": "wallet"}))
         .await
         .expect(200)
@@ -156,7 +156,7 @@ async fn partial_refunds_appear_in_session_invoice_and_report() {
     again.expect_error(409, None, "transaction");
     let totals = get(format!("/v1/invoices/{invoice}")).await["totals"].clone();
     assert_eq!(totals["refunded"], json!(whole));
-    // An invoice that is drafted later shows what was refunded before.
+    // An invoice that is drafted later shows the earlier refund.
     app.alice.delete_ok(&path_of(&invoice)).await;
     let later = app.alice.post_ok("/v1/invoices", window).await;
     assert_eq!(later["totals"]["refunded"], json!(whole));

@@ -1,4 +1,4 @@
-//! Versions: with one version before the current, as a deployment has after its first change.
+//! Versions: the service has one version before the current one, as a deployment after its first change.
 
 use kernel::version::VersionChange;
 use kernel::version::Versions;
@@ -81,7 +81,7 @@ async fn a_request_in_an_older_version_sends_and_gets_the_older_shape() {
         .send("POST", "/v1/vehicles?expand[]=fleet", Some(body), &old)
         .await;
     assert_eq!(vehicle.expect(200).body["fleet"]["title"], "Day shift");
-    // Each version knows its own members only.
+    // Each version only has its own members.
     let answer = alice
         .send("POST", "/v1/fleets", Some(old_fleet()), &[])
         .await;
@@ -120,7 +120,7 @@ async fn a_delivery_has_the_version_its_endpoint_is_pinned_to() {
     // The stored event has the account's version.
     let path = format!("/v1/events/{}", id_of(event));
     assert_has!(app.alice.get_ok(&path).await, {"api_version": NEW, "/data/object/name": "Night shift"});
-    // Moving the endpoint on moves what it gets from then on.
+    // After a change of the endpoint's version, its deliveries have the new version.
     let path = format!("/v1/webhook_endpoints/{}", id_of(&pinned));
     app.alice.post_ok(&path, json!({"api_version": NEW})).await;
     app.advance(10).await;
@@ -161,7 +161,7 @@ async fn an_accounts_version_applies_to_requests_events_and_webhooks() {
         .expect(200);
     let event = &events.body["data"][0];
     assert_has!(event, {"api_version": OLD, "/data/object/title": "Day shift"});
-    // An event keeps its version, whatever version it is asked for in.
+    // An event keeps its version, regardless of the version of the request.
     let path = format!("/v1/events/{}", id_of(event));
     let newer = [inside[0], ("service-version", NEW)];
     let shown = app.alice.send("GET", &path, None, &newer).await.expect(200);
@@ -175,7 +175,7 @@ async fn an_accounts_version_applies_to_requests_events_and_webhooks() {
     assert_eq!(endpoint.body["api_version"], OLD);
 }
 
-/// Makes an account one that was there before the current version.
+/// Changes an account as if it had existed before the current version.
 async fn age(app: &TestApp, account: &str) {
     use models::account::Account;
     let tenant = kernel::Tenant {

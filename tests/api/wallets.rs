@@ -1,4 +1,4 @@
-//! `POST …/top_up` of accounts, drivers and fleets, and what moves money between wallets.
+//! `POST …/top_up` of accounts, drivers and fleets, and other transfers of money between wallets.
 
 use std::sync::{Arc, Mutex};
 
@@ -225,7 +225,7 @@ async fn many_top_ups_at_once_all_count() {
         .iter()
         .filter(|one| one.status == TransactionStatus::Succeeded);
     assert_eq!(done.count() as i64, paid);
-    // One that lost to the others as often as it was tried is brought to its end a minute later.
+    // A request that lost to the others at every try is completed a minute later.
     app.advance(90).await;
     let transactions = app.alice.get_ok("/v1/transactions").await;
     let transactions = transactions["data"].as_array().expect("transactions");
@@ -365,7 +365,7 @@ async fn a_wallet_is_debited_only_if_the_unit_of_work_commits() {
     app.drain().await;
 }
 
-/// A provider that notes the keys it is asked to charge under, and loses the response of the first charge.
+/// A provider that records the keys of charges, and loses the response of the first charge.
 #[derive(Default)]
 struct Notes {
     keys: Mutex<Vec<String>>,
@@ -440,7 +440,7 @@ async fn an_interrupted_top_up_is_finished_in_the_background() {
                 async || app.alice.get_ok("/v1/transactions?limit=1").await["data"][0].clone();
             let pending = newest().await;
             assert_has!(pending, {"status": "pending", "amount": 300});
-            // The request may still be at it.
+            // The request may still be in progress.
             app.advance(50).await;
             assert_eq!(newest().await, pending);
             app.advance(15).await;

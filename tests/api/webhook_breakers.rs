@@ -1,17 +1,18 @@
-//! Circuit breakers of webhook endpoints: one that fails is probed, what waits for it goes out in the order of its age, and nobody else waits.
+//! Circuit breakers of webhook endpoints: a failing endpoint is probed, its pending deliveries are sent in the order of their age, and
+//! other endpoints are not delayed.
 
 use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, fleet, with};
 
-/// Creates an endpoint for the events of new fleets. Gives its path.
+/// Creates an endpoint for the events of new fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
     let made = client.post("/v1/webhook_endpoints", with(body, change));
     format!("/v1/webhook_endpoints/{}", made.await.id())
 }
 
-/// Creates fleets one after another. Gives their ids.
+/// Creates fleets one after another. Returns their ids.
 async fn fleets(app: &TestApp, client: &Client, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -29,7 +30,7 @@ fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
     ids.collect()
 }
 
-/// How many deliveries the events of new fleets wait for.
+/// The number of pending deliveries of the events of new fleets.
 async fn pending(client: &Client) -> u64 {
     let events = client.get("/v1/events?type=fleet.created&limit=100").await;
     let events = events.expect(200).body["data"].clone();
@@ -45,7 +46,7 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
     app.needs("a clock that can be moved");
     let (receiver, other) = (Receiver::start().await, Receiver::start().await);
     let bob = app.other_account(Mode::Test).await;
-    // At a limited pace it is sent one at a time, so that the order is that of the arrivals.
+    // With a limited rate the deliveries are sent one at a time, so that their order is that of the arrivals.
     hook(&app.alice, &receiver, json!({"max_per_second": 1000})).await;
     hook(&bob, &other, json!({})).await;
     receiver.answer(&[500; 100]);
@@ -59,11 +60,11 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
     let probes = receiver.received().len();
     assert!((9..=18).contains(&probes), "{probes} attempts");
     assert_eq!(pending(&app.alice).await, 17);
-    // Meanwhile another account's endpoint is sent everything at once.
+    // In the meantime, another account's endpoint is sent everything at once.
     fleets(&app, &bob, 3).await;
     assert_eq!(other.received().len(), 3);
     receiver.recover();
-    // The attempts of probes that are not due yet when it answers follow later.
+    // The attempts of probes that are not due yet when the endpoint recovers follow later.
     app.advance(24 * 3600).await;
     assert_eq!(pending(&app.alice).await, 0);
     let mut arrived = objects(&receiver, probes);
@@ -73,7 +74,7 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
     let mut waited = objects(&receiver, probes);
     waited.retain(|id| !probed.contains(id));
     assert!(waited.len() >= 5 && waited.is_sorted(), "{waited:?}");
-    // From now on everything goes out at once.
+    // From now on everything is sent at once.
     let count = receiver.received().len();
     let next = fleets(&app, &app.alice, 1).await;
     assert_eq!(objects(&receiver, count), next);

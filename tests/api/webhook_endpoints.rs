@@ -7,7 +7,7 @@ fn hook() -> Value {
     json!({"url": "https://fleet.example/hook", "enabled_events": ["reservation.confirmed"]})
 }
 
-/// A new endpoint as it is retrieved.
+/// A new endpoint in the form in which it is retrieved.
 fn retrieved(made: Value) -> Value {
     let health = json!({"attempts": 0, "last_failure": null, "p50_ms": null, "p95_ms": null, "success_rate": null});
     with(made, json!({"health": health}))
@@ -323,7 +323,7 @@ async fn the_log_is_filtered_by_event_type_status_and_time() {
     assert_eq!(found(&format!("created[gte]={later}")).await, drivers);
     let before = found(&format!("created[lt]={later}&status=succeeded")).await;
     assert_eq!(before.len(), 3);
-    // Every attempt of one event, here and with the event.
+    // Every attempt of one event, in this list and with the event.
     let event = &failed[0].2;
     let of_event = found(&format!("event={event}")).await;
     let attempts: Vec<_> = of_event.iter().map(|line| line.1.as_str()).collect();
@@ -395,7 +395,7 @@ async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
         }
         assert_eq!(shown.len(), 5);
     }
-    // A key that may not read fleets does not see to whom fleets are sent.
+    // A key without the scope for fleets cannot see which endpoints receive fleets.
     let scopes = json!({"scopes": ["events:read", "webhook_endpoints:read"]});
     let made = app.alice.post_ok("/v1/api_keys", scopes).await;
     let secret = made["secret"].as_str().expect("a secret").to_owned();

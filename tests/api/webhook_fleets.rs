@@ -4,7 +4,7 @@ use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, vehicle};
 
-/// Creates an endpoint for all events of these fleets. Gives its path.
+/// Creates an endpoint for all events of these fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, fleets: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["*"], "fleets": fleets});
     let made = client.post_ok("/v1/webhook_endpoints", body).await;
@@ -119,7 +119,7 @@ async fn redelivery_and_replay_send_events_of_the_fleets_only() {
     }
     app.drain().await;
     assert_eq!((of(&json!(ours)), of(&json!(other))), (2, 0));
-    // Without a filter it is sent both again.
+    // Without a filter it receives both again.
     alice.post_ok(&path, json!({"fleets": []})).await;
     for event in alice.get("/v1/events?type=fleet.created").await.ids() {
         let path = format!("/v1/events/{event}/redeliver");

@@ -1,9 +1,10 @@
-//! What an account is told of its webhook endpoints: operational events, the health of an endpoint, and since when it missed events.
+//! The information that an account receives about its webhook endpoints: operational events, the health of an endpoint, and the time
+//! since which it missed events.
 
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, assert_has, fleet};
 
-/// Creates an endpoint. Gives its path.
+/// Creates an endpoint. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events});
     let made = client.post("/v1/webhook_endpoints", body).await;
@@ -50,7 +51,7 @@ async fn other_endpoints_are_told_of_failing_exhausted_and_recovered() {
         Some(OPERATIONAL[3])
     );
     assert_eq!(other.types().len(), 3);
-    // The endpoint itself is sent nothing about itself.
+    // The endpoint receives no events about itself.
     assert!(failing.types().iter().all(|kind| kind == "fleet.created"));
     assert_eq!(app.alice.get_ok(&path).await["missed_since"], Value::Null);
 }
@@ -71,7 +72,7 @@ async fn failing_operational_events_do_not_multiply() {
         let all = events.body["data"].as_array().expect("events").iter();
         all.filter(|event| event["type"] == kind).count()
     };
-    // One for each endpoint: the delivery of the fleet's event, and nothing about the deliveries of these events.
+    // One for each endpoint: for the delivery of the fleet's event, and none for the deliveries of these events.
     assert_eq!(count("webhook_delivery.exhausted"), 2);
     assert_eq!(count("webhook_endpoint.failing"), 2);
     assert!(count("webhook_endpoint.disabled") <= 2);
@@ -105,7 +106,7 @@ async fn health_follows_from_the_attempts_of_the_last_day() {
     let failure = json!({"at": line["created"], "reason": reason, "status": 503});
     assert_eq!(shown["last_failure"], failure);
     assert!(shown["p50_ms"].as_u64() <= shown["p95_ms"].as_u64());
-    // In lists it is left out.
+    // In lists it is omitted.
     let list = app.alice.get_ok("/v1/webhook_endpoints").await;
     assert_eq!(list["data"][0]["health"], Value::Null);
     app.advance(25 * 3600).await;
@@ -135,7 +136,7 @@ async fn a_replay_from_missed_since_on_misses_nothing() {
     app.needs("a clock that can be moved");
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    // The first waits for its next attempt when the endpoint is disabled; the second is acknowledged in between.
+    // The first delivery waits for its next attempt when the endpoint is disabled; the second is acknowledged in between.
     receiver.answer(&[500, 200]);
     new_fleet(&app).await;
     new_fleet(&app).await;
@@ -172,7 +173,7 @@ async fn an_event_after_enabling_is_not_given_up() {
     new_fleet(&app).await;
     let off = json!({"status": "disabled"});
     app.alice.post_ok(&path, off).await;
-    // The worker gives up what is due, and remembers for a moment that the endpoint is disabled.
+    // The worker gives up due deliveries, and caches for a moment that the endpoint is disabled.
     app.advance(7).await;
     assert_eq!(receiver.received().len(), 1);
     let on = json!({"status": "enabled"});

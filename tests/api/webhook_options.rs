@@ -1,9 +1,9 @@
-//! Options of webhook endpoints: thin payloads and headers of the account's own, and what a receiver asks for in its response.
+//! Options of webhook endpoints: thin payloads, custom headers, and instructions in a receiver's response.
 
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, assert_has, fleet, header, id_of, verify, with};
 
-/// Creates an endpoint for the events of fleets. Gives its path.
+/// Creates an endpoint for the events of fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"]});
     let made = client.post("/v1/webhook_endpoints", with(body, change));
@@ -16,7 +16,7 @@ async fn new_fleet(app: &TestApp) -> String {
     id_of(&made).to_owned()
 }
 
-/// The lines of the log of an endpoint, the newest first.
+/// The entries of an endpoint's log, newest first.
 async fn log(client: &Client, path: &str) -> Vec<Value> {
     let page = client.get(&format!("{path}/deliveries?limit=100")).await;
     let lines = page.expect(200).body["data"].clone();
@@ -48,7 +48,7 @@ async fn a_thin_payload_names_the_object_alone() {
     }
     let updated = &by_type(&whole)[1].event["data"];
     assert_eq!(updated["previous_attributes"]["name"], "Night shift");
-    // A test says which endpoint is tested.
+    // The event of a test contains the tested endpoint.
     let test = app.alice.post(&format!("{path}/test"), json!({})).await;
     test.expect(200);
     app.drain().await;
@@ -56,7 +56,7 @@ async fn a_thin_payload_names_the_object_alone() {
     assert_eq!(ping, json!({"object": {"webhook_endpoint": shown["id"]}}));
     let back = json!({"payload": "snapshot"});
     assert_eq!(app.alice.post_ok(&path, back).await["payload"], "snapshot");
-    // A worker keeps an endpoint for a few seconds.
+    // A worker caches an endpoint for a few seconds.
     app.advance(10).await;
     new_fleet(&app).await;
     app.drain().await;
@@ -94,7 +94,7 @@ async fn headers_are_sent_and_shown_to_writers_only() {
     for name in ["authorization", "x-tenant", "webhook-signature"] {
         assert_eq!(line["request_headers"][name], "****");
     }
-    // No row holds the values as they are, and no event shows them.
+    // No item contains the values in plain text, and no event shows them.
     receiver.answer(&[410]);
     new_fleet(&app).await;
     let told = other.received().remove(0).event;

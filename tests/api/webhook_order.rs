@@ -1,10 +1,10 @@
-//! Endpoints with `ordered`: the events of one object arrive in their order, one at a time, whatever fails in between.
+//! Endpoints with `ordered`: the events of one object arrive in their order, one at a time, regardless of failures in between.
 
 use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, fleet, header, id_of, path_of, with};
 
-/// Creates an ordered endpoint for the events of fleets. Gives its path.
+/// Creates an ordered endpoint for the events of fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events, "ordered": true});
     let made = client.post_ok("/v1/webhook_endpoints", body).await;
@@ -19,7 +19,7 @@ async fn rename(client: &Client, id: &str, name: &str) {
     client.post_ok(&path, json!({"name": name})).await;
 }
 
-/// The numbers of the events about an object that a receiver has received from this request on, with its answers.
+/// The numbers of the events about an object in the requests to a receiver, beginning with this one, with its responses.
 fn numbers(receiver: &Receiver, from: usize, id: &str) -> Vec<(u64, u16)> {
     let received = receiver.received();
     let of_object = |event: &Value| event["data"]["object"]["id"] == id;
@@ -84,7 +84,7 @@ async fn the_last_attempt_of_an_event_lets_the_next_one_go() {
     receiver.answer(&[500, 500]);
     let id = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
-    // The third attempt follows after some five minutes.
+    // The third attempt follows after about five minutes.
     app.advance(10).await;
     rename(&app.alice, &id, "Day shift").await;
     app.drain().await;
@@ -125,7 +125,7 @@ async fn an_event_that_waits_can_be_sent_at_once() {
     receiver.answer(&[500, 500]);
     let id = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
-    // The third attempt follows after some five minutes.
+    // The third attempt follows after about five minutes.
     app.advance(10).await;
     rename(&app.alice, &id, "Day shift").await;
     rename(&app.alice, &id, "Late shift").await;

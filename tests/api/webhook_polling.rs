@@ -1,4 +1,4 @@
-//! Endpoints of the type `polling`: their events are read, none is skipped, and nobody else is shown them.
+//! Endpoints of the type `polling`: their events are read, none is skipped, and other accounts cannot read them.
 
 use kernel::Mode;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use tests::{
     Client, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of, path_of, with,
 };
 
-/// Creates a polling endpoint. Gives the path of its events.
+/// Creates a polling endpoint. Returns the path of its events.
 async fn polling(client: &Client, events: &[&str]) -> String {
     let body = json!({"type": "polling", "enabled_events": events});
     let made = client.post_ok("/v1/webhook_endpoints", body).await;
@@ -29,7 +29,7 @@ fn cursor_of(page: &Value) -> String {
     page["cursor"].as_str().expect("a cursor").to_owned()
 }
 
-/// Where a reader begins now.
+/// The cursor at which a new reader begins.
 async fn begin(client: &Client, path: &str) -> String {
     let first = client.get_ok(path).await;
     assert_eq!(first["data"], json!([]));
@@ -67,7 +67,7 @@ async fn events_are_read_in_their_order_and_once() {
         app.alice.post_ok("/v1/drivers", driver()).await;
         app.advance(1).await;
     }
-    // An event is shown when nothing can come before it any more.
+    // An event is shown when no other event can precede it any more.
     app.advance(10).await;
     let page = app
         .alice
@@ -81,7 +81,7 @@ async fn events_are_read_in_their_order_and_once() {
         read(&app.alice, &path, &end).await,
         (Vec::new(), end.clone())
     );
-    // The same cursor shows the same: nothing is lost with a response.
+    // The same cursor returns the same events: nothing is lost with a response.
     let (again, _) = read(&app.alice, &path, &start).await;
     assert_eq!(names(&again), ["A", "B", "C"]);
     assert_eq!(read(&bob, &theirs, &other).await.0, Vec::<Value>::new());
@@ -108,7 +108,7 @@ async fn a_reader_comes_back_after_a_day() {
         ["A"],
         "a program can begin in the past"
     );
-    // A reader that finds nothing for weeks is not forgotten; one that does not come is.
+    // The cursor of a reader that finds nothing for weeks stays valid; that of an absent reader expires.
     let mut idle = end.clone();
     for _ in 0..2 {
         app.advance(20 * 24 * 3600).await;

@@ -1,4 +1,4 @@
-//! Replays of webhook endpoints: what was missed or failed is delivered once more, in order, and nothing else is.
+//! Replays of webhook endpoints: missed and failed deliveries are repeated, in order, and no others.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, assert_has, cases, fleet, header, path_of};
 
-/// Creates an endpoint. Gives its path.
+/// Creates an endpoint. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events});
     let made = client.post("/v1/webhook_endpoints", body).await;
     format!("/v1/webhook_endpoints/{}", made.id())
 }
 
-/// Creates fleets one after another. Gives their ids.
+/// Creates fleets one after another. Returns their ids.
 async fn fleets(app: &TestApp, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -60,7 +60,7 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
     let done = replay(&app, &path, json!({"from": from})).await;
     assert_has!(done, {"status": "succeeded", "delivered": 12, "failed": 0});
     assert!(done["finished_at"].is_string() && done["position"] == done["until"]);
-    // Ten are sent side by side, so that neighbours may overtake one another, but not those of the next ten.
+    // Ten are sent at the same time, so that neighbours may overtake one another, but not those of the next ten.
     let arrived = objects(&receiver, 2);
     let (mut first, mut sent) = (arrived[..10].to_vec(), missed[..10].to_vec());
     first.sort();
@@ -73,7 +73,7 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
         .map(|one| header(one, "webhook-redelivery"))
         .collect();
     assert_eq!((marks[1], marks[2]), ("", "true"));
-    // The other endpoint was sent everything in the first place, and nothing again.
+    // The other endpoint received everything at first, and nothing again.
     assert_eq!(other.received().len(), 14);
     assert_eq!(app.alice.get_ok(&path).await["missed_since"], Value::Null);
     let again = replay(&app, &path, json!({"from": from})).await;
@@ -157,7 +157,7 @@ async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
     let body = json!({"from": app.in_minutes(-10), "only_failed": false});
     let started = app.alice.post(&format!("{path}/replay"), body).await;
     started.expect(200);
-    // The replay takes most of a second, because of the endpoint's pace.
+    // The replay takes most of a second, because of the endpoint's rate limit.
     let live = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         rename("Five").await;

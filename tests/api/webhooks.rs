@@ -151,7 +151,7 @@ async fn a_delivery_is_given_up_after_ten_attempts() {
     assert_eq!(pending().await, 0);
     let secret = endpoint["secret"].as_str().expect("a secret");
     attempts.iter().for_each(|attempt| verify(attempt, secret));
-    // The attempts lie as far apart as the table says.
+    // The intervals of the attempts are those of the table.
     let id = id_of(&endpoint);
     let path = format!("/v1/webhook_endpoints/{id}/deliveries?limit=100");
     let logged = app.alice.get_ok(&path).await;
@@ -259,7 +259,7 @@ async fn a_410_disables_the_endpoint_and_the_event_masks_its_secret() {
 #[tokio::test]
 async fn gone_is_heard_among_other_answers_at_the_same_moment() {
     let app = TestApp::start().await;
-    // Whether the answers meet is a matter of luck: of five rounds, some do.
+    // Whether the responses coincide is random: in five rounds, some do.
     for _ in 0..5 {
         let receiver = Receiver::start().await;
         receiver.answer(&[500, 500, 500, 410, 500, 500, 500, 500, 500, 500]);
@@ -271,7 +271,7 @@ async fn gone_is_heard_among_other_answers_at_the_same_moment() {
         let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
         assert_eq!(app.alice.get_ok(&path).await["disabled_reason"], "gone");
     }
-    // What the others still waited for is given up.
+    // The pending deliveries of the others are given up.
     app.advance(3600).await;
     let events = app
         .alice
@@ -467,7 +467,7 @@ async fn an_event_is_delivered_once_more_on_request() {
     assert_eq!(app.alice.get_ok(&path_of(&id)).await["pending_webhooks"], 0);
 }
 
-/// Every row of the table, as text.
+/// All items of the table, as text.
 async fn all_rows(app: &TestApp) -> String {
     format!("{:?}", tests::golden::all_rows(app).await)
 }
@@ -509,7 +509,7 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
         );
     }
     assert!(rows.contains("enc1."));
-    // Whoever may see the secret is shown it, also where the response is a stored one.
+    // A client with the permission to see the secret receives it, also in a stored response.
     assert_eq!(app.alice.get_ok(&path).await["secret"], rotated["secret"]);
     let again = repeatable(&app.alice, "/v1/webhook_endpoints", create, "create").await;
     assert_eq!(again.expect(200).body, made);

@@ -1,4 +1,4 @@
-//! Suspended and closed accounts, and what an account may have and send together with the accounts below it.
+//! Suspended and closed accounts, and the limits of objects and requests of an account together with the accounts below it.
 
 use kernel::origin::Mode;
 use kernel::{Error, Id};
@@ -16,7 +16,7 @@ fn new_account() -> Value {
     json!({"name": "Child", "email": "ops@fleet.example", "type": "business"})
 }
 
-/// What every list of a client shows, key uses aside.
+/// The contents of every list of a client, except uses of keys.
 async fn everything(client: &Client) -> Vec<Vec<String>> {
     let mut shown = Vec::new();
     for route in lists() {
@@ -51,7 +51,7 @@ async fn keys_of_a_suspended_account_and_its_descendants_only_read() {
         }
     }
     assert_eq!(everything(&app.alice).await, before);
-    // Accounts that are not below it are not concerned, and after it all is as before.
+    // Accounts that are not below it are not affected, and afterwards everything is as before.
     live.post("/v1/fleets", fleet()).await.expect(200);
     app.set_account_status(&account_of(&app.alice), "active")
         .await;
@@ -78,7 +78,7 @@ async fn keys_of_a_closed_account_and_its_descendants_are_refused() {
     let id = account_of(&child).to_string();
     let shown = app.alice.get(&format!("/v1/accounts/{id}")).await;
     assert_eq!(shown.expect(200).body["status"], "closed");
-    // A parent does not act in it any more.
+    // The parent cannot act in it any more.
     let acting = [("service-account", id.as_str())];
     let refused = app.alice.send("GET", "/v1/fleets", None, &acting).await;
     assert_eq!(refused.error().2, Some("account_not_found"));
@@ -114,7 +114,7 @@ async fn another_instance_learns_of_a_status_within_a_minute() {
     elsewhere.get("/v1/fleets").await.expect(200);
     app.set_account_status(&account_of(&app.alice), "closed")
         .await;
-    // At once where it was set, on the other instance when its cached status is a minute old.
+    // It takes effect at once on the instance that set it, and on the other instance when the cached status is a minute old.
     child.get("/v1/fleets").await.expect(401);
     app.advance(60).await;
     elsewhere.get("/v1/fleets").await.expect(401);
@@ -184,7 +184,7 @@ async fn authentication_reads_once_a_minute_plus_once_per_ancestor() {
     let child = app.child_of(&app.alice).await;
     let estimation = Id::new(kernel::Kind::Estimation, app.now());
     let path = format!("/v1/estimations/{estimation}");
-    // Notes the first use of the key.
+    // Records the first use of the key.
     child.get(&path).await.expect(404);
     app.advance(60).await;
     for (client, above) in [(&child, 1), (&app.alice, 0)] {
@@ -219,7 +219,7 @@ async fn an_account_has_no_more_accounts_below_it_than_it_may_have() {
         assert!(message.contains("3 accounts below it"), "{message}");
         assert_eq!(client.walk("/v1/accounts").await, before);
     }
-    // Another account has a quota of its own.
+    // Another account has its own quota.
     let bob = app.other_account(Mode::Test).await;
     bob.post("/v1/accounts", new_account()).await.expect(200);
 }
@@ -268,7 +268,7 @@ async fn webhook_endpoints_of_descendants_count_towards_the_quota() {
 #[tokio::test]
 async fn an_account_and_the_accounts_below_it_share_one_rate() {
     let app = TestApp::start_with(|options| options.rate = 1).await;
-    // Made by an operator, so that they are as fresh as they can be; the children's requests come first.
+    // Set by an operator, so that they are as recent as possible; the children's requests come first.
     let bob = app.other_account(Mode::Test).await;
     let child = {
         let made = bob.post("/v1/accounts", new_account()).await.id();

@@ -1,4 +1,4 @@
-//! Connections to the local runner: clients that send slowly or not at all, and what a refusal leaves of a connection.
+//! Connections to the local runner: clients that send slowly or not at all, and the state of a connection after a refusal.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// A connection on which requests are written by hand.
+/// A connection with manually written requests.
 struct Connection(TcpStream);
 
-/// A response: its status, and whether the server announces the end of the connection.
+/// A response: its status, and whether the server announces that it closes the connection.
 #[derive(Debug, PartialEq, Eq)]
 struct Reply {
     status: u16,
@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-/// A response that has arrived whole.
+/// A response, if it has arrived completely.
 fn parsed(received: &[u8]) -> Option<Reply> {
     let text = String::from_utf8_lossy(received);
     let (head, body) = text.split_once("\r\n\r\n")?;
@@ -136,7 +136,7 @@ async fn the_request_after_429_is_answered() {
     assert!(statuses.contains(&429), "{statuses:?}");
 }
 
-/// A service whose clients have little time.
+/// A service with short time limits for clients.
 async fn start_hastily() -> TestApp {
     TestApp::start_with(|options| {
         options.client_limits = ClientLimits {

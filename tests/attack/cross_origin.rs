@@ -1,13 +1,13 @@
 //! Web pages of other origins cannot use the ports of a local run.
 //!
-//! A page can send requests to a port of this machine in two ways: across origins, where the browser adds `Origin`, and from
-//! a host name that suddenly has the address 127.0.0.1 (DNS rebinding), where the browser sends that name as `Host`.
+//! A page can send requests to a port of this machine in two ways: across origins, where the browser adds `Origin`, and from a host
+//! name that is changed to the address 127.0.0.1 (DNS rebinding), where the browser sends that name as `Host`.
 
 use kernel::time::minutes;
 use serde_json::{Value, json};
 use tests::{TestApp, TestResponse, fleet};
 
-/// A service on an embedded table, wherever the other tests have theirs.
+/// A service on an embedded table, regardless of the table of the other tests.
 async fn start() -> TestApp {
     TestApp::start_with(|options| options.store = None).await
 }
@@ -16,7 +16,7 @@ fn port(url: &str) -> &str {
     url.rsplit(':').next().expect("a port")
 }
 
-/// What a page might send to the API's port: method, path, body.
+/// Requests that a page might send to the API's port: method, path, body.
 fn attempts(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
     vec![
         ("OPTIONS", "/_local/clock", None),
@@ -53,7 +53,7 @@ fn attempts(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
     ]
 }
 
-/// Sends each attempt with these headers; all are refused, no page may read the answer, and nothing has changed.
+/// Sends each attempt with these headers. All are refused, no page may read the response, and nothing has changed.
 async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
     let before = app.now();
     let account = app.running().account.to_string();
@@ -69,7 +69,7 @@ async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
                 ));
             }
             let body = body.map(|body| body.to_string());
-            // Not even with the token of the runner, or with an API key.
+            // They are refused even with the token of the runner or an API key.
             let client = if path.starts_with("/_local") {
                 app.local()
             } else {
@@ -122,7 +122,7 @@ async fn requests_with_a_foreign_host_header_are_refused() {
     let origin = format!("http://{host}");
     refuses(&app, &[("host", &host)]).await;
     refuses(&app, &[("host", &host), ("origin", &origin)]).await;
-    // The document that any origin may read is under the same rule.
+    // The same rule applies to the document that every origin may read.
     let headers = [("host", host.as_str())];
     let document = app.anon.send("GET", "/v1/openapi.json", None, &headers);
     assert_eq!(document.await.status, 403);
@@ -174,7 +174,7 @@ async fn only_the_openapi_document_allows_every_origin() {
     assert_eq!(sent.await.status, 403);
 }
 
-/// What a form or `fetch` can send without a preflight.
+/// Requests that a form or `fetch` can send without a preflight.
 #[tokio::test]
 async fn the_posts_of_the_runner_take_json_only() {
     let app = start().await;
@@ -254,7 +254,7 @@ async fn the_embedded_table_answers_only_clients_with_its_access_key() {
             assert_unreadable(&answer, operation);
         }
     }
-    // A preflight is granted nothing.
+    // A preflight request is not granted anything.
     let asks = [
         ("origin", foreign),
         ("access-control-request-method", "POST"),
@@ -266,7 +266,7 @@ async fn the_embedded_table_answers_only_clients_with_its_access_key() {
     let preflight = app.anon.send("OPTIONS", url, None, &asks).await;
     assert_eq!(preflight.status, 403);
     assert_unreadable(&preflight, "a preflight");
-    // The table is still there, for who has the key.
+    // The table still exists for clients with the key.
     app.alice
         .get(&format!("/v1/fleets/{kept}"))
         .await

@@ -1,4 +1,4 @@
-//! `expand[]` as a bomb: a short request that makes a large answer, or keeps everybody waiting. And lists of large objects.
+//! Abuse of `expand[]`: a short request for a large response or one that delays other requests. And lists of large objects.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,10 +13,10 @@ const REFUSED: (u16, &str, Option<&str>, Option<&str>) = (
     Some("expand"),
 );
 
-/// What Lambda returns at most, headers included.
+/// The maximum size of Lambda's responses, headers included.
 const LAMBDA: usize = 6 * 1024 * 1024;
 
-/// The largest policy is about 150 KiB; one of so many kilobytes.
+/// A policy with this size in kilobytes. The largest policy has about 150 KiB.
 fn policy(kilobytes: usize) -> Value {
     let operators = |mark: char| -> Vec<String> {
         let count = kilobytes.div_ceil(2);
@@ -37,7 +37,7 @@ async fn policies(client: &Client, count: usize, kilobytes: usize) -> Vec<String
     ids
 }
 
-/// How large an answer is in Lambda's response: its body is a string in JSON.
+/// The size of a response in Lambda's format, in which the body is a string in JSON.
 fn returned(text: &str) -> usize {
     serde_json::to_string(text).expect("a string").len()
 }
@@ -65,7 +65,7 @@ async fn an_expansion_path_that_repeats_a_kind_is_refused() {
         .get(&format!("{one}?expand[]=vehicles.drivers"))
         .await;
     assert_eq!(answer.error(), REFUSED);
-    // Each kind once is what expansion is for.
+    // Expanding each kind once is permitted.
     let answer = app
         .alice
         .get(&format!("{one}?expand[]=vehicles.fleet&expand[]=fleets"))
@@ -134,7 +134,7 @@ async fn others_are_served_while_the_largest_answer_is_expanded() {
         let vehicle = with(tests::vehicle(&fleet), json!({"policy_ids": large}));
         app.alice.post("/v1/vehicles", vehicle).await.expect(200);
     }
-    // The service runs on the thread of the test: what keeps it busy keeps this clock from ticking.
+    // The service runs on the thread of the test, so work that blocks the thread stops this clock.
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
     let clock = tokio::spawn(async move {
         let (mut last, mut longest) = (tokio::time::Instant::now(), Duration::ZERO);
@@ -181,7 +181,7 @@ async fn a_post_succeeds_with_ids_if_its_response_cannot_be_expanded() {
     assert_eq!(made.body["policy_ids"], json!(large));
     assert_eq!(made.body["fleet"], json!(fleet));
     assert_eq!(app.alice.walk("/v1/vehicles").await, [made.id()]);
-    // Reading the same has no effect that a refusal could hide.
+    // A repeated read has no effect that a refusal could hide.
     let path = format!("/v1/vehicles/{}?expand[]=policy_ids", made.id());
     assert_eq!(app.alice.get(&path).await.error(), REFUSED);
 }

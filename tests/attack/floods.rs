@@ -1,5 +1,5 @@
 //! Floods of requests that are refused: without a key, with keys that do not exist, and to paths that do not exist. They are limited
-//! by the address that they come from, and cost other clients nothing.
+//! by their address, and do not affect other clients.
 
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -27,7 +27,8 @@ fn with_unknown_key(app: &TestApp) -> Client {
     app.with_key(key.secret.expect("a secret"), tenant.account)
 }
 
-/// How many of a flood's requests may be refused for what they are: those that a bucket holds, and those that it regains.
+/// The number of requests of a flood that may be refused for their own error: the capacity of a bucket, and the requests that it
+/// regains.
 fn allowance(began: Instant) -> usize {
     2 * RATE as usize + (began.elapsed().as_secs_f64() * f64::from(RATE)) as usize + 1
 }
@@ -60,7 +61,7 @@ async fn keys_that_do_not_exist_cost_few_reads_of_the_table() {
     assert!(reads <= allowed, "{reads} reads, {allowed} are allowed");
     let writes = calls.len() - reads;
     assert_eq!(writes, 0, "requests without an account write nothing");
-    // A key that is known is served meanwhile, from the same address.
+    // A valid key can still be used from the same address.
     app.alice.get("/v1/fleets").await.expect(200);
 }
 
@@ -80,7 +81,7 @@ async fn requests_without_a_key_are_limited_by_their_address() {
         refused <= allowed,
         "{refused} of 300, {allowed} are allowed"
     );
-    // Another address has a bucket of its own, and keys of accounts are not concerned.
+    // Another address has its own bucket, and keys of accounts are not affected.
     app.anon.get("/v1/fleets").await.expect(401);
     app.alice.get("/v1/fleets").await.expect(200);
     let other = app.other_account(kernel::Mode::Test).await;
@@ -122,7 +123,7 @@ async fn a_new_key_is_served_at_an_address_with_few_refusals() {
     for _ in 0..10 {
         with_unknown_key(&app).get("/v1/fleets").await.expect(401);
     }
-    // Requests that succeed take nothing from the address.
+    // Requests that succeed are not counted for the address.
     for _ in 0..3 {
         let key = app.restricted(&app.alice, &["fleets:read"]).await;
         key.get("/v1/fleets").await.expect(200);

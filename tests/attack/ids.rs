@@ -1,5 +1,5 @@
-//! Ids that cannot be ids, wherever a request may name an object: the response is 400 or 404 in the shape of every error, never a
-//! fault of the service. The places come from the table of routes and from the interface's document.
+//! Malformed ids in every part of a request that may contain an id. The response is 400 or 404 in the format of every error, never a
+//! fault of the service. The places come from the table of routes and from the OpenAPI document.
 
 use kernel::Kind;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use web::Route;
 /// The longest path that an HTTP server reads is 65,534 bytes long.
 const LONGEST_IN_PATH: usize = 20_000;
 
-/// Texts that are no id of any object.
+/// Texts that are not the id of any object.
 fn hostile() -> Vec<(&'static str, String)> {
     let id = format!("drv_{:032x}", 1);
     let long = |prefix: &str, count: usize| format!("{prefix}{}", "0".repeat(count));
@@ -42,7 +42,7 @@ fn hostile() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The members of bodies that hold ids, by their names.
+/// Whether the member of a body with this name contains ids.
 fn holds_id(name: &str) -> bool {
     let lists = ["drivers", "policy_ids", "preferred_charging_stations"];
     let is_kind = |kind: &Kind| kind.name() == name;

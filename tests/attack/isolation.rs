@@ -1,6 +1,6 @@
-//! Every place of a request that can name an object, against objects of somebody else: another account, the other mode, a
-//! parent, a child. Each is answered as if there were no such object, and changes nothing. The places come from the table of
-//! routes: the id of the path, the filters of the query, and every member of a body that holds an id.
+//! Every part of a request that can refer to an object, with objects of another owner: another account, the other mode, a parent, a
+//! child. The response to each request is as if there were no such object, and nothing changes. The places come from the table of
+//! routes: the id of the path, the filters of the query, and every member of a body that contains an id.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn resource(route: &Route) -> &'static str {
     route.path.split('/').nth(2).expect("a resource")
 }
 
-/// What the owner of some objects sees of them, and of everything else that is theirs.
+/// Everything that the owner of some objects can see of them and of their other objects.
 async fn snapshot(owner: &Client, objects: &Objects) -> BTreeMap<String, Value> {
     let mut seen = BTreeMap::new();
     for route in routes().iter().filter(|route| route.method == Method::Get) {
@@ -41,7 +41,7 @@ async fn snapshot(owner: &Client, objects: &Objects) -> BTreeMap<String, Value> 
     seen
 }
 
-/// Fails if the owner sees anything else than before.
+/// Fails if the owner sees any difference.
 async fn assert_unchanged(owner: &Client, objects: &Objects, before: &BTreeMap<String, Value>) {
     let after = snapshot(owner, objects).await;
     for (path, shown) in before {
@@ -49,7 +49,7 @@ async fn assert_unchanged(owner: &Client, objects: &Objects, before: &BTreeMap<S
     }
 }
 
-/// A body with which a request gets as far as looking for the object in its path.
+/// A body with which a request is processed up to the look-up of the object in its path.
 fn body(name: &str, fleet: &str) -> Value {
     match name {
         "attach-driver" | "detach-driver" => json!({"fleet": fleet}),
@@ -96,10 +96,10 @@ async fn an_object_of_another_account_is_404_in_every_path() {
     let objects = one_of_each(&app, &child).await;
     app.drain().await;
     let before = snapshot(&child, &objects).await;
-    // Stations belong to everybody in their mode.
+    // All accounts of a mode share the stations.
     attack_by_path(&sibling, "a sibling", &objects, &["charging_stations"]).await;
     attack_by_path(&stranger, "a stranger", &objects, &["charging_stations"]).await;
-    // A parent has to say that it acts in its child; the account itself it may see and change.
+    // A parent has to name the child that it acts in; it may see and change the account itself.
     let shared = ["charging_stations", "accounts"];
     attack_by_path(
         &app.alice,
@@ -142,7 +142,7 @@ async fn an_object_of_the_other_mode_is_404_in_every_path() {
     app.drain().await;
     let live = live_mode(&app, &app.alice).await;
     let before = snapshot(&app.alice, &objects).await;
-    // An account is one in both modes.
+    // An account is the same in both modes.
     attack_by_path(&live, "its own live mode", &objects, &["accounts"]).await;
     for route in lists().filter(|route| resource(route) != "accounts") {
         let listed = live.walk(route.path).await;
@@ -194,7 +194,7 @@ async fn an_object_of_another_tenant_is_404_in_every_filter() {
     app.drain().await;
 }
 
-/// The members of a body that hold ids, as JSON pointers; the first entry of a list stands for all.
+/// The members of a body that contain ids, as JSON pointers; of a list only the first entry.
 fn ids_of(body: &BodyType) -> Vec<String> {
     let schemas: BTreeMap<&str, Value> = body
         .schemas
@@ -234,7 +234,7 @@ fn walk(schemas: &BTreeMap<&str, Value>, schema: &Value, path: String, found: &m
             walk(schemas, one, path.clone(), found);
         }
     }
-    // In lists and in members that may be left out, the schema of an id stands without its name.
+    // In lists and optional members, the schema of an id has no name.
     let kinds = schema["type"].as_array().cloned().unwrap_or_default();
     let is_text = schema["type"] == "string" || kinds.contains(&json!("string"));
     if is_text && schema["enum"].is_null() && named(&path).is_some() {
@@ -245,7 +245,7 @@ fn walk(schemas: &BTreeMap<&str, Value>, schema: &Value, path: String, found: &m
     }
 }
 
-/// The body with another value at a path, whose parents are made if they are not there.
+/// The body with another value at a path. Missing parents are created.
 fn set(body: &mut Value, pointer: &str, value: &str) {
     let mut place = body;
     for part in pointer.split('/').skip(1) {
@@ -332,7 +332,7 @@ async fn an_object_of_another_tenant_is_404_in_every_body() {
         for (_, objects, _) in &owners {
             for member in &ids {
                 let resource = named(member).expect("a resource");
-                // Stations belong to everybody in their mode.
+                // All accounts of a mode share the stations.
                 if resource == "charging_stations" {
                     continue;
                 }
@@ -381,7 +381,7 @@ async fn only_the_own_account_and_its_children_can_be_acted_in() {
         for (m, other) in all.iter().enumerate() {
             let account = other.account.clone().expect("an account").to_string();
             let acting = [("service-account", account.as_str())];
-            // Sums need a fleet, and a search a text.
+            // Sums require a fleet, and a search requires a text.
             let above = |route: &&Route| {
                 let of_query = ["analytics", "search"].contains(&resource(route));
                 !route.path.contains("{id}") && !of_query

@@ -1,4 +1,4 @@
-//! Keys that make and delete keys: none gets beyond what the acting key may do, and a revoked key makes nothing.
+//! Keys that create and delete keys: no key can exceed the permissions of the acting key, and a revoked key cannot create any.
 
 use serde_json::json;
 use tests::{Client, TestApp};
@@ -8,7 +8,7 @@ async fn keys(client: &Client) -> Vec<String> {
     client.walk("/v1/api_keys?limit=100").await
 }
 
-/// Creates a key by the client. Gives its id and a client with it.
+/// Creates a key with the client. Returns its id and a client with it.
 async fn made(app: &TestApp, by: &Client, body: serde_json::Value) -> (String, Client) {
     let key = by.post("/v1/api_keys", body).await.expect(200);
     let secret = key.body["secret"].as_str().expect("a secret").to_owned();
@@ -16,7 +16,7 @@ async fn made(app: &TestApp, by: &Client, body: serde_json::Value) -> (String, C
     (key.id(), app.with_key(secret, account))
 }
 
-/// The same client at another instance of the service.
+/// The same client for another instance of the service.
 fn at(url: &str, client: &Client) -> Client {
     let mut elsewhere = Client::new(url, client.key.as_deref());
     elsewhere.account = client.account.clone();
@@ -131,7 +131,7 @@ async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
     }
     assert_eq!(keys(&app.alice).await, before);
     full_client.get("/v1/fleets").await.expect(200);
-    // What it has itself it may hand out and take back, and it may end itself.
+    // The key may grant and revoke its own permissions, and may revoke itself.
     let (lesser, _) = made(&app, &client, json!({"scopes": ["fleets:read"]})).await;
     for id in [lesser, own] {
         let path = format!("/v1/api_keys/{id}");

@@ -1,4 +1,4 @@
-//! Whoever reaches the port of a local run without its token, as every user of the machine and every page on another port of it can,
+//! A client that can reach the port of a local run but has no token, such as another user of the machine or a page on another port,
 //! gets no key and changes nothing.
 
 use kernel::time::minutes;
@@ -17,7 +17,7 @@ async fn start() -> TestApp {
     .await
 }
 
-/// The routes that ask for the token: method, path, body.
+/// The routes that require the token: method, path, body.
 fn routes(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
     let closed = json!({"account": account, "status": "closed"});
     vec![
@@ -61,7 +61,7 @@ fn routes(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
     ]
 }
 
-/// Checks that a response is 401 in the form of the API, and holds no secret of the run.
+/// Checks that a response is 401 in the format of the API, and contains no secret of the run.
 #[track_caller]
 fn assert_unauthorized(app: &TestApp, response: &TestResponse, attempt: &str) {
     let want = (401, "authentication_error", None, None);
@@ -98,7 +98,7 @@ async fn every_local_route_is_401_without_the_token() {
             let response = app.anon.send(method, path, body.clone(), headers).await;
             assert_unauthorized(&app, &response, &format!("{method} {path} {headers:?}"));
         }
-        // An API key is no token: tenants have those.
+        // An API key is not a token, because tenants have API keys.
         let response = app.alice.send(method, path, body.clone(), &[]).await;
         assert_unauthorized(&app, &response, &format!("{method} {path} with an API key"));
         if !path.contains("files") {
@@ -131,7 +131,7 @@ async fn the_operator_of_a_local_run_needs_the_token_alone() {
     let app = start().await;
     let account = app.running().account.to_string();
     for (method, path, body) in routes(&account) {
-        // The notices of changes have no end: tests/api/runner.rs reads them.
+        // The notices of changes do not end: tests/api/runner.rs reads them.
         let elsewhere = [
             "/_local/account_status",
             "/_local/events",
@@ -153,7 +153,7 @@ async fn the_operator_of_a_local_run_needs_the_token_alone() {
     let session = app.local().get("/_local/session").await.expect(200);
     assert_eq!(session.body["api_key"], app.running().api_key.as_str());
     assert_eq!(session.header("cache-control"), "no-store");
-    // The token is no API key.
+    // The token is not an API key.
     app.local().get("/v1/fleets").await.expect(401);
 }
 
@@ -226,7 +226,7 @@ async fn another_token_in_the_address_signs_nobody_in() {
         let opened = open(&app, &path).await;
         assert_eq!(opened, (303, "/".to_owned(), None), "{path}");
     }
-    // The page is for everybody and holds no secret; other paths take no token from their query.
+    // The page is public and contains no secret; other paths do not accept a token in their query.
     let page = app.anon.get("/").await.expect(200);
     assert!(!page.text.contains(&token) && !page.text.contains(&app.running().api_key));
     let response = app
@@ -247,7 +247,7 @@ async fn the_inbox_takes_deliveries_of_all_and_shows_them_to_none() {
     assert_eq!(inbox.body["data"].as_array().map(Vec::len), Some(1));
 }
 
-/// A report of the last month. Its signed link.
+/// Creates a report of the last month. Returns its signed link.
 async fn report(app: &TestApp, client: &Client) -> String {
     client.post("/v1/fleets", fleet()).await.expect(200);
     let report = client.post("/v1/reports", json!({})).await.id();
@@ -277,7 +277,7 @@ async fn the_port_of_the_network_takes_no_operations_of_strangers() {
     let app = start().await;
     let versions = app.running().network().expect("a network");
     let control = versions.replace("/ocpi/versions", "/control");
-    // The operator's port asks for an OCPI token everywhere.
+    // All paths of the operator's port require an OCPI token.
     assert_eq!(app.anon.get(&control).await.status, 401);
     let body = json!({"evse": "1001-1"});
     let broken = app.anon.post(&format!("{control}/break"), body).await;

@@ -1,5 +1,5 @@
-//! Attacks on a running service: what a hostile tenant, a careless client, a slow receiver or a foreign web page tries.
-//! Each test names the rule that has to hold.
+//! Attacks on a running service by a hostile tenant, a careless client, a slow receiver or a foreign web page. Each test names the
+//! rule that has to hold.
 
 mod accounts;
 mod connections;

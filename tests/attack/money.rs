@@ -28,7 +28,7 @@ async fn keyed(client: &Client, path: &str, body: &Value, key: &str) -> TestResp
         .await
 }
 
-/// Sends so many requests at once.
+/// Sends this number of requests at once.
 async fn at_once(times: usize, send: impl AsyncFn(usize) -> TestResponse) -> Vec<TestResponse> {
     futures::future::join_all((0..times).map(|n| send(n))).await
 }
@@ -46,7 +46,7 @@ async fn transactions(app: &TestApp) -> Vec<Value> {
         .clone()
 }
 
-/// Says that the transaction shows the outcome, and invites nobody to pay twice.
+/// Whether the response refers to the transaction for the outcome, and does not suggest a second payment.
 fn is_open(answer: &TestResponse) -> bool {
     let message = answer.body["message"].as_str().unwrap_or_default();
     assert!(!message.contains("Try again"), "{message}");
@@ -134,7 +134,7 @@ async fn a_key_that_is_free_again_after_a_day_charges_again() {
     let body = top_up(500, &card(&app, "tok_success").await);
     let send = async |path: &str| keyed(&app.alice, &format!("{path}/top_up"), &body, "k").await;
     send(&paths[0]).await.expect(200);
-    // Not yet: the key is used, for this fleet.
+    // Not permitted yet: the key is in use for this fleet.
     let mismatch = send(&paths[1]).await;
     assert_eq!(mismatch.error().1, "idempotency_error");
     app.advance(86_401).await;
@@ -268,7 +268,7 @@ async fn a_top_up_is_refunded_if_the_wallet_currency_changes() {
 async fn a_top_up_is_refunded_if_the_wallet_owner_is_deleted() {
     let (app, ledger) = start().await;
     let owners = owners(&app).await;
-    // A refund that is declined is tried again.
+    // A declined refund is tried again.
     ledger.decline_refunds(1);
     for (n, (path, code)) in owners[..2]
         .iter()
@@ -315,7 +315,7 @@ async fn a_payment_method_that_is_deleted_meanwhile_is_charged_once() {
         let path = format!("/v1/payment_methods/{card}");
         app.alice.delete(&path).await.expect(200);
     };
-    // While the provider charges.
+    // While the provider is charging.
     let one = card(&app, "tok_success").await;
     ledger.hold();
     let (answer, ()) = tokio::join!(app.alice.post(&to, top_up(40, &one)), async {
@@ -335,7 +335,7 @@ async fn a_payment_method_that_is_deleted_meanwhile_is_charged_once() {
     app.drain().await;
 }
 
-/// A session that has ended, and was not settled yet, with that payment method.
+/// A session that has ended and is not settled yet, with this payment method.
 async fn ended_session(app: &TestApp, crew: &Crew, method: &str) -> String {
     let station = app.station(json!({})).await;
     let body = with(
@@ -456,7 +456,7 @@ async fn of_payments_of_an_invoice_at_once_one_is_charged() {
         app.advance(90).await;
         let invoice = app.alice.get(&path).await.body;
         if invoice["status"] != "paid" {
-            // Only the card that is declined came to its turn.
+            // Only the declined card was tried.
             let body = json!({"payment_method": cards[0]});
             app.alice.post(&pay, body).await.expect(200);
         }

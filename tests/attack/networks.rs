@@ -1,6 +1,6 @@
-//! Charging networks with the same ids: two operators whose locations, EVSEs, sessions, CDRs and tariffs are named alike, as parties of two
-//! networks or behind one hub. Every network has the tokens of all drivers. What one party reports, bills or credits changes nothing at a
-//! station of the other.
+//! Charging networks with the same ids: two operators whose locations, EVSEs, sessions, CDRs and tariffs have the same ids, as parties
+//! of two networks or behind one hub. Every network has the tokens of all drivers. The reports, bills and credits of one party change
+//! nothing at a station of the other.
 
 use kernel::time::{days, minutes};
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ impl Scene {
         }
     }
 
-    /// A session at an operator's station, started by its own driver or that of another: the session, and the command.
+    /// Starts a session at an operator's station, by its own driver or the other operator's. Returns the session and the command.
     async fn start(&self, operator: usize, crew: usize) -> (Value, Value) {
         let Operator { station, .. } = &self.operators[operator];
         let Crew {
@@ -133,7 +133,7 @@ impl Scene {
         (session, command.expect("a command").body)
     }
 
-    /// What an operator makes of a START_SESSION: its session `S1`.
+    /// The operator's session for a START_SESSION: `S1`.
     fn session(&self, operator: usize, command: &Value) -> Value {
         let party = json!({"party_id": self.operators[operator].party});
         with(session_of(command, self.app.now()), party)
@@ -188,7 +188,7 @@ impl Scene {
         (status, shown["amount_due"].as_i64().expect("an amount"))
     }
 
-    /// The amounts on an invoice of everything that no other one has.
+    /// The amounts on an invoice of everything that was not invoiced.
     async fn invoiced(&self) -> Vec<i64> {
         self.app.advance(1).await;
         let now = self.app.now();
@@ -323,7 +323,7 @@ async fn operators_with_the_same_ids_bill_only_their_own_sessions() {
             let cost = costs(10.0 + place as f64);
             scene.bill(place, theirs, cost.clone()).await;
             assert_eq!(scene.status(session).await.0, "completed");
-            // The other operator's session is as it was.
+            // The other operator's session is unchanged.
             let other = &sessions[1 - place].0;
             let want = if place == 1 {
                 ("active", 0)
@@ -337,7 +337,7 @@ async fn operators_with_the_same_ids_bill_only_their_own_sessions() {
             ("completed".into(), 1_000)
         );
         assert_eq!(scene.invoiced().await, [1_000, 1_100]);
-        // One credits its session; the other stays.
+        // One operator credits its session; the other session is unchanged.
         scene.app.advance(60).await;
         let credit = json!({"id": "C1-C", "credit": true, "credit_reference_id": "C1",
             "total_cost": {"excl_vat": -1.0, "incl_vat": -1.0}});
@@ -370,7 +370,7 @@ async fn one_driver_at_both_operators_has_two_sessions() {
     }
     assert_eq!(scene.sessions().await, 2);
     assert_eq!(scene.invoiced().await, [300, 400]);
-    // The other one's CDR of the same time is not taken for a correction.
+    // The other operator's CDR of the same time does not count as a correction.
     let late = json!({"id": "C7", "session_id": null, "start_date_time": scene.app.now().plus(minutes(-60))});
     scene.bill(1, &ended[1], with(costs(99.0), late)).await;
     assert_eq!(scene.sessions().await, 2);
@@ -440,7 +440,7 @@ async fn comes_back(is_pulled: bool) {
     let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
     let stations = scene.app.alice.get(near).await.expect(200).ids();
     assert_eq!(stations, [scene.operators[0].station.clone()]);
-    // A late CDR over the new network is not taken for one of the old network, with a reference or without.
+    // A late CDR of the new network does not count as one of the old network, with a reference or without.
     for (id, reference) in [
         ("C1", &command["authorization_reference"]),
         ("C2", &Value::Null),
@@ -453,7 +453,7 @@ async fn comes_back(is_pulled: bool) {
     }
     assert_eq!(scene.status(&session).await, ("active".into(), 0));
     assert_eq!((scene.sessions().await, scene.unmatched().await), (1, 2));
-    // A new session is the new network's.
+    // A new session belongs to the new network.
     let crew = &scene.operators[1].crew;
     let body = json!({"charging_station": stations[0], "connector": "E2-1", "driver": crew.driver, "vehicle": crew.vehicle});
     let next = scene.app.alice.post("/v1/charging_sessions", body).await;

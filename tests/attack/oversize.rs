@@ -1,5 +1,5 @@
-//! Objects as large as they can be made: what is accepted goes all the way through the table, its stream and a webhook,
-//! and what can never go through holds up nothing else.
+//! Objects of the maximum size: an accepted object passes through the table, its stream and a webhook, and an object that never can
+//! does not block anything else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use table::{Store, client};
 use tests::faulty::Dice;
 use tests::{Receiver, TestApp, with};
 
-/// The most an object may be, in bytes of JSON.
+/// The maximum size of an object, in bytes of JSON.
 const MOST: usize = 150 * 1024;
 
-/// Metadata of so many pairs, each as long as it may be. The characters take four bytes.
+/// Metadata with this number of pairs of maximum length. The characters take four bytes.
 fn metadata(pairs: usize, mark: char) -> Value {
     let pairs = (0..pairs).map(|n| {
         let key = format!("{n:02}{}", mark.to_string().repeat(38));
@@ -27,7 +27,7 @@ fn metadata(pairs: usize, mark: char) -> Value {
     Value::Object(pairs.collect())
 }
 
-/// Metadata that only its JSON makes large: each of its characters takes six bytes there, and one in the table.
+/// Metadata that is large only in JSON: each of its characters takes six bytes there, and one in the table.
 fn escaped(pairs: usize) -> Value {
     metadata(pairs, '\u{1}')
 }
@@ -37,7 +37,7 @@ fn texts(count: usize, mark: char) -> Value {
     texts.collect()
 }
 
-/// What of a kind can be made large, as a body of its update, of about 150 KiB at most.
+/// The largest possible values of a kind, as a body of its update, of about 150 KiB at most.
 fn largest(kind: &str, mark: char) -> Value {
     match kind {
         "policy" => {
@@ -214,7 +214,7 @@ async fn an_oversized_event_omits_previous_attributes() {
     assert!(large.get("previous_attributes").is_none());
     let small = of(&renamed.body);
     assert_eq!(small["previous_attributes"]["name"], "Large");
-    // The event is there to be read as well.
+    // The event can be read as well.
     let listed = app
         .alice
         .get("/v1/events?type=policy.updated")
@@ -255,7 +255,7 @@ async fn a_vehicle_with_36_large_drivers_can_be_deleted() {
     app.drain().await;
 }
 
-/// A queue that keeps what can never be relayed.
+/// A queue that stores changes that can never be relayed.
 #[derive(Default)]
 struct Failures(Mutex<Vec<FailedChange>>);
 
@@ -280,7 +280,7 @@ impl Failures {
     }
 }
 
-/// The service with that queue, and with a table at that address.
+/// The service with this queue, and with a table at this address.
 fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
     let mut settings = client::tuned(&functions::aws::config(), 1);
     settings.set_endpoint_url(Some(url.to_owned()));
@@ -297,7 +297,7 @@ fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
     )
 }
 
-/// The row of an object of alice's, with an event to be written.
+/// The item of one of alice's objects, with an event to be written.
 fn row(
     app: &TestApp,
     kind: Kind,
@@ -311,7 +311,7 @@ fn row(
     serde_dynamo::to_item(json).expect("a row")
 }
 
-/// A text that does not become much shorter when it is deflated.
+/// A text that deflate hardly compresses.
 fn noise(length: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let dice = Dice::new(1);
@@ -329,7 +329,7 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
         .post("/v1/policies", json!({"name": "P", "rules": {}}))
         .await;
     app.drain().await;
-    // An object as no release wrote it, and one that an earlier release let grow until its event has no room.
+    // An object that no release wrote, and one that an earlier release let grow until there is no room for its event.
     let unreadable = row(&app, Kind::Fleet, "fleet.created", json!({"id": 5}));
     let huge = with(
         policy.body.clone(),
@@ -356,7 +356,7 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
         assert_eq!(failed[0].version, Some(1));
         assert!(!failed[0].error.is_empty());
     }
-    // A table out of reach may be in reach the next time: the change is read again.
+    // A table that cannot be reached may be reachable the next time: the change is read again.
     let away = failing(&app, queue.clone(), "http://127.0.0.1:9");
     let fine = row(&app, Kind::Policy, "policy.created", policy.body.clone());
     let change = StreamRecord {

@@ -1,5 +1,5 @@
-//! Platforms of charging networks whose lists never end, lead in circles, drip or are as large as allowed, and whose endpoints are inside:
-//! what they do costs a bounded amount of work, and withdraws no station.
+//! Hostile platforms of charging networks: their lists never end, are circular, are sent slowly or have the maximum size, and their
+//! endpoints have private addresses. They cost a bounded amount of work, and no station is withdrawn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tests::{TestApp, with};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// A server of lists that answers each request as the test says, and remembers the paths with their queries.
+/// A server of lists that responds to each request as the test specifies, and records the paths with their queries.
 #[derive(Clone)]
 struct Hostile {
     url: String,
@@ -29,7 +29,7 @@ struct Hostile {
 }
 
 impl Hostile {
-    /// `answer` is given the address of the server and the number of the page that is asked for, which is 0 for the first one.
+    /// `answer` receives the address of the server and the number of the requested page, which is 0 for the first one.
     async fn start(
         answer: impl Fn(&str, usize) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {
@@ -62,7 +62,7 @@ fn linked(body: impl Into<Body>, next: Option<String>) -> Response {
     (headers, body.into()).into_response()
 }
 
-/// A page with these objects that names a next one.
+/// A page with these objects that links to a next one.
 fn page(objects: &[Value], next: Option<String>) -> Response {
     let body = json!({"data": objects, "status_code": 1000, "timestamp": "2026-01-01T00:00:00Z"});
     linked(body.to_string(), next)
@@ -72,7 +72,7 @@ fn location(id: &str) -> Value {
     with(fixture("location"), json!({"id": id}))
 }
 
-/// A platform that is honest, with two locations and a tariff, and has been pulled from.
+/// A correct platform with two locations and a tariff, from which everything was pulled.
 async fn honest(app: &TestApp) -> Connected {
     let cpo = Connected::with(app, |script| {
         let locations = ["L1", "L2"].map(location).to_vec();
@@ -95,7 +95,7 @@ async fn statuses(app: &TestApp) -> BTreeMap<String, String> {
     stations.collect()
 }
 
-/// The platform moves its locations to another address, and everything is asked for again.
+/// The platform moves its locations to another address, and everything is requested again.
 async fn turn(app: &TestApp, cpo: &Connected, locations: &str) -> Connected {
     let address = format!("{locations}/0");
     let addresses = BTreeMap::from([("locations", address)]);
@@ -117,7 +117,7 @@ async fn last_pull(app: &TestApp) -> Value {
     listed.expect("networks")["data"][0]["pull"].clone()
 }
 
-/// One run of the function with limits. Its message comes again if another run wrote at the same time.
+/// Runs the function once with limits. Its message comes again if another run wrote at the same time.
 async fn run(app: &TestApp, cpo: &Connected, limits: &Limits) {
     let network = Id::from(cpo.network.as_str());
     let run = async || sync::pull_within(app.app(), Mode::Test, &network, limits).await;
@@ -128,7 +128,7 @@ async fn run(app: &TestApp, cpo: &Connected, limits: &Limits) {
     ended.expect("a run");
 }
 
-/// Checks that a full pull ended early for this reason, and that nothing was withdrawn.
+/// Checks that a full pull ended early for this reason, and that no station was withdrawn.
 async fn assert_given_up(app: &TestApp, cpo: &Connected, why: &str) {
     let pull = last_pull(app).await;
     let first = pull["problems"][0].as_str().unwrap_or_default();
@@ -162,7 +162,7 @@ async fn pages_that_lead_in_a_circle_are_read_once() {
         "the first one, and two of the circle"
     );
     assert_eq!(statuses(&app).await["L3"], "active");
-    // The next pull asks for everything again, in an hour.
+    // The next pull requests everything again, in an hour.
     app.advance(3_600 + 300).await;
     assert_eq!(hostile.asked().await, 6);
 }
@@ -272,12 +272,12 @@ async fn an_object_too_large_is_skipped_and_its_station_stays() {
     let cpo = honest(&app).await;
     let hostile = Hostile::start(|_, _| {
         let large = with(location("L1"), json!({"padding": "x".repeat(300_000)}));
-        // This one is small enough, and takes eighty times the memory of its text.
+        // This one is small enough, but its parsed form needs eighty times the memory of its text.
         let dense = with(
             location("L2"),
             json!({"padding": vec![json!({"a": 0}); 30_000]}),
         );
-        // What cannot be parsed any more is not nested in vain.
+        // The depth exceeds the limit of the parser.
         let mut deep = location("L3").to_string();
         deep.truncate(deep.len() - 1);
         let (open, close) = ("[".repeat(10_000), "]".repeat(10_000));
@@ -333,7 +333,7 @@ async fn a_long_page_goes_on_where_the_run_ended() {
     assert!(long.asked().await > 1, "one run was enough");
     let pull = last_pull(&app).await;
     assert_eq!(pull["incomplete"], false, "{pull}");
-    // Each object was stored once, and the tariff; what was seen by a run before is not missing.
+    // Each object and the tariff were stored once; objects that an earlier run has read do not count as missing.
     app.drain().await;
     assert_eq!(pull["counts"]["received"], COUNT + 1);
     assert_eq!(pull["counts"]["removed"], 0);
@@ -447,7 +447,7 @@ async fn a_platform_is_asked_again_when_it_says() {
     assert!(began.elapsed() >= Duration::from_secs(1));
     assert_eq!(asked(), before + 2);
     assert!(last_pull(&app).await["finished"].is_string());
-    // A long one is not: the platform is left alone for as long.
+    // A long one is not: the platform is not called for that time.
     let before = asked();
     cpo.script().fail = vec![429];
     cpo.script().retry_after = Some("2400");
@@ -460,7 +460,7 @@ async fn a_platform_is_asked_again_when_it_says() {
     assert_eq!(asked(), before + 1);
     app.advance(301).await;
     assert_eq!(asked(), before + 2);
-    // An hour is the most.
+    // The maximum is an hour.
     cpo.script().fail = vec![503];
     cpo.script().retry_after = Some("Fri, 31 Dec 2199 23:59:59 GMT");
     manage(&app, pull).await.expect("asked for");

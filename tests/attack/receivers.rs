@@ -1,4 +1,5 @@
-//! Receivers of webhooks that hang, drip, flood, redirect, reset or lie: what they do to themselves reaches nobody else.
+//! Receivers of webhooks that hang, send slowly, flood, redirect, reset or send malformed responses: they do not affect other
+//! endpoints.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,24 +13,24 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 
-/// What a hostile receiver does with a connection.
+/// The behaviour of a hostile receiver.
 #[derive(Debug, Clone, PartialEq)]
 enum Habit {
-    /// It takes the request and never answers.
+    /// It reads the request and never responds.
     Hangs,
-    /// It sends the head of its answer a byte at a time.
+    /// It sends the head of its response one byte at a time.
     DripsHead,
-    /// It acknowledges, and then sends a body a byte at a time.
+    /// It acknowledges, and then sends a body one byte at a time.
     DripsBody,
     FloodsHeaders,
     FloodsBody,
-    /// It closes the connection with the request unread, which resets it.
+    /// It closes the connection without reading the request, which resets it.
     Resets,
-    /// It answers with exactly this.
+    /// It responds with exactly this.
     Answers(String),
 }
 
-/// A hostile receiver, and how many bytes of an answer it got rid of.
+/// A hostile receiver, and the number of bytes of a response that it could send.
 struct Hostile {
     url: String,
     sent: Arc<AtomicUsize>,
@@ -97,7 +98,7 @@ async fn hook(client: &Client, url: &str) -> String {
     client.post("/v1/webhook_endpoints", body).await.id()
 }
 
-/// The first attempt to deliver to an endpoint, once it is over.
+/// The first attempt to deliver to an endpoint, once it has ended.
 async fn first_attempt(client: &Client, endpoint: &str) -> Value {
     let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
     loop {
@@ -112,7 +113,7 @@ async fn first_attempt(client: &Client, endpoint: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
-    // The service works by itself, as it does on a developer's machine.
+    // The service processes work in the background, as on a developer's machine.
     let app = TestApp::start_with(|options| options.by_hand = false).await;
     let bob = app.other_account(kernel::Mode::Test).await;
     let healthy = Receiver::start().await;
@@ -166,7 +167,7 @@ async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
         }
         begun.elapsed()
     };
-    // Hostile receivers take 15 seconds, the most an attempt may take.
+    // Hostile receivers take 15 seconds, the time limit of an attempt.
     let delivered = timeout(Duration::from_secs(30), delivered).await;
     let delivered = delivered.expect("bob's event is delivered");
     assert!(delivered < Duration::from_secs(10), "after {delivered:?}");
@@ -186,7 +187,7 @@ async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
         );
         let latency = attempt["latency"].as_u64().expect("milliseconds");
         assert!(latency < 25_000, "{name}: {latency} ms");
-        // What the system buffers for a connection is not ours; endless is far more.
+        // The system's buffers of a connection are not part of the limit; an endless response is far larger.
         let sent = receiver.sent.load(Ordering::Relaxed);
         assert!(sent < 16 * 1024 * 1024, "{name}: {sent} bytes taken");
         if name.starts_with("asks") {

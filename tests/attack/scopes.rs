@@ -1,5 +1,5 @@
-//! Every operation against every scope: a key does what its scopes allow and nothing else. The operations come from the table
-//! of routes and their scopes from `x-scope` of the interface's document, so a new route is tested without further ado.
+//! Every operation with every scope: a key may do what its scopes allow and nothing else. The operations come from the table of routes
+//! and their scopes from `x-scope` of the OpenAPI document, so a new route is tested automatically.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use tests::samples::{Sample, lists, one_of_each, path_to, steady};
 use tests::{Client, Receiver, TestApp, TestResponse, driver, fleet, with};
 use web::{Method, Route, expand};
 
-/// The conditional scopes of the document, each with the test that shows what happens without it.
+/// The conditional scopes of the document, each with the test that shows the response without it.
 const CONDITIONAL: &[(&str, &str)] = &[
     (
         "<every scope of the key to be deleted>",
@@ -55,7 +55,7 @@ fn required(route: &Route) -> Vec<Scope> {
     scopes.map(scope).collect()
 }
 
-/// Every scope of a restricted key but those that cover this one.
+/// Every scope of a restricted key except those that include this one.
 fn all_but(scope: Scope) -> Vec<String> {
     Scope::every()
         .filter(|one| *one != Scope::Everything && !one.covers(scope))
@@ -63,7 +63,7 @@ fn all_but(scope: Scope) -> Vec<String> {
         .collect()
 }
 
-/// What a sample event asks for besides the required scopes.
+/// The scopes that a sample event requires besides the fixed ones.
 async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Scope> {
     match route.name {
         "create-api-key" => vec![
@@ -78,7 +78,7 @@ async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Sco
             Scope::Read(Resource::Reservations),
             Scope::Read(Resource::Vehicles),
         ],
-        // Both name a type of events of reservations.
+        // Both contain a type of events of reservations.
         "create-webhook-endpoint" | "list-events" => vec![Scope::Read(Resource::Reservations)],
         "retrieve-event" | "redeliver-event" | "list-event-deliveries" => {
             let path = event["rawPath"].as_str().expect("a path");
@@ -108,7 +108,8 @@ async fn send(client: &Client, event: &Value) -> TestResponse {
         .await
 }
 
-/// What a request to the route could change, as far as it can be read: the object in its path, else the ids of its list.
+/// The state that a request to the route could change, as far as it can be read: the object in its path, otherwise the ids of its
+/// list.
 async fn state(app: &TestApp, route: &Route, event: &Value) -> Value {
     let path = event["rawPath"].as_str().expect("a path");
     let mut parts = path.split('/').skip(2);
@@ -137,7 +138,7 @@ async fn every_operation_requires_exactly_the_scopes_in_its_x_scope() {
         let route = endpoint.route;
         let mut event = Sample::prepare(&app, &receiver, &route).await.event;
         if route.name == "delete-api-key" {
-            // The sample's has full access, so that only a key with full access may delete it.
+            // The sample's key has full access, so only a key with full access may delete it.
             let body = json!({"scopes": ["api_keys:read"]});
             let id = app.alice.post("/v1/api_keys", body).await.id();
             event["rawPath"] = json!(format!("/v1/api_keys/{id}"));
@@ -187,7 +188,7 @@ fn what_each_conditional_scope_is_for_has_a_test() {
     }
 }
 
-/// Whether an answer shows an object of that kind, at any depth.
+/// Whether a response shows an object of this kind, at any depth.
 fn shows(answer: &Value, kind: Kind) -> bool {
     match answer {
         Value::Object(members) => {
@@ -199,7 +200,7 @@ fn shows(answer: &Value, kind: Kind) -> bool {
     }
 }
 
-/// Where a route shows what is of an object. Sums have no id: their object is the fleet. A search is for any text.
+/// The path at which a route shows data of an object. Sums have no id: their object is the fleet. A search accepts any text.
 fn place(route: &Route, id: &str) -> String {
     match route.shows {
         Shows::Computed(Kind::Analytics) => format!("{}?fleet={id}&metric=energy", route.path),
@@ -208,7 +209,7 @@ fn place(route: &Route, id: &str) -> String {
     }
 }
 
-/// The requests that read at a route: as it is, and with each path that expands to objects of a kind.
+/// The reading requests of a route: the plain one, and one with each path that expands to objects of a kind.
 fn reads(route: &Route, id: &str, kind: Kind) -> Vec<String> {
     let path = place(route, id);
     let prefix = match route.shows {
@@ -240,7 +241,7 @@ async fn without_its_read_scope_no_operation_shows_an_object() {
         .expect(200);
     let mut objects = one_of_each(&app, &app.alice).await;
     app.drain().await;
-    // An endpoint that something was delivered to, so that its log has entries.
+    // An endpoint with a delivery, so that its log has entries.
     let endpoints = app.alice.walk("/v1/webhook_endpoints").await;
     objects.insert(
         "webhook_endpoints",
@@ -285,7 +286,7 @@ async fn without_its_read_scope_no_operation_shows_an_object() {
             assert_eq!(answer.error().0, 403, "{event}");
         }
     }
-    // The same requests do show all of that to a key that may read it.
+    // With a key that may read the objects, the same requests show them.
     for resource in Resource::ALL {
         let own = readers
             .iter()
@@ -354,7 +355,7 @@ async fn showing_or_redelivering_an_event_requires_its_objects_scope() {
     client.post(&again, json!({})).await.expect(403);
     app.drain().await;
     assert_eq!(receiver.received().len(), 1);
-    // In the log of deliveries it stays an id.
+    // In the log of deliveries the event is still an id.
     let log = format!("/v1/webhook_endpoints/{endpoint}/deliveries?expand[]=data.event");
     assert_eq!(
         client.get(&log).await.expect(200).body["data"][0]["event"],
@@ -395,7 +396,7 @@ async fn an_endpoint_subscribes_only_to_events_the_key_may_read() {
     for (id, change) in [
         (&own, json!({"enabled_events": ["*"]})),
         (&own, json!({"enabled_events": ["driver.created"]})),
-        // Who may not read drivers does not point an endpoint that is sent drivers to an address of their own either.
+        // A key that may not read drivers may not change the address of an endpoint that receives drivers either.
         (&all, json!({"url": "https://other.example/hook"})),
         (&all, json!({"status": "enabled"})),
     ] {
@@ -481,7 +482,7 @@ async fn charging_a_payment_method_requires_its_write_scope() {
         assert_eq!(refused.error(), want, "{path}");
         assert!(app.alice.walk(path).await.is_empty());
     }
-    // Without one nothing will be charged.
+    // Without a payment method nothing is charged.
     for (path, body) in &bodies {
         client.post(path, body.clone()).await.expect(200);
     }
@@ -704,7 +705,7 @@ async fn a_stored_response_is_for_keys_with_the_scopes_of_the_first() {
     for request in &requests {
         first.push(send(&app.alice, request).await.expect(200));
     }
-    // What a response was about may be gone when the request is repeated.
+    // The object of a response may be deleted when the request is repeated.
     app.alice.delete(&endpoint).await.expect(200);
     for (request, first) in requests.iter().zip(&first) {
         let (method, path, _, scopes) = request;

@@ -1,4 +1,4 @@
-//! URLs of webhook endpoints that aim at what lies behind the service's own doors, however they are written.
+//! URLs of webhook endpoints that refer to private addresses of the service, in all notations.
 
 use functions::job::Job as _;
 use functions::webhooks::deliver::DeliverWebhook;
@@ -8,7 +8,7 @@ use kernel::{Id, Mode};
 use serde_json::json;
 use tests::{Client, Receiver, TestApp, fleet, header, serve};
 
-/// URLs that no endpoint may have, with what they try.
+/// URLs that no endpoint may have, each with its purpose.
 const HOSTILE: [(&str, &str); 56] = [
     ("https://me:secret@fleet.example/", "user and password"),
     ("https://fleet.example@10.0.0.1/", "a host as the user"),
@@ -95,7 +95,7 @@ const HOSTILE: [(&str, &str); 56] = [
     ("https://256.1.1.1/", "no address"),
 ];
 
-/// URLs that look odd and lead to public hosts.
+/// Unusual URLs of public hosts.
 const HARMLESS: [&str; 6] = [
     "https://fleet.example./hook",
     "https://xn--bcher-kva.example/",
@@ -105,7 +105,7 @@ const HARMLESS: [&str; 6] = [
     "https://[2606:4700::1111]/",
 ];
 
-/// The service as it is deployed, which delivers to public addresses only.
+/// The service in the configuration of a deployment, which delivers to public addresses only.
 fn deployed(app: &TestApp) -> App {
     app.app_with_settings(|settings| settings.targets = Targets::Public)
 }
@@ -185,7 +185,7 @@ async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
     let event = Id::from(header(&receiver.received()[0], "webhook-id"));
-    // The service that is deployed makes the next attempt, and does not connect.
+    // The deployed service makes the next attempt, and does not connect.
     app.running().lose_triggers().await.expect("lost");
     app.advance(7).await;
     let message = DeliverWebhook {

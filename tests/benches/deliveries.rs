@@ -1,12 +1,13 @@
-//! `cargo bench --workspace --bench deliveries`: how many events a second one worker delivers, and whether endpoints that hang or fail delay the
-//! others. Nothing is asserted.
+//! `cargo bench --workspace --bench deliveries`: measures how many events per second one worker delivers, and whether endpoints that
+//! hang or fail delay the others. Nothing is asserted.
 //!
-//! A worker takes ten messages at a time and works on them side by side, as the function does. The receivers take 50 milliseconds. `EVENTS`
-//! (300) takes another number for the one worker.
+//! A worker receives ten messages at a time and processes them concurrently, like the function. The receivers take 50 milliseconds.
+//! `EVENTS` (300) sets another number for the one worker.
 //!
-//! For fairness there are 100 endpoints of seven accounts, `PER_SECOND` (200) events to them in turn for `SECONDS` (20), `WORKERS` (50), and a
-//! queue that gives out the messages of those endpoints first which have the fewest in progress, as a fair queue of SQS does. It is run with all
-//! endpoints healthy, and with one that hangs for 15 seconds and five that fail. Attempts are not repeated, and held deliveries not released.
+//! For fairness there are 100 endpoints of seven accounts, which receive `PER_SECOND` (200) events in turn for `SECONDS` (20),
+//! `WORKERS` (50), and a queue that prefers the messages of those endpoints that have the fewest in progress, like a fair queue of
+//! SQS. It is run with all endpoints healthy, and with one that hangs for 15 seconds and five that fail. Attempts are not repeated,
+//! and held deliveries are not released.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 // The futures are nested deeper than the compiler allows by default.
 #![recursion_limit = "256"]
@@ -33,7 +34,7 @@ use tests::stage::setting;
 use tests::{Client, TestApp, fleet};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How many messages one invocation takes, as the template says.
+/// The number of messages of one invocation, as in the template.
 const BATCH: usize = 10;
 
 const LATENCY: Duration = Duration::from_millis(50);
@@ -51,7 +52,7 @@ fn main() {
     });
 }
 
-/// When each event arrived, by its id.
+/// The time at which each event arrived, by its id.
 type Arrivals = Arc<Mutex<HashMap<String, Instant>>>;
 
 async fn receive(
@@ -102,7 +103,7 @@ async fn endpoint(client: &Client, address: SocketAddr, habit: &str) -> Endpoint
     }
 }
 
-/// Writes an event for an endpoint. Gives the job that delivers it.
+/// Writes an event for an endpoint. Returns the job that delivers it.
 async fn event(app: &App, to: &Endpoint) -> DeliverWebhook {
     let origin = Origin::background(to.tenant.clone(), app.clock.now());
     let subject = Id::new(Kind::Fleet, origin.now);
@@ -160,7 +161,7 @@ async fn one_worker() {
     println!("one worker, {BATCH} abreast: {rate:.0} deliveries/s of at most {most:.0}");
 }
 
-/// A queue that gives out the messages of those endpoints first which have the fewest in progress.
+/// A queue that prefers the messages of those endpoints that have the fewest in progress.
 #[derive(Default)]
 struct FairQueue {
     waiting: Mutex<HashMap<Id, VecDeque<DeliverWebhook>>>,
@@ -213,7 +214,8 @@ impl FairQueue {
     }
 }
 
-/// The 99th percentile of the time from the message to the arrival at healthy endpoints, beside so many that hang or fail.
+/// The 99th percentile of the time from the message to the arrival at healthy endpoints, beside these numbers of endpoints that hang
+/// or fail.
 async fn fairness(hanging: usize, failing: usize) -> Duration {
     const ENDPOINTS: usize = 100;
     let test = TestApp::start().await;

@@ -1,8 +1,9 @@
-//! `cargo bench --workspace --bench networks`: how fast the locations of a charging network are pulled and stored, what capacity they
-//! take, whether the memory of the process grows with them; how much memory one large page takes; and how many status patches of EVSEs a second are taken, how long each takes,
-//! and what calls of the table it makes. The table is the embedded one, in a file. Nothing is asserted.
+//! `cargo bench --workspace --bench networks`: measures how fast the locations of a charging network are pulled and stored, their
+//! capacity units, and whether the memory of the process grows with them; the memory for one large page; and the number of status
+//! patches of EVSEs per second, their duration, and their calls of the table. The table is the embedded one, in a file. Nothing is
+//! asserted.
 //!
-//! `LOCATIONS` (100,000), `PAGE_MIB` (16), `PATCHES` a second (1,000) and `SECONDS` (60) take other numbers.
+//! `LOCATIONS` (100,000), `PAGE_MIB` (16), `PATCHES` per second (1,000) and `SECONDS` (60) set other numbers.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 // The futures are nested deeper than the compiler allows by default.
 #![recursion_limit = "256"]
@@ -27,7 +28,7 @@ use tests::platform::{Connected, Generated, fixture, manage};
 use tests::stage::setting;
 use tower::ServiceExt as _;
 
-/// How many locations are pulled while calls of the table are counted.
+/// The number of locations that are pulled while calls of the table are counted.
 const COUNTED: usize = 2_000;
 
 const PAGE: usize = 100;
@@ -46,7 +47,7 @@ fn main() {
         let cpo = connected(&test, locations).await;
         pull(&test, &cpo, locations).await;
         patch(&test, &cpo, locations).await;
-        // What follows from the patches is not measured.
+        // The consequences of the patches are not measured.
         let forgotten = test.running().lose_triggers().await;
         forgotten.expect("the stream is read");
         drop(test);
@@ -74,7 +75,7 @@ fn location(number: usize) -> Value {
     location
 }
 
-/// An operator with so many locations.
+/// An operator with this number of locations.
 async fn connected(test: &TestApp, locations: usize) -> Connected {
     let cpo = Connected::with(test, |script| {
         script.page = PAGE;
@@ -86,7 +87,7 @@ async fn connected(test: &TestApp, locations: usize) -> Connected {
     cpo.await
 }
 
-/// Has everything pulled. Calls `after` when a run of the function is over.
+/// Pulls everything. Calls `after` when a run of the function has ended.
 async fn pull_all(app: &App, test: &TestApp, cpo: &Connected, mut after: impl FnMut()) {
     let asked = json!({"action": "pull", "network": cpo.network, "full": true});
     manage(test, asked).await.expect("a pull");
@@ -105,7 +106,7 @@ async fn pull_all(app: &App, test: &TestApp, cpo: &Connected, mut after: impl Fn
     }
 }
 
-/// Prints how much memory a pull takes that has all its locations on one page. The platform makes them as it sends them.
+/// Prints the memory of a pull with all locations on one page. The platform generates them while sending.
 async fn large_page(folder: &Path) {
     let mebibytes = setting("PAGE_MIB", 16) as usize;
     let size = location(0).to_string().len();
@@ -132,7 +133,7 @@ async fn large_page(folder: &Path) {
     });
     let cpo = cpo.await;
     let before = memory();
-    // Has the peak begin anew (`man proc_pid_clear_refs`).
+    // Resets the peak (`man proc_pid_clear_refs`).
     std::fs::write("/proc/self/clear_refs", "5").expect("the peak");
     let mut runs = 0;
     pull_all(test.app(), &test, &cpo, || runs += 1).await;
@@ -176,7 +177,7 @@ async fn count() {
         calls.len() as f64 / COUNTED as f64
     );
     let router = functions::router(app.clone());
-    // With the first request the token before this one ends, and with the second the instance reads the network again.
+    // With the first request the previous token ends, and with the second the instance reads the network again.
     for status in ["CHARGING", "AVAILABLE"] {
         send_patch(&router, &cpo, 0, status, app.now()).await;
     }
@@ -227,7 +228,7 @@ async fn pull(test: &TestApp, cpo: &Connected, locations: usize) {
     );
 }
 
-/// Sends the status of an EVSE. Returns the HTTP status and how long it took.
+/// Sends the status of an EVSE. Returns the HTTP status and the duration.
 async fn send_patch(
     router: &Router,
     cpo: &Connected,

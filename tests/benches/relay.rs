@@ -1,8 +1,8 @@
-//! `cargo bench --workspace --bench relay`: how many changes a second one instance of the relay works on, one after another and with several
-//! items of a batch side by side, on a table whose calls take 5, 8 and 35 milliseconds. Nothing is asserted.
+//! `cargo bench --workspace --bench relay`: measures how many changes per second one instance of the relay processes, one after
+//! another and with several items of a batch concurrently, on a table whose calls take 5, 8 and 35 milliseconds. Nothing is asserted.
 //!
-//! The changes are those of vehicles that are created and updated while a webhook endpoint is subscribed to everything. `VEHICLES` (100)
-//! takes another number.
+//! The changes are those of vehicles that are created and updated while a webhook endpoint is subscribed to everything. `VEHICLES`
+//! (100) sets another number.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 // The futures are nested deeper than the compiler allows by default.
 #![recursion_limit = "256"]
@@ -16,7 +16,7 @@ use tests::player::Player;
 use tests::stage::setting;
 use tracing::Span;
 
-/// How many changes one invocation takes, as the template says.
+/// The number of changes of one invocation, as in the template.
 const BATCH: usize = 100;
 
 fn main() {
@@ -34,7 +34,7 @@ fn main() {
     });
 }
 
-/// How many changes a second are relayed.
+/// The number of changes that are relayed per second.
 async fn rate(latency: u64, side_by_side: bool) -> f64 {
     let test = TestApp::start().await;
     let crew = test.alice.crew().await;

@@ -1,8 +1,8 @@
-//! `.ci/rush`: a thousand reservations for three hundred connectors of one city, most of them in its two rush hours. Each is
-//! confirmed as the service confirms it, attempt by attempt; then the share that got a connector is printed, and the
-//! instance written where `optimum.py` finds it, which computes what a plan of the whole day could have confirmed.
+//! `.ci/rush`: a thousand reservations for three hundred connectors of one city, most of them in its two rush hours. Each is confirmed
+//! like in the service, attempt by attempt. Then the share of confirmed reservations is printed, and the instance is written for
+//! `optimum.py`, which computes how many reservations a plan of the whole day could have confirmed.
 //!
-//! `RUSH_SEED` draws another day.
+//! `RUSH_SEED` generates another day.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use functions::job::Job as _;
@@ -32,13 +32,13 @@ const RESERVATIONS: usize = 1_000;
 /// The grain of all times, in minutes.
 const GRAIN: i64 = 5;
 const CENTER: (f64, f64) = (48.137, 11.575);
-/// Of a hundred connectors, or vehicles, so many have the first plug, the second, or the third.
+/// The percentages of connectors, and of vehicles, with the first plug, the second, and the third.
 const PLUGS: [(ConnectorType, &str, u64); 3] = [
     (ConnectorType::Type2, "IEC_62196_T2", 50),
     (ConnectorType::Ccs, "IEC_62196_T2_COMBO", 35),
     (ConnectorType::Chademo, "CHADEMO", 15),
 ];
-/// When the two rushes are at their height, in minutes of the day.
+/// The peaks of the two rushes, in minutes of the day.
 const RUSHES: [i64; 2] = [8 * 60 + 15, 17 * 60 + 45];
 const MINUTES: [i64; 6] = [30, 45, 60, 60, 90, 120];
 
@@ -62,13 +62,13 @@ fn main() {
     });
 }
 
-/// The day after tomorrow, when it begins.
+/// The beginning of the day after tomorrow.
 fn midnight(now: Timestamp) -> Timestamp {
     let past = now.unix_millis().div_euclid(whole_millis(DAY));
     Timestamp::EPOCH.plus(days(past + 2))
 }
 
-/// Somewhere around the centre, the nearer the likelier.
+/// A random place around the centre; nearer places are more likely.
 fn place(dice: &Dice) -> (f64, f64) {
     let offset = |degrees: f64| {
         let sum: u64 = (0..4).map(|_| dice.below(1_000)).sum();
@@ -88,7 +88,7 @@ fn plug(dice: &Dice) -> (ConnectorType, &'static str) {
     unreachable!("the shares are a hundred")
 }
 
-/// Each EVSE has one connector, so that what can be had with one plug does not depend on who has another.
+/// Each EVSE has one connector, so that the availability of one plug does not depend on other plugs.
 fn stations_of_the_city(dice: &Dice) -> Value {
     let evse = |uid: String| {
         json!({"uid": uid, "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
@@ -115,7 +115,7 @@ struct Rush<'a> {
 }
 
 impl<'a> Rush<'a> {
-    /// Has a vehicle of its own ask for each of the reservations.
+    /// Creates each of the reservations for a vehicle of its own.
     async fn prepare(app: &'a TestApp, dice: &Dice) -> Self {
         let (crew, alice) = (app.crew(&app.alice).await, &app.alice);
         let day = midnight(app.now());
@@ -143,7 +143,7 @@ impl<'a> Rush<'a> {
         rows.await.expect("the reservations")
     }
 
-    /// Makes every attempt when it is due, those of one moment in the order in which the reservations were made.
+    /// Makes every attempt when it is due. Attempts of one moment are made in the order of the reservations' creation.
     async fn confirm(&self) {
         let clock = Arc::new(Hand::at(self.day));
         let store = self.app.app().store.clone();
@@ -198,7 +198,7 @@ impl<'a> Rush<'a> {
         json!({"pools": pools, "reservations": requests})
     }
 
-    /// What a reservation can have, in steps of five minutes, and what it got.
+    /// The possible assignments of a reservation, in steps of five minutes, and its actual one.
     fn instance(
         &self,
         one: &Reservation,
@@ -222,7 +222,7 @@ impl<'a> Rush<'a> {
     }
 }
 
-/// How many connectors a station has of each plug.
+/// The number of connectors of a station by plug.
 fn pools(station: &ChargingStation) -> Vec<Value> {
     let count = |plug: ConnectorType| {
         let plugs = station.connectors.iter();
@@ -235,7 +235,7 @@ fn pools(station: &ChargingStation) -> Vec<Value> {
 fn request(dice: &Dice, day: Timestamp) -> Value {
     let (latitude, longitude) = place(dice);
     let rush = RUSHES[dice.below(2) as usize];
-    // Two dice: most want to start at the height of the rush, some up to two hours before or after it.
+    // The sum of two dice: most starts are at the peak of the rush, some up to two hours before or after it.
     let steps = (dice.below(25) + dice.below(25)) as i64 - 24;
     let start = rush + steps * GRAIN;
     let end = start + MINUTES[dice.below(6) as usize];

@@ -1,11 +1,11 @@
-//! `cargo bench --workspace --bench scale`: plays a day of ten million reservations at one thousandth, with many accounts and a
-//! giant that makes three of ten reservations. Counts the units that each partition key of the table and of its indexes takes, and
-//! computes at how many reservations a second the first key reaches the limit of a partition: 1,000 write units or 3,000 read
-//! units a second. Also says at how many the quota of the whole table is used up. Nothing is asserted.
+//! `cargo bench --workspace --bench scale`: simulates a day of ten million reservations at one thousandth, with many accounts and a
+//! giant that makes three of ten reservations. Counts the units of each partition key of the table and of its indexes, and computes
+//! the number of reservations per second at which the first key reaches the limit of a partition: 1,000 write units or 3,000 read
+//! units a second. Also prints the number at which the quota of the whole table is used up. Nothing is asserted.
 //!
 //! A reservation is created, confirmed, charged and paid by card, its session is put on the invoice of its fleet, and six events are
-//! delivered to the one endpoint of its account. Instances are as busy as at full scale: what they remember of keys, accounts and
-//! endpoints is not read again for each request.
+//! delivered to the one endpoint of its account. Instances are as busy as at full scale: cached keys, accounts and endpoints are not
+//! read again for each request.
 //!
 //! `SCALE_RESERVATIONS` sets another number of reservations.
 #![allow(clippy::print_stdout, clippy::expect_used)]
@@ -25,34 +25,34 @@ use tests::stage::setting;
 use tests::units::{Partition, Totals, Units};
 use tests::{Client, Receiver, TestApp, driver, fleet, vehicle, with};
 
-/// How many reservations the day at full scale has.
+/// The number of reservations of the day at full scale.
 const FULL: f64 = 10_000_000.0;
 /// The share of the giant, in percent.
 const GIANT: u64 = 30;
-/// How many reservations a vehicle has in the day, and minutes from one to the next.
+/// The number of reservations of a vehicle in the day, and minutes from one to the next.
 const EACH: u64 = 8;
 const APART: i64 = 120;
-/// How many vehicles a small account has, and a fleet of the giant.
+/// The number of vehicles of a small account, and of a fleet of the giant.
 const SMALL: u64 = 5;
 const FLEET: u64 = 40;
-/// What the stations' prices are in.
+/// The currency of the stations' prices.
 const CURRENCY: &str = "gbp";
-/// How many stations stand in a row of a city, and degrees of latitude and longitude from one to the next: about a kilometre.
+/// The number of stations in a row of a city, and degrees of latitude and longitude from one to the next: about a kilometre.
 const ROW: u64 = 10;
 const SPACING: (f64, f64) = (0.009, 0.013);
-/// How far from where it is wanted a station may be, in metres.
+/// The maximum distance between the requested place and a station, in metres.
 const RADIUS: u32 = 2_000;
 
-/// What a partition can take in a second.
+/// The maximum throughput of a partition per second.
 const MOST: Units = Units {
     read: 3_000.0,
     written: 1_000.0,
 };
 
-/// How many units a table can take in a second on demand, and each index, written and read, until the quota is raised.
+/// The units that an on-demand table and each index can process in a second, written and read, until the quota is raised.
 const QUOTA: f64 = 40_000.0;
 
-/// The goals, in reservations a second: of one account, of one fleet, and of all.
+/// The goals, in reservations per second: of one account, of one fleet, and of all.
 const GOAL_ONE: f64 = 1_000.0;
 const GOAL_FLEET: f64 = 500.0;
 const GOAL_ALL: f64 = 4_000.0;
@@ -90,10 +90,10 @@ struct Crew {
     first: i64,
 }
 
-/// What a crew does next.
+/// The next action of a crew.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
-    /// The window begins so many minutes after midnight.
+    /// The window begins this number of minutes after midnight.
     Reserve(i64),
     Start(Id),
     Stop(Id),
@@ -196,7 +196,7 @@ async fn set_up(test: &TestApp, receiver: &Receiver, total: u64) -> Vec<Crew> {
     crews
 }
 
-/// Plays the reservations of the day. Returns how many each crew has completed.
+/// Simulates the reservations of the day. Returns the number that each crew has completed.
 async fn play(
     player: &mut Player,
     test: &TestApp,
@@ -262,7 +262,7 @@ async fn reserve(player: &mut Player, crew: &Crew, midnight: Timestamp, start: i
     id_of(&made)
 }
 
-/// Starts the session of a reservation, unless no connector was free for it.
+/// Starts the session of a reservation. None if no connector was free for it.
 async fn start(player: &mut Player, test: &TestApp, crew: &Crew, reservation: &Id) -> Option<Id> {
     let (store, tenant) = (&test.app().store, crew.client.tenant());
     let row = store.load::<Reservation>(&tenant, reservation).await;
@@ -284,7 +284,7 @@ fn id_of(made: &Value) -> Id {
     Id::from(made["id"].as_str().expect("an id"))
 }
 
-/// What a partition key is about, of which there are several in the day.
+/// The scope of a partition key, of which there are several in the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Scope {
     All,
@@ -305,7 +305,7 @@ impl Scope {
         }
     }
 
-    /// In reservations a second.
+    /// In reservations per second.
     fn goal(self) -> Option<f64> {
         match self {
             Self::All => Some(GOAL_ALL),
@@ -315,13 +315,13 @@ impl Scope {
         }
     }
 
-    /// Whether such keys become hotter, and not more, as the day becomes larger.
+    /// Whether such keys become hotter, and not more numerous, as the day becomes larger.
     fn grows(self) -> bool {
         matches!(self, Self::All | Self::Account | Self::Region)
     }
 }
 
-/// The parts of keys that many reservations have in common, and how many that are.
+/// The parts of keys that many reservations have in common, and the number of these reservations.
 fn shares(crews: &[Crew], completed: &[u64]) -> HashMap<String, (Scope, f64)> {
     let mut shares: HashMap<String, (Scope, f64)> = HashMap::new();
     let mut add = |part: String, scope: Scope, count: f64| {
@@ -336,7 +336,7 @@ fn shares(crews: &[Crew], completed: &[u64]) -> HashMap<String, (Scope, f64)> {
         };
         let region = cells::key(point).expect("a point of the globe").region;
         add(region, Scope::Region, count);
-        // Keys of the small accounts are far from any limit.
+        // Keys of the small accounts are far below any limit.
         if crew.is_giant {
             let account = crew.client.tenant().account.to_string();
             add(account, Scope::Account, count);
@@ -348,25 +348,25 @@ fn shares(crews: &[Crew], completed: &[u64]) -> HashMap<String, (Scope, f64)> {
     shares
 }
 
-/// Partition keys that differ in ids and numbers alone, by the hottest of them.
+/// Partition keys that differ only in ids and numbers, with the units of the hottest of them.
 struct Hot {
     place: String,
     pattern: String,
     scope: Scope,
-    /// How many such keys there are.
+    /// The number of such keys.
     keys: usize,
     totals: Totals,
-    /// Units of a reservation.
+    /// The units per reservation.
     each: Units,
 }
 
 impl Hot {
-    /// At how many reservations a second the partition is full.
+    /// The number of reservations per second at which the partition is full.
     fn limit(&self) -> f64 {
         (MOST.written / self.each.written).min(MOST.read / self.each.read)
     }
 
-    /// What can be done about it.
+    /// The possible remedy.
     fn remedy(&self) -> &'static str {
         match (self.place.as_str(), self.pattern.as_str()) {
             ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/table/src/keys.rs`",
@@ -390,7 +390,7 @@ impl Hot {
     }
 }
 
-/// A key with kinds in the place of ids, and names in the place of other values.
+/// A key with kinds instead of ids, and names instead of other values.
 fn pattern_of(key: &str, shares: &HashMap<String, (Scope, f64)>) -> String {
     let part = |part: &str| match Id::from(part).kind() {
         Some(kind) => format!("<{}>", kind.name()),
@@ -402,8 +402,8 @@ fn pattern_of(key: &str, shares: &HashMap<String, (Scope, f64)>) -> String {
     key.split('#').map(part).collect::<Vec<_>>().join("#")
 }
 
-/// What a key is about and how many reservations have it in common. None for keys of single drivers, vehicles, stations,
-/// reservations and the like, which do not become hotter as there are more of them, and for those of small accounts.
+/// The scope of a key and the number of reservations that have it in common. None for keys of single drivers, vehicles, stations,
+/// reservations and the like, which do not become hotter with their number, and for those of small accounts.
 fn share_of(
     key: &str,
     all: f64,
@@ -425,7 +425,7 @@ fn share_of(
     Some(share)
 }
 
-/// The hottest keys of each kind, the hottest first.
+/// The hottest keys of each kind, hottest first.
 fn hottest(
     player: &Player,
     all: f64,
@@ -467,7 +467,7 @@ fn hottest(
     hottest
 }
 
-/// Prints the hottest keys and the limits that follow from them.
+/// Prints the hottest keys and the resulting limits.
 fn report(player: &Player, crews: &[Crew], completed: &[u64]) {
     let all: f64 = completed.iter().map(|count| *count as f64).sum();
     let of_giant = crews
@@ -549,7 +549,7 @@ fn report(player: &Player, crews: &[Crew], completed: &[u64]) {
     bursts(player, &shares);
 }
 
-/// Prints what a reservation takes of the table and of each index.
+/// Prints the units of a reservation in the table and in each index.
 fn places(player: &Player, all: f64, giant: f64) {
     let mut places: BTreeMap<&str, Units> = BTreeMap::new();
     for ((place, _), totals) in player.usage.totals() {
@@ -603,7 +603,7 @@ fn endpoints(player: &Player, crews: &[Crew]) -> Vec<Id> {
     found
 }
 
-/// Prints the partition keys that were written most in one second of virtual time.
+/// Prints the partition keys with the most writes in one second of virtual time.
 fn bursts(player: &Player, shares: &HashMap<String, (Scope, f64)>) {
     let mut busiest: HashMap<(&str, String), (&Partition, Totals)> = HashMap::new();
     for (partition, totals) in player.usage.totals() {

@@ -1,8 +1,8 @@
-//! `cargo bench --workspace --bench stations`: how long searching among 100,000 stations takes, and confirming a
-//! reservation there; how many calls to the table each makes, how many of them one after the other, and what capacity
-//! they take. Figures for comparing one change with another on one machine; nothing is asserted.
+//! `cargo bench --workspace --bench stations`: measures how long a search among 100,000 stations takes, and the confirmation of a
+//! reservation there; the number of calls to the table of each, the number of consecutive calls, and their capacity. The figures are
+//! for comparing changes on one machine; nothing is asserted.
 //!
-//! `STATIONS` takes another number of stations.
+//! `STATIONS` sets another number of stations.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use functions::job::Job as _;
@@ -29,7 +29,7 @@ const CONFIRMATIONS: usize = 500;
 const AT_A_TIME: usize = 5_000;
 
 fn main() {
-    // On one thread, calls that are made together begin before any of them ends.
+    // On one thread, calls that are made together all begin before the first one ends.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -67,7 +67,7 @@ fn city(number: u64) -> (f64, f64) {
     (degrees(40.0, 15), degrees(0.0, 20))
 }
 
-/// Two of three stations stand in a city, the nearer to its centre the likelier, the third anywhere.
+/// Two of three stations are in a city, more of them near its centre; the third is anywhere.
 fn place(dice: &Dice) -> (f64, f64) {
     if dice.below(3) == 0 {
         let anywhere = city(10_000 + dice.below(1_000_000));
@@ -165,7 +165,7 @@ impl Bench<'_> {
         serde_json::from_slice(&body.expect("a body")).expect("JSON")
     }
 
-    /// The first attempt to confirm a reservation of a vehicle of its own.
+    /// The first attempt to confirm a reservation of a new vehicle.
     async fn confirm(&self, radius: u32) {
         let mut samples = Samples::default();
         let tenant = self.test.alice.tenant();
@@ -212,7 +212,7 @@ impl Bench<'_> {
     }
 }
 
-/// What was measured of one kind of work.
+/// The measurements of one kind of work.
 #[derive(Default)]
 struct Samples {
     times: Vec<Duration>,

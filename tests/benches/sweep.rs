@@ -1,5 +1,6 @@
-//! `cargo bench --workspace --bench sweep`: plays a spike of work that falls due at once, and an outage, in virtual time: with the sweep, with
-//! that of earlier releases, and without one. Prints how many messages were sent again for nothing, and when nothing was late any more.
+//! `cargo bench --workspace --bench sweep`: simulates a spike of work that is due at once, and an outage, in virtual time: with the
+//! sweep, with that of earlier releases, and without one. Prints how many messages were repeated unnecessarily, and when no work was
+//! late any more.
 
 #![allow(clippy::print_stdout)]
 

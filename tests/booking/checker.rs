@@ -1,5 +1,5 @@
-//! Reads the reservations, events and stations as the table holds them, with nothing of the service's own code, and
-//! finds out whether they can all be true.
+//! Reads the reservations, events and stations from the table, without the service's own code, and checks that they do not contradict
+//! each other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +13,8 @@ use table::client;
 use tests::golden::{DEFLATED, to_json};
 use tests::{SLACK, TestApp};
 
-/// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
+/// Fails unless every reservation has ended, is explained by its events and has no overlap. Returns the number of reservations that
+/// were ever confirmed.
 pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) -> usize {
     let reservations = rows(test, tenant, Kind::Reservation).await;
     assert_eq!(reservations.len(), expected, "seed {seed}");
@@ -40,8 +41,8 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         );
         let was_confirmed = assigned > 0;
         confirmed += usize::from(was_confirmed);
-        // Each confirmation but the last has an end, and the last one has one unless the reservation still shows its connector. The
-        // end is a failure where it is too late for another attempt.
+        // Each confirmation except the last has an end, and the last one has one unless the reservation still shows its connector. The
+        // end is a failure if it is too late for another attempt.
         let lost = state["status"] == "failed" && assigned > unassigned;
         let open = assigned.checked_sub(unassigned);
         assert_eq!(open, Some(usize::from(is_reserved || lost)), "{at}");
@@ -73,8 +74,8 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
     confirmed
 }
 
-/// Fails when two reservations or two sessions hold the same EVSE or vehicle at once. A session whose hold is over keeps nothing in the calendars:
-/// the message that ends it is late.
+/// Fails if two reservations or two sessions hold the same EVSE or vehicle at once. A session whose hold has ended has nothing in the
+/// calendars: the message that ends it is late.
 pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64, now: Timestamp) {
     let reservations = rows(test, tenant, Kind::Reservation).await;
     let evses = evses(test, tenant).await;
@@ -100,7 +101,7 @@ pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64, now: Tim
 /// The EVSE of every connector, by the ids of station and connector.
 type Evses = HashMap<(String, String), String>;
 
-/// Reads every station as the table holds it.
+/// Reads every station from the table.
 async fn evses(test: &TestApp, tenant: &Tenant) -> Evses {
     let keys = format!("{}#{}", tenant.mode, Kind::ChargingStation.prefix());
     let mut evses = Evses::new();
@@ -149,7 +150,7 @@ fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
     }
 }
 
-/// The window must be as long as was asked for, and lie within what was allowed.
+/// The window must have the requested length, and must be within the permitted time.
 fn check_window(one: &Value, at: &str) {
     let moment = |name: &str| {
         one[name]
@@ -176,13 +177,13 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The rows of a tenant's objects of a kind, as they are.
+/// The items of a tenant's objects of a kind, unchanged.
 async fn rows(test: &TestApp, tenant: &Tenant, kind: Kind) -> Vec<Value> {
     let keys = format!("{}#{}#{}", tenant.account, tenant.mode, kind.prefix());
     scan(test, keys).await
 }
 
-/// The row, with what is deflated of its object, and what its keys say of that: the id, and the vehicle.
+/// The item, with the deflated members of its object, and the values that its keys contain: the id, and the vehicle.
 fn with_keys(mut row: Value) -> Value {
     let deflated = row["deflated"][DEFLATED].take();
     let others = |part: &str| deflated[part].as_object().cloned().into_iter().flatten();
@@ -201,7 +202,7 @@ fn with_keys(mut row: Value) -> Value {
     row
 }
 
-/// The rows of objects whose partition keys begin like that.
+/// The items of objects whose partition keys have this prefix.
 async fn scan(test: &TestApp, keys: String) -> Vec<Value> {
     let mut settings = client::tuned(&functions::aws::config(), SLACK);
     settings.set_endpoint_url(Some(test.running().store_url.clone()));

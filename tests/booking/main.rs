@@ -1,8 +1,8 @@
-//! The proof that nothing is booked twice: rivals for few connectors and few vehicles, on a table that fails, and a
-//! checker that reads nothing but reservations and events.
+//! The proof that nothing is booked twice: rivals for few connectors and few vehicles, on a table that fails, and a checker that reads
+//! only reservations and events.
 //!
-//! `BOOKING_ROUNDS=200 cargo test --profile bench --workspace --test booking rivals` makes the proof of a release,
-//! `STORE_URL` on another DynamoDB; `BOOKING_SEED` is the seed of the first round.
+//! `BOOKING_ROUNDS=200 cargo test --profile bench --workspace --test booking rivals` runs the proof of a release, with `STORE_URL` on
+//! another DynamoDB; `BOOKING_SEED` is the seed of the first round.
 
 mod checker;
 mod simulation;
@@ -40,11 +40,12 @@ use tests::seeds::share_out;
 const RESERVATIONS: usize = 64;
 const VEHICLES: u64 = 20;
 const STATIONS: usize = 5;
-/// How far the time is moved between two attempts.
+/// The time between two attempts.
 const STEP: SignedDuration = minutes(10);
-/// How many rounds one service plays. Its clock runs in real time: after 20 minutes, reservations of its first round would expire.
+/// The number of rounds that one service plays. Its clock runs in real time: after 20 minutes, reservations of its first round would
+/// expire.
 const ROUNDS_OF_A_SERVICE: u64 = 25;
-/// After so many steps, every window is past.
+/// The number of steps after which every window has passed.
 const STEPS: usize = 12;
 
 struct Round {
@@ -82,7 +83,7 @@ fn rivals_never_double_book_when_the_table_fails() {
     assert!(faults >= 50 * rounds, "{faults} faults prove nothing");
 }
 
-/// One round: everything is confirmed, failed or cancelled at its end. Says how many were confirmed.
+/// One round, at the end of which everything is confirmed, failed or cancelled. Returns the number of confirmed reservations.
 async fn round(test: &TestApp, seed: u64) -> usize {
     let round = Round::prepare(test, seed).await;
     for step in 0..STEPS {
@@ -198,7 +199,7 @@ impl Round {
         }
     }
 
-    /// The reservations that still wait.
+    /// The reservations that are still open.
     async fn open(&self, test: &TestApp) -> Vec<Id> {
         let rows = test
             .app()
@@ -245,7 +246,7 @@ impl Round {
         panic!("seed {}: {id} was delivered too often", self.seed);
     }
 
-    /// Cancels by the route, with one idempotency key for as often as it takes.
+    /// Cancels with the route, with one idempotency key for all tries.
     async fn cancel(&self, id: &Id) {
         tokio::time::sleep(Duration::from_millis(self.dice.below(400))).await;
         let key = format!("cancel-{id}-{}", self.dice.below(u64::MAX));
@@ -265,7 +266,7 @@ impl Round {
             let status = answer.map(|answer| answer.expect("an answer").status());
             match status {
                 Some(StatusCode::OK) => return,
-                // It failed before, or somebody was quicker; while it is being booked, 409 has another reason.
+                // It failed before, or another request was faster; while it is being booked, 409 has another reason.
                 Some(StatusCode::CONFLICT) if self.dice.percent(30) => return,
                 _ => tokio::time::sleep(Duration::from_millis(self.dice.below(8))).await,
             }

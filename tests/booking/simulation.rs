@@ -1,8 +1,8 @@
-//! The whole life of reservations, step by step, by a seed: they are made, changed, cancelled, confirmed, moved, used and
-//! given up, while connectors break, messages come twice or not at all, and the table fails. A seed replays exactly.
+//! The whole life of reservations, step by step, by a seed: they are created, changed, cancelled, confirmed, moved, used and given up,
+//! while connectors break, messages come twice or not at all, and the table fails. A seed replays exactly.
 //!
-//! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --profile bench --workspace --test booking simulation` makes
-//! the long run; `SIMULATION_SEED` is the first seed.
+//! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --profile bench --workspace --test booking simulation` starts the long run;
+//! `SIMULATION_SEED` is the first seed.
 
 use kernel::origin::{Mode, Origin};
 use kernel::time::minutes;
@@ -30,7 +30,7 @@ struct Simulation<'a> {
     stations: Vec<Id>,
     latitude: f64,
     reservations: Vec<String>,
-    /// Those that are not known to be over.
+    /// Those that may still be open.
     open: Vec<Id>,
     sessions: Vec<String>,
 }
@@ -70,13 +70,13 @@ fn simulation_explains_each_reservation_and_never_double_books() {
     );
 }
 
-/// What became of every reservation, in the order in which they were made.
+/// The outcome of every reservation, in the order of creation.
 struct Run {
     ends: Vec<Value>,
     confirmed: usize,
 }
 
-/// Each simulation has a table of its own: stations belong to everybody.
+/// Each simulation has its own table, because all accounts share the stations.
 async fn simulate(seed: u64, steps: u64) -> Run {
     let test = &TestApp::start().await;
     let records = &mut Records::of(test).await;
@@ -92,7 +92,7 @@ async fn simulate(seed: u64, steps: u64) -> Run {
             }
         }
     }
-    // Nobody asks for anything any more: within hours, nothing is pending.
+    // There are no more requests: within hours, nothing is pending.
     for step in 0..30 {
         simulation.stage.pass(10);
         simulation.settle(records, step * 20).await;
@@ -117,7 +117,7 @@ impl<'a> Simulation<'a> {
         let latitude = -60.0 + (seed % 1200) as f64 * 0.1;
         let mut stations = Vec::new();
         for n in 0..STATIONS {
-            // The same ids for the same seed: they decide between what is equally good.
+            // The same ids for the same seed, because they decide between equally good candidates.
             let id = Id::from_number(Kind::ChargingStation, u128::from(seed) * 100 + n + 1);
             let location = json!({"latitude": latitude + n as f64 * 0.002, "longitude": 170.0});
             let change = json!({"location": location, "connectors": tests::cables()});
@@ -217,7 +217,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The reservations that wait for something yet, in the order in which they were made.
+    /// The reservations that are still open, in the order of creation.
     async fn open(&mut self) -> Vec<Stored<Reservation>> {
         let store = &self.test.app().store;
         let rows = store.get_all::<Reservation>(&self.stage.tenant, &self.open);
@@ -230,7 +230,7 @@ impl<'a> Simulation<'a> {
         rows
     }
 
-    /// An EVSE breaks, or is repaired: every other time one that is reserved, if there is one.
+    /// An EVSE breaks, or is repaired: every other time a reserved one, if there is one.
     async fn outage(&mut self) {
         let rows = self.open().await;
         let store = &self.test.app().store;
@@ -258,7 +258,7 @@ impl<'a> Simulation<'a> {
         let status = match station.connectors[place].status {
             ConnectorStatus::Available => ConnectorStatus::Faulted,
             ConnectorStatus::Faulted => ConnectorStatus::Available,
-            // Somebody is charging.
+            // A session is running.
             _ => return,
         };
         let evse = station.connectors[place].evse.clone();
@@ -272,7 +272,7 @@ impl<'a> Simulation<'a> {
         imported.await.expect("the station is stored");
     }
 
-    /// A vehicle comes: mostly one that has a reservation here and now.
+    /// A vehicle arrives, usually one that has a reservation here and now.
     async fn charge(&mut self) {
         let (mut station, mut vehicle) = (
             self.stage.one_of(&self.stations),
@@ -306,8 +306,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Fails when the connectors of an EVSE differ in their status, the station counts its free EVSEs wrongly, or a
-    /// reserved connector is out of order, and no other is sought soon.
+    /// Fails if the connectors of an EVSE differ in their status, if the station counts its free EVSEs wrongly, or if a reserved
+    /// connector is out of order and no other is searched for soon.
     async fn check_connectors(&mut self) {
         let rows = self.open().await;
         let store = &self.test.app().store;

@@ -1,4 +1,4 @@
-//! The sweep beside a queue that has more work than is done in a minute: a spike, and an outage.
+//! The sweep beside a queue that has more work than can be done in a minute: a spike, and an outage.
 
 use tests::backlog::{Rule, play, scenarios};
 

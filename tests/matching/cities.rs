@@ -1,9 +1,9 @@
-//! The proof that the search for the best match is exact although it does not read everything: in random cities of up to 150
-//! stations it has to choose what the independent matcher ([`crate::oracle`]) chooses, which looks at every station and every
-//! calendar. The cities are large enough that most stations stay unread.
+//! The proof that the search for the best match is exact although it does not read everything. In random cities of up to 150 stations
+//! it has to choose the same as the independent matcher ([`crate::oracle`]), which reads every station and every calendar. The cities
+//! are large enough that most stations stay unread.
 //!
-//! `MATCHING_CITIES` sets another number of cities than 30 (10,000 in `.ci/proofs`), `MATCHING_SEED` the first seed; a seed
-//! replays exactly.
+//! `MATCHING_CITIES` sets another number of cities than 30 (10,000 in `.ci/proofs`), `MATCHING_SEED` the first seed; a seed replays
+//! exactly.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ use tests::stage::setting;
 use crate::oracle::{Hours, MINUTE, World, matching as oracle, millis};
 
 const NOW: i64 = 1_800_000_000_000;
-/// For how many minutes the opening hours are known: from an hour before the attempt.
+/// The number of minutes for which the opening hours are known, from an hour before the attempt.
 const HORIZON: usize = 8 * 60;
 const OPERATORS: [&str; 3] = ["Voltway", "Amp & Sons", "Grid"];
 const STANDARDS: [&str; 3] = ["Type2", "CCS", "CHAdeMO"];
@@ -45,7 +45,7 @@ fn the_best_match_is_found_without_reading_all_stations() {
         stations += found.stations;
         read += found.stations_read;
     }
-    // Whatever never happens is not proved.
+    // A case that never occurs is not proved.
     assert!(matched >= cities / 2, "{matched} of {cities} were matched");
     assert!(
         read * 2 < stations,
@@ -64,7 +64,7 @@ struct City {
     booked: Vec<Value>,
 }
 
-/// What a search did.
+/// The result of a search.
 struct Found {
     is_matched: bool,
     stations: u64,
@@ -193,7 +193,7 @@ impl City {
         let summary = serde_json::to_value(summary).expect("JSON");
         let at = format!("seed {}", self.seed);
         crate::compare_summaries(&summary, &want.summary, choice.is_some(), &at);
-        // The first of several matches are the same, whatever their number.
+        // The first of several matches are the same, regardless of their number.
         let (several, _, _) = self.search(3);
         let (more, _, _) = self.search(10);
         let pairs = |found: &[Match]| -> Vec<_> {
@@ -220,7 +220,7 @@ impl City {
         }
     }
 
-    /// Searches for so many matches. Also returns how many stations were read.
+    /// Searches for this number of matches. Also returns the number of stations that were read.
     fn search(&self, wanted: usize) -> (Vec<Match>, MatchSummary, u64) {
         let reservation: Reservation = read(&self.reservation);
         let preferences: DriverPreferences = read(&self.driver["preferences"]);

@@ -1,5 +1,5 @@
-//! The proof that matching follows its description: an independent matcher ([`oracle`]) has to agree on the station, the
-//! connector, the window and the counts of the summary of each of 300 random requests (2,000 in `.ci/run`).
+//! The proof that matching follows its description: an independent matcher ([`oracle`]) has to agree on the station, the connector,
+//! the window and the counts of the summary of each of 300 random requests (2,000 in `.ci/run`).
 //!
 //! The requests go to the service over its routes, one after the other in small worlds of a few stations, where earlier
 //! reservations take up EVSEs and vehicles. `MATCHING_REQUESTS` sets another number of requests, `MATCHING_SEED` the seed of
@@ -33,10 +33,10 @@ use tower::ServiceExt as _;
 
 use crate::oracle::{Hours, MINUTE, World, matching, millis};
 
-/// How many requests one world sees.
+/// The number of requests in one world.
 const REQUESTS: u64 = 50;
 
-/// For how many minutes the opening hours are known: long enough for all requests of a world and their windows.
+/// The number of minutes for which the opening hours are known: enough for all requests of a world and their windows.
 const HORIZON: usize = 7 * 24 * 60;
 
 /// 15 January 2027, 08:00 UTC, a Friday.
@@ -45,7 +45,7 @@ const BEGAN: i64 = 1_800_000_000_000;
 const OPERATORS: [&str; 3] = ["Voltway", "Amp & Sons", "Grid"];
 const STANDARDS: [&str; 3] = ["Type2", "CCS", "CHAdeMO"];
 
-/// How often something happened that the proof is about.
+/// The number of occurrences of the cases that the proof covers.
 type Tally = BTreeMap<String, u64>;
 
 #[test]
@@ -67,7 +67,7 @@ fn random_requests_match_as_in_an_independent_matcher() {
     for (name, count) in tallies.into_iter().flatten() {
         *total.entry(name).or_default() += count;
     }
-    // Whatever never happens is not proved.
+    // A case that never occurs is not proved.
     let hoped_for = [
         ("request", requests),
         ("confirmed", requests / 4),
@@ -88,7 +88,7 @@ fn random_requests_match_as_in_an_independent_matcher() {
     }
 }
 
-/// A few stations somewhere, and those who want to charge there.
+/// A few stations in one area, and the vehicles that request charging there.
 struct City {
     seed: u64,
     dice: Dice,
@@ -114,7 +114,7 @@ impl City {
         Self::build_at(test, seed, began).await
     }
 
-    /// Builds the city of a seed; its clock begins as `began` says.
+    /// Builds the city of a seed; `began` determines the initial time of its clock.
     async fn build_at(test: &TestApp, seed: u64, began: impl Fn(&Dice) -> i64) -> Self {
         let client = test.other_account(Mode::Test).await;
         let dice = Dice::new(seed);
@@ -127,7 +127,7 @@ impl City {
             router: functions::router(app.clone()),
             app,
             client,
-            // Far enough from every other city.
+            // Far away from every other city.
             center: (
                 -60.0 + (seed % 60) as f64 * 2.0,
                 -170.0 + (seed / 60 % 85) as f64 * 4.0,
@@ -142,7 +142,7 @@ impl City {
             dice,
         };
         for n in 0..6 + city.dice.below(13) {
-            // The same ids for the same seed: they decide between what is equally good.
+            // The same ids for the same seed, because they decide between equally good candidates.
             let id = Id::from_number(
                 Kind::ChargingStation,
                 u128::from(seed) * 100 + u128::from(n),
@@ -153,7 +153,7 @@ impl City {
         city
     }
 
-    /// Makes a fleet with policies, a driver and four vehicles, and reads the stations as the API shows them.
+    /// Creates a fleet with policies, a driver and four vehicles, and reads the stations from the API.
     async fn populate(&mut self) {
         let rules = json!({"denied_operators": [OPERATORS[2]], "max_price_per_kwh": 55});
         let policy = json!({"name": "P", "rules": rules});
@@ -193,7 +193,7 @@ impl City {
         self.hours = self.stations.iter().map(hours).collect();
     }
 
-    /// Makes the requests, and compares what becomes of each.
+    /// Makes the requests, and compares the outcome of each.
     async fn play(mut self, tally: &mut Tally) {
         for _ in 0..REQUESTS {
             if self.dice.percent(40) {
@@ -299,13 +299,13 @@ impl City {
         &choices[self.dice.below(choices.len() as u64) as usize]
     }
 
-    /// One of the places of the city. Several stations may stand at the same.
+    /// One of the places of the city. Several stations may have the same place.
     fn place(&self) -> Value {
         let offset = || (self.dice.below(13) as f64 - 6.0) * 0.0117;
         json!({"latitude": self.center.0 + offset(), "longitude": self.center.1 + offset()})
     }
 
-    /// A station: what may be odd about it is.
+    /// A station with random peculiarities.
     fn station(&self) -> Value {
         let dice = &self.dice;
         let hours = self.opening_hours();
@@ -378,7 +378,7 @@ impl City {
         hours
     }
 
-    /// Spans of time in the days to come, in order.
+    /// Time spans in the following days, in order.
     fn ranges(&self) -> Vec<Value> {
         let mut at = self.now();
         let count = self.dice.below(4);
@@ -419,7 +419,7 @@ impl City {
             prices.push(price("FLAT"));
         }
         if dice.percent(40) {
-            // The first price of a kind that holds counts.
+            // The first price of a kind whose restrictions hold applies.
             let restrictions = [
                 json!({"start_time": "22:00", "end_time": "06:00"}),
                 json!({"start_time": "07:15", "end_time": "13:30"}),
@@ -512,8 +512,8 @@ impl City {
     }
 }
 
-/// Compares the counts of an attempt with those of a matcher that examines every station. Where nothing was found they are the
-/// same. Where a match was found, a station that could not be better may count as not considered instead.
+/// Compares the counts of an attempt with those of a matcher that examines every station. If nothing was found they are the same. If a
+/// match was found, a station that could not be better may count as not considered instead.
 fn compare_summaries(got: &Value, want: &Value, is_matched: bool, at: &str) {
     if !is_matched {
         assert_eq!(got, want, "{at}");

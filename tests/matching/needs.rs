@@ -1,15 +1,16 @@
-//! The proof that the block of a need is the cheapest one, or the one that is ready first or emits least: brute force over every start of the grid at every connector has to find the
-//! same block, when the reservation is made and when it is confirmed. The prices of a city are random: start fees, prices per kWh and hour,
-//! steps, hours of the day and days of the week, in time zones whose clocks change while the city lives. Earlier reservations take up
-//! EVSEs and vehicles, so later ones get the next best block.
+//! The proof that the block of a need is the cheapest one, the one that is ready first, or the one with the lowest emissions. Brute
+//! force over every start of the grid at every connector has to find the same block, when the reservation is created and when it is
+//! confirmed. The prices of a city are random: start fees, prices per kWh and hour, steps, hours of the day and days of the week, in
+//! time zones whose clocks change during the simulation. Earlier reservations occupy EVSEs and vehicles, so later ones get the next
+//! best block.
 
 use super::*;
 use crate::oracle::{block, grams, needed};
 
-/// How many needs one city sees.
+/// The number of needs in one city.
 const NEEDS: u64 = 12;
 
-/// When clocks change in Berlin and New York in 2027, in spring and in autumn.
+/// The clock changes in Berlin and New York in 2027, in spring and in autumn.
 const CLOCK_CHANGES: [&str; 4] = [
     "2027-03-28T01:00:00Z",
     "2027-10-31T01:00:00Z",
@@ -88,7 +89,7 @@ impl City {
         }
     }
 
-    /// Compares the plan of a reservation with what brute force finds now.
+    /// Compares the plan of a reservation with the current result of brute force.
     fn compare(&self, got: &Value, vehicle: &Value, chosen: Option<(String, String)>) {
         let (plan, world) = (&got["charging_plan"], self.world(got, vehicle));
         let at = |energy: i128| {
@@ -102,12 +103,13 @@ impl City {
         let energy = i128::from(plan["energy_wh"].as_i64().expect("Wh"));
         let short_by = i128::from(plan["short_by_wh"].as_i64().expect("Wh"));
         assert_eq!(energy + short_by, needed, "{}", shown());
-        // The more a charge is, the less a start fee weighs: below a price cap more may be possible where less is not.
+        // A start fee has less weight in a larger charge: below a price cap, a larger charge may be possible although a smaller one is
+        // not.
         let is_capped = !self.policies.is_empty()
             || !got["need"]["max_price_per_kwh"].is_null()
             || !self.driver["preferences"]["max_price_per_kwh"].is_null();
         if short_by > 0 && plan["limited_by"] != "battery" && !is_capped {
-            // Nothing charges more.
+            // No block charges more.
             assert_eq!(at((energy + 10).min(needed)), None, "{}", shown());
         }
         let want = at(energy);

@@ -1,5 +1,5 @@
-//! An independent matcher: tries every pair of a window and a connector, and takes the one with the lowest score. It is written
-//! from the interface's description alone, uses none of the service's code, and reads nothing but JSON as the API shows it.
+//! An independent matcher: tries every pair of a window and a connector, and selects the one with the lowest score. It is written only
+//! from the interface's description, uses none of the service's code, and reads only JSON in the form of the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-/// Milliseconds.
+/// In milliseconds.
 pub const MINUTE: i64 = 60_000;
 
-/// Decimal numbers are counted in hundred-millionths: prices have at most four places, percentages two.
+/// The scale of decimal numbers, in hundred-millionths: prices have at most four decimals, percentages two.
 const SCALE: i128 = 100_000_000;
 
 /// A request, and the world at the moment of the attempt.
@@ -25,15 +25,15 @@ pub struct World<'a> {
     /// The policies of driver, fleet and vehicle.
     pub policies: &'a [Value],
     pub stations: &'a [Value],
-    /// When each of the stations is open.
+    /// The opening hours of each of the stations.
     pub hours: &'a [Hours],
     /// Confirmed reservations.
     pub booked: &'a [Value],
-    /// The most Wh that are charged, if not until the battery is full.
+    /// The maximum energy in Wh, unless the vehicle charges until the battery is full.
     pub energy: Option<i128>,
 }
 
-/// The outcome that the description asks for.
+/// The outcome according to the description.
 #[derive(Debug, PartialEq)]
 pub struct PaymentOutcome {
     /// Station, connector and start of the window in milliseconds.
@@ -41,7 +41,7 @@ pub struct PaymentOutcome {
     pub summary: Value,
 }
 
-/// The minutes in which a station is open, and what its clock shows in each.
+/// The minutes in which a station is open, and its local time in each.
 pub struct Hours {
     /// The first minute, in milliseconds.
     first: i64,
@@ -51,7 +51,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Looks at each of so many minutes.
+    /// Evaluates this number of minutes.
     pub fn of(station: &Value, first: i64, minutes: usize) -> Self {
         let availability = &station["availability"];
         let ranges = |name: &str| -> Vec<[i64; 2]> {
@@ -95,7 +95,7 @@ impl Hours {
     }
 }
 
-/// When a station is open, as the API says it.
+/// The opening hours of a station, in the form of the API.
 struct Rules {
     zone: TimeZone,
     always: bool,
@@ -119,7 +119,7 @@ impl Rules {
         self.regular
             .iter()
             .any(|&(day, from, until)| match until <= from {
-                // It reaches into the next day.
+                // It extends into the next day.
                 true => (day == today && from <= minute) || (day == yesterday && minute < until),
                 false => day == today && from <= minute && minute < until,
             })
@@ -152,11 +152,11 @@ struct Pair<'a> {
     price: Option<EffectivePrice<'a>>,
 }
 
-/// What the charge that is expected in a window costs, divided by its energy.
+/// The cost of the charge that is expected in a window, divided by its energy.
 #[derive(Clone, Copy)]
 struct EffectivePrice<'a> {
     currency: &'a str,
-    /// What the charge costs, in whole minor units, half of one rounded up.
+    /// The cost of the charge, in whole minor units, half of one rounded up.
     total: i128,
     /// Hundred-millionths of minor units per kWh, as a fraction.
     numerator: i128,
@@ -213,7 +213,7 @@ pub fn matching(world: &World<'_>) -> PaymentOutcome {
     }
 }
 
-/// The starts of all windows: the ideal one, and the others in steps of five minutes. None has begun more than a minute ago.
+/// The starts of all windows: the ideal one, and the others in steps of five minutes. None began more than a minute ago.
 fn windows(world: &World<'_>) -> Vec<i64> {
     let one = world.reservation;
     let (start, end) = (millis(&one["ideal_start"]), millis(&one["ideal_end"]));
@@ -234,7 +234,7 @@ fn windows(world: &World<'_>) -> Vec<i64> {
         .collect()
 }
 
-/// The pairs of a station, or the first filter that none of its connectors passes.
+/// The pairs of a station, or the first filter that all of its connectors fail.
 fn of_station<'a>(
     world: &World<'a>,
     station: &'a Value,
@@ -309,7 +309,7 @@ fn of_station<'a>(
     }
 }
 
-/// Whether nobody else has the vehicle, or any connector of the same EVSE.
+/// Whether no other reservation has the vehicle or a connector of the same EVSE.
 fn is_free(world: &World<'_>, station: &Value, connector: &Value, from: i64, until: i64) -> bool {
     let siblings: BTreeSet<&str> = list(&station["connectors"])
         .filter(|one| one["evse"] == connector["evse"])
@@ -327,7 +327,7 @@ fn is_free(world: &World<'_>, station: &Value, connector: &Value, from: i64, unt
     })
 }
 
-/// Whether a price is within a cap in that currency. An unknown price is: this is test mode.
+/// Whether a price is within a cap in this currency. An unknown price is within it, because this is test mode.
 fn is_within(price: Option<EffectivePrice<'_>>, cap: &Value, currency: &str) -> bool {
     let (Some(cap), Some(price)) = (cap.as_f64(), price) else {
         return true;
@@ -336,16 +336,16 @@ fn is_within(price: Option<EffectivePrice<'_>>, cap: &Value, currency: &str) -> 
     price.currency == currency && price.numerator <= cap * price.denominator
 }
 
-/// Watts, each with the watt-milliseconds that flow at it; the last ones without an end.
+/// Powers in watts, each with the watt-milliseconds that flow at it. The last one has no end.
 struct Current(Vec<(i128, Option<i128>)>);
 
 impl Current {
-    /// Direct current into a battery without a curve of its own, from a level in hundredths of a percent on: within each percent the
+    /// Direct current into a battery without a curve of its own, from a level in hundredths of a percent on. Within each percent the
     /// power is that of its middle, on the line through 2 C at 55 %, 0.35 C at 80 % and 0.15 C at 100 %.
     fn direct(capacity: i128, level: i128, offered: i128) -> Self {
         let (two, third, tail) = (2 * capacity, capacity * 35 / 100, capacity * 15 / 100);
         let watts = |percent: i128| {
-            // Twice the distance from the corner before, over twice the length of the line.
+            // Twice the distance from the previous corner, divided by twice the length of the line.
             let falling = match percent {
                 0..55 => two,
                 55..80 => two + ((third - two) * (2 * (percent - 55) + 1)).div_euclid(50),
@@ -361,12 +361,12 @@ impl Current {
         Self(pieces.chain([(watts(99), None)]).collect())
     }
 
-    /// Microseconds until so many watt-milliseconds have flowed.
+    /// The time until this number of watt-milliseconds has flowed, in microseconds.
     fn micros(watts: i128, energy: i128) -> i128 {
         (energy * 1_000 + watts - 1) / watts
     }
 
-    /// Wh in so many milliseconds.
+    /// The energy in Wh within this number of milliseconds.
     fn energy_within(&self, length: i128) -> i128 {
         let (mut left, mut sum) = (length * 1_000, 0);
         for (watts, energy) in &self.0 {
@@ -381,7 +381,7 @@ impl Current {
         sum / 3_600_000
     }
 
-    /// Milliseconds until so many Wh have flowed.
+    /// The time in milliseconds until this number of Wh has flowed.
     fn time_until(&self, energy: i128) -> i128 {
         let (mut left, mut sum) = (energy * 3_600_000, 0);
         for (watts, energy) in &self.0 {
@@ -392,7 +392,7 @@ impl Current {
     }
 }
 
-/// The current of a connector into the vehicle's battery, and the Wh that fill it.
+/// The current of a connector into the vehicle's battery, and the energy in Wh that fills it.
 fn current(world: &World<'_>, connector: &Value) -> (Current, i128) {
     let capacity = i128::from(world.vehicle["battery_capacity"].as_i64().expect("Wh"));
     let offered = (connector["power"].as_f64().expect("kW") * 1_000.0).round() as i128;
@@ -420,12 +420,12 @@ fn level(world: &World<'_>) -> i128 {
     }
 }
 
-/// The Wh at the meter between two levels, of which so many percent reach the battery.
+/// The metered energy in Wh between two levels, of which `kept` percent reach the battery.
 fn metered(capacity: i128, from: i128, to: i128, kept: i128) -> i128 {
     (capacity * (to - from).max(0) * 100 + kept * 10_000 - 1) / (kept * 10_000)
 }
 
-/// The Wh that the reservation's need asks for.
+/// The energy in Wh of the reservation's need.
 pub fn needed(world: &World<'_>) -> i128 {
     let need = &world.reservation["need"];
     if let Some(energy) = need["energy_wh"].as_i64() {
@@ -536,7 +536,7 @@ pub fn block(world: &World<'_>) -> Option<(String, String, i64, i64)> {
     Some((station.to_owned(), connector.to_owned(), start, until))
 }
 
-/// The effective price: looks at each minute of the charge.
+/// The effective price, computed from each minute of the charge.
 fn effective_price<'a>(
     world: &World<'_>,
     connector: &'a Value,
@@ -562,7 +562,7 @@ fn effective_price<'a>(
     let energy = most.min(current.energy_within(length.into())).max(1_000);
     let lasts = current.time_until(energy);
 
-    // Amounts are counted in fractions of which so many make a hundred-millionth of a minor unit.
+    // Amounts are counted in fractions; `parts` of them are a hundred-millionth of a minor unit.
     let parts = lasts * HOUR * 1_000;
     let (mut cost, mut at) = (0, 0);
     let (mut flat, mut last_energy, mut last_time) = (None, None, None);
@@ -611,7 +611,7 @@ fn effective_price<'a>(
     })
 }
 
-/// Whether a price holds in a minute of the station's clock.
+/// Whether a price applies in a minute of the station's clock.
 fn holds(price: &Value, (day, minute): (usize, i32)) -> bool {
     let restrictions = &price["restrictions"];
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -647,7 +647,7 @@ fn gross(price: &Value) -> i128 {
     }
 }
 
-/// A decimal number, counted in units of so many places.
+/// A decimal number as an integer with this number of decimal places.
 fn decimal(text: &str, places: usize) -> i128 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{fraction:0<places$}");

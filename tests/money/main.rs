@@ -1,13 +1,12 @@
 //! Simulates money, step by step, by a seed: sessions begin and end, invoices are drafted, finalized, paid, voided and deleted,
-//! reservations are paid for and not used, charges are refunded, invoices are credited, wallets are topped up, by hand and by schedule, over a switch
-//! of the clocks and in currencies of two, no and three decimals. Top-ups are repeated with keys that were used minutes or days
-//! before, for the same owner or another; their owners are deleted or change their currency and payment methods are deleted
-//! while they are under way. Two charging networks with the same ids lie about sessions at their stations ([`network`]). Meanwhile the table fails, requests and workers are killed, the payment provider answers late,
-//! falsely or not at all, and messages come twice or never. In the end every cent at the provider and in the wallets has
-//! exactly one reason.
+//! reservations are paid for and not used, charges are refunded, invoices are credited, wallets are topped up, manually and by
+//! schedule, over a change of the clocks and in currencies of two, no and three decimals. Top-ups are repeated with keys that were
+//! used minutes or days before, for the same owner or another. While they are in progress, their owners are deleted or change their
+//! currency, and payment methods are deleted. Two charging networks with the same ids report false sessions at their stations
+//! ([`network`]). Meanwhile the table fails, requests and workers are killed, the payment provider responds late, wrongly or not at
+//! all, and messages come twice or never. In the end every cent at the provider and in the wallets has exactly one reason.
 //!
-//! `MONEY_SEEDS=100 MONEY_STEPS=200 cargo test --workspace --test money` makes the long run; `MONEY_SEED` is the
-//! first seed.
+//! `MONEY_SEEDS=100 MONEY_STEPS=200 cargo test --workspace --test money` starts the long run; `MONEY_SEED` is the first seed.
 
 mod network;
 mod provider;
@@ -32,15 +31,15 @@ use tests::seeds::share_out;
 use tests::stage::{Outside, Stage, setting};
 use tests::{TestApp, with};
 
-/// What a reservation costs, in minor units.
+/// The fee of a reservation, in minor units.
 const FEE: i64 = 250;
 
-/// A fleet that pays by card, by a card that is declined, by its wallet, or by a card that is always short.
+/// A fleet that pays by card, by a card that is declined, by its wallet, or by a card with insufficient funds.
 struct World {
     stage: Stage,
     till: Arc<Till>,
     networks: [Network; 2],
-    /// The fleet's.
+    /// The currency of the fleet.
     currency: &'static str,
     fleet: String,
     driver: String,
@@ -49,11 +48,11 @@ struct World {
     methods: Vec<String>,
     /// Cards of the account that may be deleted at any time.
     cards: Vec<String>,
-    /// Accounts, drivers and fleets that do nothing but have a wallet, by their paths.
+    /// Accounts, drivers and fleets that only have a wallet, by their paths.
     owners: Vec<Owner>,
     /// Top-ups that were sent with a key.
     sent: Vec<Sent>,
-    /// How many top-ups may have been begun: no request may begin two.
+    /// The maximum number of top-ups that may have been begun: no request may begin two.
     asked: usize,
     began: Timestamp,
 }
@@ -63,17 +62,17 @@ struct Owner {
     deleted: bool,
 }
 
-/// What the fleet's books say.
+/// The books of the fleet.
 struct Books<'a> {
     invoices: &'a [Value],
     adjustments: &'a [Stored<Adjustment>],
-    /// Without top-ups.
+    /// Transactions except top-ups.
     transactions: &'a [Value],
     /// The ids of refunds to the fleet's wallet.
     to_fleet: &'a BTreeSet<String>,
 }
 
-/// A top-up with an idempotency key, and when the key was first used for it.
+/// A top-up with an idempotency key, and the time at which the key was first used for it.
 #[derive(Clone)]
 struct Sent {
     path: String,
@@ -102,7 +101,7 @@ fn money_is_neither_made_nor_lost_whatever_happens() {
         }
         played
     });
-    // Whether a network credits what was invoiced is left to chance, which a few seeds may lack.
+    // Whether a network credits an invoiced session is random, so a few seeds may have no such case.
     let by_network = (seeds >= 50).then_some("network");
     let kinds = ["manual", "refund", "void"].into_iter().chain(by_network);
     Played::of(played).check(&kinds.collect::<Vec<_>>());
@@ -123,7 +122,7 @@ fn money_is_neither_made_nor_lost_at_localstripe() {
         }
         played
     });
-    // What networks credit does not depend on who takes the money.
+    // The credits of networks do not depend on the payment provider.
     Played::of(played).check(&["manual", "refund", "void"]);
 }
 
@@ -148,7 +147,7 @@ async fn at_localstripe(
     let till = Arc::new(Till::before(!seed, stripe, tokens));
     let world = World::prepare(test, records, seed, till.clone()).await;
     world.play(test, steps, records, played).await;
-    // What Stripe has is what the books say.
+    // Stripe's payments equal those in the books.
     let intents = server.all("payment_intents").await;
     let succeeded = intents.iter().filter(|one| one["status"] == "succeeded");
     let keys: BTreeSet<String> = succeeded
@@ -167,21 +166,21 @@ async fn at_localstripe(
     assert_eq!(refunds.len(), books.succeeded_refunds(), "seed {seed}");
 }
 
-/// What happened in all seeds, so that no run proves nothing.
+/// The events of all seeds, so that every run proves something.
 #[derive(Default)]
 struct Played {
     paid: i64,
     faults: BTreeMap<&'static str, u64>,
     credited: usize,
     refunded_top_ups: usize,
-    /// Credit notes by what has led to them.
+    /// The number of credit notes by their cause.
     credit_notes: BTreeMap<String, usize>,
-    /// What became of the sessions at the network's station.
+    /// The outcomes of the sessions at the network's station.
     charged: BTreeMap<&'static str, usize>,
 }
 
 impl Played {
-    /// What happened in the seeds of all workers.
+    /// The events in the seeds of all workers.
     fn of(workers: Vec<Self>) -> Self {
         let mut all = Self::default();
         for one in workers {
@@ -201,7 +200,7 @@ impl Played {
         all
     }
 
-    /// Fails unless the runs have proved something, with credit notes of these kinds.
+    /// Fails unless the runs have covered all cases, including credit notes of these kinds.
     fn check(&self, kinds: &[&str]) {
         let Self {
             paid,
@@ -222,7 +221,7 @@ impl Played {
                 && charged.contains_key("billed by CDR"),
             "{paid} paid, {credited} top-ups, {charged:?}, {credit_notes:?} and {faults:?} prove nothing"
         );
-        // With --nocapture, how much a long run proves.
+        // With --nocapture, the number of cases that a long run covers.
         let more = self.refunded_top_ups;
         let said = format!(
             "{credited} top-ups credited, {more} refunded, {faults:?}; sessions at the network {charged:?}, credit notes {credit_notes:?}\n"
@@ -334,7 +333,7 @@ impl World {
         }
     }
 
-    /// The networks do what is due, and at times meddle with each other.
+    /// The networks perform their due actions, and sometimes send requests about each other's sessions.
     async fn act_at_networks(&mut self) {
         let Self {
             stage, networks, ..
@@ -382,7 +381,7 @@ impl World {
         }
     }
 
-    /// Something to pay with, or nothing in one case of three: then an invoice is waited for.
+    /// A payment method, or None in one case of three: then the session waits for an invoice.
     fn method(&self) -> Option<String> {
         match self.stage.dice.below(7) {
             6 => self.stage.one_of(&self.cards),
@@ -398,7 +397,7 @@ impl World {
         self.stage.post("/v1/charging_sessions", body).await;
     }
 
-    /// Mostly the vehicle does not come, and the fee is due.
+    /// Creates a reservation. Usually the vehicle does not come, and the fee is due.
     async fn reserve(&mut self) {
         let method = self.method();
         let soon = |count: i64| self.stage.app.now().plus(minutes(count));
@@ -416,7 +415,7 @@ impl World {
         }
     }
 
-    /// Of everything so far, mostly in the fleet's currency.
+    /// Creates an invoice of everything so far, usually in the fleet's currency.
     async fn invoice(&mut self) -> (u16, Value) {
         let until = self.stage.app.now().plus(MINUTE);
         let currency = match self.stage.dice.percent(30) {
@@ -433,7 +432,7 @@ impl World {
             .await;
     }
 
-    /// Refunds a charge, or a part of it, to where it came from or to a wallet.
+    /// Refunds a charge, or a part of it, to its source or to a wallet.
     async fn refund(&mut self) {
         let mut body = json!({});
         if self.stage.dice.percent(60) {
@@ -472,7 +471,7 @@ impl World {
         }
     }
 
-    /// Sends a top-up until it is answered, or once, with a key or without.
+    /// Sends a top-up until there is a response, or once, with a key or without.
     async fn top_up(&mut self) {
         let amount = 1 + self.stage.dice.below(3000);
         let (path, method) = if self.stage.dice.percent(40) {
@@ -520,7 +519,7 @@ impl World {
         }
     }
 
-    /// Loses the answer to the charge of a top-up, and takes its wallet away before it is finished.
+    /// Loses the response to the charge of a top-up, and deletes its wallet before the top-up is completed.
     async fn interrupted_top_up(&mut self) {
         self.new_owner().await;
         let body = json!({"type": "card", "token": "tok_success"});
@@ -540,7 +539,7 @@ impl World {
         }
     }
 
-    /// Changes the currency of the wallet, or deletes its owner, while a top-up may be under way.
+    /// Changes the currency of the wallet, or deletes its owner, while a top-up may be in progress.
     async fn disturb(&mut self, top_up: &str) {
         let owner = |owner: &Owner| format!("{}/top_up", owner.path) == top_up;
         let Some(place) = self.owners.iter().position(owner) else {
@@ -575,7 +574,7 @@ impl World {
         }
         let now = self.stage.app.now();
         if now.since(at) >= DAY {
-            // The key is free again.
+            // The key can be used again.
             self.asked += 1;
             self.sent[place] = Sent {
                 path: path.clone(),
@@ -603,7 +602,7 @@ impl World {
         });
     }
 
-    /// Refused while there is money in the wallet.
+    /// Changes the currency of a wallet. This is refused while the wallet has money.
     async fn change_currency(&mut self) {
         let place = self.stage.dice.below(self.owners.len() as u64) as usize;
         self.change_currency_of(place).await;
@@ -622,9 +621,9 @@ impl World {
         self.stage.post(&path, body).await;
     }
 
-    /// Refused while there is money in the wallet.
+    /// Deletes the owner of a wallet. This is refused while the wallet has money.
     async fn delete_owner(&mut self) {
-        // The account stays.
+        // The account is not deleted.
         let others = self.owners.len() as u64 - 1;
         if others > 0 {
             let place = 1 + self.stage.dice.below(others) as usize;
@@ -648,7 +647,7 @@ impl World {
         self.cards.push(id);
     }
 
-    /// Refused while an active session or an open reservation pays with it.
+    /// Deletes a card. This is refused while an active session or an open reservation pays with it.
     async fn delete_card(&mut self) {
         if self.cards.is_empty() {
             return;
@@ -669,7 +668,7 @@ impl World {
         one["id"].as_str().map(str::to_owned)
     }
 
-    /// Whatever is refused is refused; what counts is the money in the end.
+    /// Performs an action on an object. It may be refused; only the money in the end is checked.
     async fn act(&mut self, kind: &str, verb: &str, body: Value) {
         if let Some(id) = self.any(kind).await {
             let path = format!("/v1/{kind}/{id}/{verb}");
@@ -677,7 +676,7 @@ impl World {
         }
     }
 
-    /// Ends every session and reservation, lets everything come to rest, and has the rest billed and paid.
+    /// Ends every session and reservation, waits until all work is done, and bills and pays the rest.
     async fn close(&mut self, records: &mut Records) {
         for session in self.all("charging_sessions").await {
             if session["status"] == "active" {
@@ -703,7 +702,7 @@ impl World {
         self.rest(records).await;
     }
 
-    /// A session that an invoice bills, so that one is due in every simulation.
+    /// Creates a session that an invoice bills, so that one is due in every simulation.
     async fn charge_unpaid(&mut self) {
         let body = json!({"charging_station": self.station, "connector": "1", "driver": self.driver, "vehicle": self.vehicles[0]});
         let session = self.post("/v1/charging_sessions", body).await;
@@ -713,7 +712,7 @@ impl World {
             .await;
     }
 
-    /// Has a network credit a part of a session whose invoice is paid.
+    /// Makes a network credit a part of a session whose invoice is paid.
     async fn credit_by_network(&mut self) {
         let invoices = self.all("invoices").await;
         let paid = invoices.iter().filter(|one| one["status"] == "paid");
@@ -727,7 +726,7 @@ impl World {
         }
     }
 
-    /// Has the draft of a week issued and voided, and issues it again with a credit of the least amount there is.
+    /// Finalizes and voids the draft of a week, and issues it again with a credit of the smallest possible amount.
     async fn void_and_credit(&mut self, draft: Value, again: &Value) -> Value {
         let path =
             |invoice: &Value| format!("/v1/invoices/{}", invoice["id"].as_str().expect("an id"));
@@ -743,7 +742,7 @@ impl World {
         self.stage.get(&path(&draft)).await
     }
 
-    /// Refunds the least amount there is of what has paid an invoice.
+    /// Refunds the smallest possible amount of the payment of an invoice.
     async fn refund_a_unit(&mut self, invoice: &Value) {
         let id = invoice["id"].as_str().expect("an id");
         let charges = format!("/v1/transactions?invoice={id}&type=charge&status=succeeded");
@@ -760,7 +759,8 @@ impl World {
         response
     }
 
-    /// Lets the network do all it is going to do, and the three days pass after which a session is billed without a CDR.
+    /// Waits until the network has finished its actions, and until the three days have passed after which a session is billed without
+    /// a CDR.
     async fn outlast_network(&mut self, records: &mut Records) {
         let mut quiet = 0;
         for round in 0.. {
@@ -779,8 +779,8 @@ impl World {
         }
     }
 
-    /// Bills each week by itself, and pays. The first invoice on which something is due is voided, billed again, credited and refunded,
-    /// so that every simulation has each kind of credit note.
+    /// Bills each week separately, and pays. The first invoice with an amount due is voided, billed again, credited and refunded, so
+    /// that every simulation has each kind of credit note.
     async fn bill_weeks(&mut self, currency: &str) {
         let end = self.stage.app.now().plus(MINUTE);
         let mut from = self.began;
@@ -828,7 +828,7 @@ impl World {
         let mut rows = Vec::new();
         let mut next = Some(format!("/v1/{kind}?limit=100"));
         while let Some(url) = next {
-            // By the clock of the simulation: the rate limit goes by it, too.
+            // The time is the simulation's, which the rate limit uses as well.
             let page = self.stage.get(&url).await;
             rows.extend(page["data"].as_array().expect("a list").clone());
             let path = |url: &str| url.find("/v1/").map(|at| url[at..].to_owned());
@@ -837,8 +837,8 @@ impl World {
         rows
     }
 
-    /// The cost analysis of the fleet adds up to the same amounts as all invoices that are not void, and the adjustments that wait for one,
-    /// whatever it is grouped by.
+    /// Checks that the cost analysis of the fleet has the same amounts as all invoices that are not void together with the adjustments
+    /// that wait for one, for every grouping.
     async fn check_report(&mut self, records: &mut Records) {
         let seed = self.stage.seed;
         let invoices = self.all("invoices").await;
@@ -861,7 +861,7 @@ impl World {
                 }
             }
         }
-        // Adjustments that no invoice bills are in the report.
+        // Adjustments that are not on an invoice are in the report.
         let counting = |id: &kernel::Id| {
             let is_it = |one: &&Value| one["id"] == json!(id) && one["status"] != "void";
             invoices.iter().any(|one| is_it(&one))
@@ -888,7 +888,7 @@ impl World {
                 *sums.entry(name).or_default() += more;
             }
         }
-        // So are the sessions whose price is under review and was never final, with our own price.
+        // The same holds for sessions whose price is under review and was never final, with our own price.
         for session in self.all("charging_sessions").await {
             if session["review"].is_null() || !session["invoice"].is_null() {
                 continue;
@@ -914,7 +914,7 @@ impl World {
         want.retain(|_, sums| !sums.is_empty());
         let until = self.stage.app.now().plus(MINUTE);
         let mut groupings = vec![None, Some("vehicle"), Some("session")];
-        // A report whose worker fails too often is failed, and says that it can be asked for again.
+        // A report whose worker fails too often has failed, and its message says that it can be requested again.
         for _ in 0..3 {
             let mut asked = Vec::new();
             for group_by in &groupings {
@@ -986,7 +986,7 @@ impl World {
         }
     }
 
-    /// The totals of an invoice are those of its lines, by rate and together.
+    /// Checks that the totals of an invoice are those of its lines, by rate and together.
     fn check_totals_of(&self, invoice: &Value, lines: &[Value]) {
         let totals = &invoice["totals"];
         let sum = |of: &mut dyn Iterator<Item = &Value>, name: &str| -> i64 {
@@ -1040,7 +1040,7 @@ impl World {
         }
     }
 
-    /// Every final document has a number, and the numbers of a year have no gap: rivals, faults and crashes take none.
+    /// Checks that every final document has a number, and that the numbers of a year have no gaps, despite rivals, faults and crashes.
     fn check_numbers(&self, documents: &[Value]) {
         let seed = self.stage.seed;
         let mut years: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
@@ -1065,7 +1065,7 @@ impl World {
         }
     }
 
-    /// The fleet has counted each completed session once.
+    /// Checks that the fleet has counted each completed session once.
     async fn check_totals(&self, sessions: &[Value]) {
         let completed = || sessions.iter().filter(|one| one["status"] == "completed");
         let energy: i64 = completed().map(|one| amount(one, "energy_consumed")).sum();
@@ -1085,12 +1085,12 @@ impl World {
         );
     }
 
-    /// The key of the charge for something.
+    /// The key of the charge for an object.
     fn key(&self, what: &str) -> String {
         Charge::key(&self.stage.tenant, what)
     }
 
-    /// Every charge at the provider is for something.
+    /// Checks that every charge at the provider belongs to an object.
     fn check_keys(
         &self,
         sessions: &[Value],
@@ -1116,7 +1116,8 @@ impl World {
         );
     }
 
-    /// A top-up succeeded and was charged, or failed and was declined, never made, or refunded. No request made two.
+    /// Checks that a top-up succeeded and was charged, or failed and was declined, never made, or refunded, and that no request made
+    /// two.
     fn check_top_ups(&self, top_ups: &[Value], played: &mut Played) {
         let (seed, books) = (self.stage.seed, self.till.books());
         for one in top_ups {
@@ -1150,7 +1151,7 @@ impl World {
         assert!(begun <= asked, "seed {seed}: {begun} of {asked} top-ups");
     }
 
-    /// Wallets hold what they were topped up with. Says what the fleet's was.
+    /// Checks that wallets contain the amounts of their top-ups. Returns that of the fleet's wallet.
     async fn check_wallets(
         &self,
         top_ups: &[Value],
@@ -1193,7 +1194,7 @@ impl World {
         credited(&self.fleet)
     }
 
-    /// What reservations cost that were over and not free: the fee, what is due of it, and what is paid.
+    /// The costs of reservations that have ended and were not free: the fee, the amount due, and the amount paid.
     fn fees(&self, reservations: &[Value]) -> Vec<Value> {
         let fees = reservations
             .iter()
@@ -1210,7 +1211,7 @@ impl World {
         fees.collect()
     }
 
-    /// The refunds to the fleet's wallet: of what its wallet or one of its cards has paid, and of what no charge has.
+    /// The refunds to the fleet's wallet: of payments from its wallet or one of its cards, and of payments without a charge.
     async fn refunds_to_fleet(&self, transactions: &[Value]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for one in transactions.iter().filter(|one| one["type"] != "charge") {
@@ -1232,7 +1233,7 @@ impl World {
         found
     }
 
-    /// Credit notes are never more than their invoice, are what it shows as credited, and are refunded as they say.
+    /// Checks that credit notes never exceed their invoice, equal the amount that it shows as credited, and are refunded correctly.
     async fn check_credit_notes(&self, books: &Books<'_>, played: &mut Played) {
         let seed = self.stage.seed;
         let notes = self.all("credit_notes").await;
@@ -1280,7 +1281,8 @@ impl World {
         }
     }
 
-    /// What sessions and reservations show as paid, what transactions say, what the provider took and what the wallet holds agree.
+    /// Checks that the paid amounts of sessions and reservations, the transactions, the payments at the provider and the balance of
+    /// the wallet agree.
     async fn check_transactions(
         &self,
         sessions: &[Value],
@@ -1307,7 +1309,7 @@ impl World {
         let by_wallet = |one: &Value| one["payment_method"] == json!(self.methods[2]);
         let bills = sessions.iter().chain(fees);
         let paid: i64 = bills.map(|one| amount(one, "amount_paid")).sum();
-        // What a paid invoice was credited with, and what credits of networks have returned before, was not charged with it.
+        // The credits of a paid invoice, and the amounts that credits of networks returned before, were not charged with it.
         let paid_invoices = || invoices.iter().filter(|one| one["status"] == "paid");
         let lines = paid_invoices().filter_map(|one| one["line_items"].as_array());
         let lines = lines.flatten().filter(|line| line["type"] == "adjustment");
@@ -1344,7 +1346,7 @@ impl World {
         let went = sum(&|one| charge(one) && by_wallet(one));
         let holds = amount(&fleet, "wallet_balance");
         assert_eq!(holds, came - went, "seed {seed}: the wallet");
-        // What the refunds of a charge have returned is never more than the charge, and is what charge, session and invoice show.
+        // The refunds of a charge never exceed the charge, and equal the amounts that charge, session and invoice show.
         for one in done.iter().filter(|one| charge(one)) {
             let refunded = sum(&|other| other["charge"] == one["id"]);
             assert!(refunded <= amount(one, "amount"), "seed {seed}: {one}");
@@ -1386,7 +1388,7 @@ impl World {
         paid
     }
 
-    /// What the provider charged and refunded, besides top-ups.
+    /// The amounts that the provider charged and refunded, besides top-ups.
     fn taken(&self) -> (i64, i64) {
         let books = self.till.books();
         let others = books
@@ -1399,7 +1401,7 @@ impl World {
         })
     }
 
-    /// Every payment for charging is one event.
+    /// Checks that every payment for charging has one event.
     async fn check_events(&self, transactions: &[Value]) {
         let mut sent = BTreeMap::new();
         for event in self.all("events").await {
@@ -1416,7 +1418,7 @@ impl World {
         assert!(sent.is_empty(), "seed {}: {sent:?}", self.stage.seed);
     }
 
-    /// A session, a fee or an adjustment is on one invoice that counts, and the lines add up.
+    /// Checks that a session, a fee or an adjustment is on one valid invoice, and that the lines add up.
     fn check_invoices(
         &self,
         sessions: &[Value],
@@ -1429,7 +1431,7 @@ impl World {
             let waits = row.internal.apply_at;
             assert_eq!(waits, None, "seed {seed}: {:?} is not given", row.object);
         }
-        // A credit note is no line, unless its invoice is void.
+        // A credit note is not a line, unless its invoice is void.
         let is_line = |row: &&Stored<Adjustment>| {
             let counts =
                 |one: &Value| one["status"] != "void" && one["id"] == json!(row.internal.invoice);
@@ -1484,7 +1486,7 @@ impl World {
                 Some(status) => **status != "paid",
                 None => false,
             };
-            // Everything was billed or paid at the end, and what is on no open invoice is paid.
+            // Everything was billed or paid at the end, and everything that is on no open invoice is paid.
             let due = amount(one, "amount_due");
             let goes_on = one["status"] == "active";
             let waits = !one["review"].is_null() && one["invoice"].is_null();
@@ -1492,7 +1494,7 @@ impl World {
             let may_be_due = open || goes_on || waits;
             assert!(due == 0 || may_be_due, "seed {seed}: {one}");
         }
-        // Only credits wait, for an invoice on which they have room.
+        // Only credits are left, for an invoice that is large enough for them.
         let mut sums: BTreeMap<_, i64> = BTreeMap::new();
         for one in waiting.into_values() {
             *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
@@ -1503,7 +1505,7 @@ impl World {
     }
 }
 
-/// Two days before the clocks of the fleet go forward or back, later for each seed: ids never lie before others.
+/// Two days before the clocks of the fleet are changed, later for each seed, because ids never lie before others.
 fn before_a_switch(seed: u64) -> Timestamp {
     let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").expect("a zone");
     let first: jiff::Timestamp = "2027-01-01T00:00:00Z".parse().expect("a time");
@@ -1516,7 +1518,7 @@ fn amount(row: &Value, name: &str) -> i64 {
     row[name].as_i64().unwrap_or(0)
 }
 
-/// What a report adds up to in each currency, without what is nothing.
+/// The sums of a report in each currency, without zeros.
 fn sums_of(report: &Value) -> BTreeMap<String, BTreeMap<&'static str, i64>> {
     let mut found = BTreeMap::new();
     for totals in report["totals"].as_array().expect("totals") {

@@ -1,18 +1,18 @@
-//! A charging network that lies about energy, prices and times.
+//! A charging network that reports wrong energy, prices and times.
 //!
-//! It is connected over OCPI, takes the service's commands, and sends sessions and CDRs. Results come late, twice, contradict what
-//! follows, or never come. Sessions begin although they were refused, jump, go backwards, name no price or one in another currency, come
-//! too late to count, end before they began, or never end. CDRs come before their sessions, without one, days later, twice, with absurd,
-//! negative or no amounts; they are corrected and credited, before and after, by too much, or in another currency.
+//! It is connected over OCPI, accepts the service's commands, and sends sessions and CDRs. Results come late, twice, contradict later
+//! requests, or never come. Sessions begin although they were refused, jump, go backwards, have no price or one in another currency,
+//! come too late to count, end before they began, or never end. CDRs come before their sessions, without one, days later, twice, with
+//! absurd, negative or no amounts; they are corrected and credited, before and after, by too much, or in another currency.
 //!
-//! What is beyond reason is reviewed: the tenant accepts or disputes it, an operator accepts it or has our own price billed, or nobody
-//! decides. Sessions that it loses are ended by the tenant, and may go on.
+//! Implausible prices are reviewed: the tenant accepts or disputes the price, an operator accepts it or decides that our own price is
+//! billed, or there is no decision. Sessions that the network loses are ended by the tenant, and may continue.
 //!
-//! It keeps every report, CDR and decision that counts, so that in the end it can say what each session costs: what `infra/networks.md`
-//! says, and nothing else.
+//! The simulation records every valid report, CDR and decision, so that in the end it can compute the cost of each session by the
+//! rules of `infra/networks.md` alone.
 //!
-//! There are two of them, with the same ids of locations, EVSEs, tariffs, sessions and CDRs, and the same drivers. Each also reports, bills
-//! and credits what takes place at the other one, which is not counted: it must change nothing.
+//! There are two networks with the same ids of locations, EVSEs, tariffs, sessions and CDRs, and the same drivers. Each also reports,
+//! bills and credits sessions at the other one. These requests are not counted, because they must change nothing.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use tests::platform::{Behaviour, Connected, Received, fixture, manage};
 use tests::stage::Stage;
 use tests::{TestApp, with};
 
-/// Minor units for a kWh without tax, of which there are 21 percent.
+/// The price of a kWh in minor units without tax; the tax is 21 percent.
 const PRICE: i64 = 40;
 
 const COMMANDS: &str = "/2.2.1/commands";
@@ -36,17 +36,17 @@ pub struct Network {
     cpo: Connected,
     party: String,
     pub station: String,
-    /// The currency of its tariff, and the one in which it bills by mistake.
+    /// The currency of its tariff, and the one in which it sometimes bills wrongly.
     pub currencies: [Currency; 2],
     /// Drivers with their vehicles, one pair for each EVSE.
     crews: Vec<(String, String)>,
     charges: Vec<Charge>,
-    /// How many commands it has looked at.
+    /// The number of commands that it has processed.
     starts: usize,
     stops: usize,
-    /// How often it has meddled with the other network.
+    /// The number of requests about the other network's sessions.
     pub meddled: usize,
-    /// What it will do, about which charge.
+    /// The planned actions, each with the charge that it concerns.
     agenda: Vec<(Timestamp, usize, Act)>,
 }
 
@@ -60,12 +60,12 @@ enum Act {
     Bill,
     /// Sends a CDR again.
     Repeat,
-    /// Sends another CDR under the id of one that was sent.
+    /// Sends another CDR with the id of an earlier one.
     Forge,
     Credit,
 }
 
-/// What follows from a START_SESSION.
+/// The consequences of a START_SESSION.
 struct Charge {
     session: String,
     command: Value,
@@ -74,20 +74,20 @@ struct Charge {
     /// `last_updated` of the newest report.
     sent: Option<Timestamp>,
     is_over: bool,
-    /// The reports that can be used and are not older than others.
+    /// The valid reports that are not older than others.
     reports: Vec<Report>,
-    /// Every CDR, whether it can be used or not.
+    /// Every CDR, whether it is valid or not.
     cdrs: Vec<Cdr>,
-    /// What was decided about its price.
+    /// The decisions about its price.
     decisions: Vec<Decision>,
-    /// When the tenant ended the session, because the network had lost it.
+    /// The time at which the tenant ended the session because the network had lost it.
     ended: Option<Timestamp>,
 }
 
-/// What was decided in a review.
+/// The decision of a review.
 struct Decision {
     is_ours: bool,
-    /// What was under review, in minor units.
+    /// The amount under review, in minor units.
     network: i64,
     ours: i64,
 }
@@ -97,7 +97,7 @@ struct Report {
     sent: Timestamp,
     is_completed: bool,
     wh: i64,
-    /// Minor units.
+    /// In minor units.
     gross: Option<i64>,
     currency: Currency,
 }
@@ -115,7 +115,7 @@ struct Cdr {
     credits: Option<String>,
 }
 
-/// An amount in tenths of minor units, as OCPI writes it.
+/// An amount in tenths of minor units, in OCPI's format.
 fn decimal(tenths: i64, currency: Currency) -> String {
     let digits = usize::from(currency.exponent()) + 1;
     let unit = 10i64.pow(digits as u32);
@@ -124,12 +124,12 @@ fn decimal(tenths: i64, currency: Currency) -> String {
     format!("{sign}{whole}.{rest:0digits$}")
 }
 
-/// Tenths of minor units in minor units, half away from zero.
+/// Converts tenths of minor units to minor units, half away from zero.
 fn rounded(tenths: i64) -> i64 {
     tenths.signum() * ((tenths.abs() + 5) / 10)
 }
 
-/// What the tariff makes of so much energy, in minor units with tax.
+/// The cost of an energy by the tariff, in minor units with tax.
 fn by_tariff(wh: i64) -> i64 {
     (wh * PRICE * 121 + 50_000) / 100_000
 }
@@ -144,7 +144,7 @@ fn code(currency: Currency) -> String {
 }
 
 impl Network {
-    /// Connects two networks that are alike.
+    /// Connects two identical networks.
     pub async fn connect_two(
         test: &TestApp,
         stage: &mut Stage,
@@ -191,7 +191,7 @@ impl Network {
             "business_details": {"name": "Liars"}}]);
         let cpo = Connected::with(test, |script| {
             script.roles = roles;
-            // There is nothing to pull but its location: it pushes everything.
+            // Only its location can be pulled: everything else is pushed.
             script.missing = vec!["tariffs", "sessions", "cdrs"];
         });
         let cpo = Box::pin(cpo).await;
@@ -232,7 +232,7 @@ impl Network {
         network
     }
 
-    /// Leaves the networks of later simulations to themselves.
+    /// Disconnects the networks from later simulations.
     pub async fn leave(&self, test: &TestApp) {
         let suspend = json!({"action": "suspend", "network": self.cpo.network});
         Box::pin(manage(test, suspend))
@@ -240,7 +240,7 @@ impl Network {
             .expect("it is suspended");
     }
 
-    /// Asks the service for a session. It may be refused, because one has not ended.
+    /// Requests a session from the service. It may be refused because an earlier one has not ended.
     pub async fn ask(&self, stage: &mut Stage, method: Option<String>) {
         let place = stage.dice.below(2) as usize;
         let (driver, vehicle) = &self.crews[place];
@@ -249,7 +249,7 @@ impl Network {
         stage.post("/v1/charging_sessions", body).await;
     }
 
-    /// Reports, bills or credits what takes place at another network, as if it were its own.
+    /// Reports, bills or credits a session at another network, as if it were its own.
     pub async fn meddle(&mut self, stage: &Stage, other: &Self) {
         let dice = &stage.dice;
         let place = dice.below(other.charges.len().max(1) as u64) as usize;
@@ -280,13 +280,13 @@ impl Network {
             .await;
     }
 
-    /// Whether there is something that it will still do, or a session that was ended still waits for its CDR.
+    /// Whether it still has planned actions, or an ended session still waits for its CDR.
     pub fn is_busy(&self, now: Timestamp) -> bool {
         let waits = |one: &Charge| one.ended.is_some_and(|ended| now < ended.plus(PATIENCE));
         !self.agenda.is_empty() || self.charges.iter().any(waits)
     }
 
-    /// Looks at new commands, and does what is due. Those whose sessions are lost or under review may do something about it.
+    /// Processes new commands and due actions. Lost sessions and those under review may be ended or decided.
     pub async fn act(&mut self, stage: &mut Stage) {
         if stage.dice.percent(25) {
             Box::pin(self.decide(stage)).await;
@@ -389,7 +389,7 @@ impl Network {
         all.into_iter().skip(from).collect()
     }
 
-    /// How it responds to the next commands. What it does then may be something else.
+    /// Chooses the responses to the next commands. The later actions may contradict them.
     fn prepare_reactions(&mut self, dice: &Dice) {
         let mut script = self.cpo.script();
         while script.next_commands.len() < 6 {
@@ -415,7 +415,7 @@ impl Network {
             .map(|(place, _)| place)
     }
 
-    /// Decides what follows from a START_SESSION.
+    /// Plans the consequences of a START_SESSION.
     async fn plan(&mut self, stage: &Stage, command: Value) {
         let now = stage.app.now();
         let reference = command["authorization_reference"].as_str().expect("an id");
@@ -428,7 +428,7 @@ impl Network {
         let place = self.charges.len();
         let dice = &stage.dice;
         let mut plan = |at: Timestamp, act| self.agenda.push((at, place, act));
-        // From so many minutes to so many.
+        // A random time between two numbers of minutes.
         let between = |low: u64, high: u64| minutes((low + dice.below(high - low)) as i64);
         for percent in [80, 15] {
             if dice.percent(percent) {
@@ -456,7 +456,7 @@ impl Network {
         }
         let ended = began.plus(match dice.percent(85) {
             true => between(10, 600),
-            // Nobody stops it for days.
+            // The session continues for days.
             false => between(2 * 24 * 60, 6 * 24 * 60),
         });
         if begins && dice.percent(88) {
@@ -522,13 +522,13 @@ impl Network {
         self.send(stage, "POST", path, &body, 1000).await;
     }
 
-    /// Sends something until it is answered, with this status code.
+    /// Sends a request until there is a response with this status code.
     async fn send(&self, stage: &Stage, method: &str, path: &str, body: &Value, code: u64) {
         let sent = stage.send_ocpi(&self.cpo.token, method, path, body).await;
         assert_eq!(sent, code, "seed {}: {method} {path}: {body}", stage.seed);
     }
 
-    /// Sends more of a session, or less.
+    /// Sends a session with more energy, or less.
     async fn grow(&mut self, stage: &Stage, place: usize) {
         match stage.dice.below(10) {
             0 => {
@@ -571,7 +571,7 @@ impl Network {
         }
     }
 
-    /// Reports a session in a state, with whatever energy and price.
+    /// Reports a session with this status, and random energy and price.
     async fn report(&mut self, stage: &Stage, place: usize, status: &str) {
         let (session, report) = self.session(stage, place, status);
         if self.charges[place].sent.is_some() && stage.dice.percent(25) {
@@ -616,7 +616,7 @@ impl Network {
         self.currencies[usize::from(dice.percent(12))]
     }
 
-    /// A session as it may be reported now.
+    /// The report of a session at this time.
     fn session(&self, stage: &Stage, place: usize, status: &str) -> (Value, Report) {
         let (dice, now, charge) = (&stage.dice, stage.app.now(), &self.charges[place]);
         let wh = match dice.percent(20) {
@@ -674,7 +674,7 @@ impl Network {
         Value::Object(members.into_iter().collect())
     }
 
-    /// Bills a session, or bills it anew.
+    /// Bills a session, or bills it again.
     async fn bill(&mut self, stage: &Stage, place: usize) {
         let dice = &stage.dice;
         let wh = match dice.below(12) {
@@ -685,7 +685,7 @@ impl Network {
         let tenths = match dice.below(16) {
             0 => 0,
             1 => -(dice.below(9_000) as i64),
-            // More than anybody can pay.
+            // An absurdly high amount.
             2 => 1_000_000_000_000_000,
             3..=8 => dice.below(200_000) as i64,
             _ => by_tariff(wh.max(0)) * 10,
@@ -700,7 +700,7 @@ impl Network {
             .await;
     }
 
-    /// Credits what was billed, or what will be.
+    /// Credits an amount that was billed, or will be.
     async fn credit(&mut self, stage: &Stage, place: usize) {
         let (dice, charge) = (&stage.dice, &self.charges[place]);
         let bills = || charge.cdrs.iter().filter(|one| !one.is_credit);
@@ -724,7 +724,7 @@ impl Network {
             .await;
     }
 
-    /// Credits 40 % of one of these sessions, if one has a CDR that can be used and was not credited, and no decision about its price.
+    /// Credits 40 % of one of these sessions, if one has a valid CDR that was not credited, and no decision about its price.
     pub async fn credit_one_of(&mut self, stage: &Stage, sessions: &[Value]) -> bool {
         let billed = |charge: &Charge| {
             let session = sessions.iter().find(|one| one["id"] == charge.session)?;
@@ -748,7 +748,7 @@ impl Network {
         true
     }
 
-    /// Sends a CDR: its id, its amount, its currency and its energy. A credit has what it credits.
+    /// Sends a CDR with its id, amount, currency and energy. A credit refers to the credited CDR.
     async fn send_cdr(
         &mut self,
         stage: &Stage,
@@ -761,7 +761,7 @@ impl Network {
         let charge = &self.charges[place];
         let own = format!("/v1/charging_sessions/{}", charge.session);
         let own = stage.get(&own).await["status"].clone();
-        // Where the session is known, it need not be named by the command.
+        // If the service already has the session, the CDR need not contain the command's reference.
         let is_known = charge.sent.is_some() && (own == "active" || own == "completed");
         let command = &charge.command;
         let reference = match is_known && dice.percent(15) {
@@ -777,7 +777,7 @@ impl Network {
             1 => now.plus(hours(2)),
             _ => now,
         };
-        // A correction may be older than what it corrects.
+        // A correction may be older than the CDR that it corrects.
         let updated = match dice.percent(15) {
             true => now.plus(-minutes(1 + dice.below(3000) as i64)),
             false => now,
@@ -808,7 +808,7 @@ impl Network {
         });
     }
 
-    /// Sends a CDR a second time. One with other content is refused: CDRs do not change.
+    /// Sends a CDR a second time. A CDR with changed content is refused, because CDRs do not change.
     async fn bill_again(&self, stage: &Stage, place: usize, act: Act) {
         let cdrs: Vec<&Cdr> = self.charges[place].cdrs.iter().collect();
         let Some(cdr) = stage.one_of(&cdrs) else {
@@ -825,8 +825,8 @@ impl Network {
             .await;
     }
 
-    /// Every session at the network's station costs what the network may bill, in its price and its adjustments together. Counts
-    /// what happened.
+    /// Checks that every session at the network's station costs the amount that the network may bill, in its price and its adjustments
+    /// together. Counts the cases.
     pub fn check(
         &self,
         stage: &Stage,
@@ -864,7 +864,7 @@ impl Network {
             if let Some(charge) = charge {
                 let is_accepted = charge.decisions.iter().any(|one| !one.is_ours);
                 let most = charge.most(currency, currency == self.currencies[0]);
-                // While a session runs, it shows what the network says. It is compared with our own price before it is billed.
+                // While a session runs, it shows the network's amount, which is compared with our own price before it is billed.
                 let is_running = status == "active";
                 assert!(
                     is_running || is_accepted || own + adjusted <= most,
@@ -875,7 +875,7 @@ impl Network {
                     *happened.entry("ended by hand").or_default() += 1;
                 }
             }
-            // What the network wants in all; nothing if it has not said.
+            // The total amount of the network. None if it has not sent one.
             let wanted = match billed {
                 Some(total) => vec![total],
                 None => reported.iter().map(|(total, _)| *total).collect(),
@@ -891,7 +891,7 @@ impl Network {
                     "under review"
                 }
                 _ if ours.is_some_and(|one| own + adjusted == one.ours) => "overruled",
-                // It was billed nothing before it began.
+                // Nothing was billed before it began.
                 (Some(0), _) if status == "active" => "without end",
                 (Some(total), _) => {
                     assert!(ours.is_none(), "{}", report());
@@ -932,7 +932,7 @@ impl Network {
             if !review.is_null() || !charge.decisions.is_empty() {
                 continue;
             }
-            // A CDR in another currency counts for nothing after the session was billed, and only then.
+            // A CDR in another currency is ignored if it arrives after the session was billed, and only then.
             let ended = session["session_ended"].as_str().map(Timestamp::parse);
             if let (Some(Ok(ended)), true) = (ended, source != "cdr" && status == "completed") {
                 let ignored = charge.cdrs.iter().filter(|one| {
@@ -948,10 +948,10 @@ impl Network {
     }
 }
 
-/// How long a CDR is waited for.
+/// The time for which a CDR is awaited.
 const PATIENCE: SignedDuration = days(3);
 
-/// The cost of an object, and what it is in minor units with tax. One of ten says nothing about tax.
+/// The cost in OCPI's format, and in minor units with tax. One of ten has no information about tax.
 fn cost(dice: &Dice, tenths: i64, currency: Currency) -> (Value, i64) {
     let amount = decimal(tenths, currency);
     let cost = match dice.percent(10) {
@@ -962,8 +962,8 @@ fn cost(dice: &Dice, tenths: i64, currency: Currency) -> (Value, i64) {
 }
 
 impl Charge {
-    /// What the CDRs amount to in a currency; nothing without one that is no credit. Of those that are not credited the newest
-    /// counts, those that are credited count less their credits, and nothing is below zero.
+    /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited the newest applies,
+    /// those that are credited are reduced by their credits, and nothing is below zero.
     fn billed(&self, currency: Currency) -> Option<i64> {
         let usable = |one: &&Cdr| one.is_usable && one.currency == currency;
         let (credits, bills): (Vec<&Cdr>, Vec<&Cdr>) = self
@@ -989,8 +989,8 @@ impl Charge {
         Some((sum - back).max(0))
     }
 
-    /// What the last report says a completed session costs; without a price, what the tariff says. For a session that the tenant has
-    /// ended it is the last report that came in time.
+    /// The cost of a completed session by the last report; if it has no price, by the tariff. If the tenant has ended the session, the
+    /// last report that came in time applies.
     fn reported(&self, of_tariff: Currency) -> Vec<(i64, Currency)> {
         let counting = self.reports.iter().enumerate().filter(|(place, one)| {
             let is_last = place + 1 == self.reports.len();
@@ -1013,7 +1013,7 @@ impl Charge {
         self.decisions.iter().rfind(|one| one.is_ours)
     }
 
-    /// The most that may be billed in a currency without anybody's consent.
+    /// The maximum amount in a currency that may be billed without consent.
     fn most(&self, currency: Currency, is_of_tariff: bool) -> i64 {
         let unit = 10i64.pow(currency.exponent().max(2).into());
         let bills = self.cdrs.iter().map(|one| one.wh);
@@ -1028,7 +1028,7 @@ impl Charge {
         most.max().unwrap_or(0)
     }
 
-    /// What it has reported and billed, for a message.
+    /// The reports and bills, for a message.
     fn report(&self) -> String {
         let reports = self.reports.iter().map(|one| {
             let Report {

@@ -1,8 +1,9 @@
-//! A payment provider with faults that keeps books.
+//! A payment provider with faults that records its charges and refunds.
 //!
-//! It refuses, loses its answer, or takes longer than every time-out and charges only after it was asked several times more. It
-//! remembers idempotency keys for 24 hours, and every other one for longer, as Stripe documents. Up to two refunds of a charge
-//! are declined. The first charges have one fault of each kind, so that every run has them all. What it does it has another provider do, which has no faults: the simulated one, or Stripe.
+//! It refuses, loses its response, or exceeds every time-out and charges only after several more requests. It stores idempotency keys
+//! for 24 hours, and every other one for longer, as Stripe documents. Up to two refunds of a charge are declined. The first charges
+//! have one fault of each kind, so that every run has them all. It passes requests to another provider without faults: the simulated
+//! one, or Stripe.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -18,7 +19,7 @@ use models::transaction::PaymentOutcome;
 use tests::clock::Hand;
 use tests::faulty::Dice;
 
-/// How long every key is remembered, and how long some are.
+/// The time for which every key is stored, and the time for which some are stored.
 const REMEMBERED: SignedDuration = hours(24);
 const REMEMBERED_LONGER: SignedDuration = hours(72);
 
@@ -26,27 +27,27 @@ const REFUSED: &str = "refused";
 const SLOW: &str = "slower than every time-out";
 const ANSWER_LOST: &str = "answer lost";
 
-/// The faults of charges that occur in every run, whatever the dice say.
+/// The faults of charges that occur in every run, independently of the dice.
 pub const CERTAIN_FAULTS: [&str; 3] = [REFUSED, SLOW, ANSWER_LOST];
 
 pub struct Till {
     dice: Dice,
     clock: OnceLock<Arc<Hand>>,
     behind: Arc<dyn Payments>,
-    /// What the tokens of test mode are called by the provider behind.
+    /// The tokens of the other provider for those of test mode.
     tokens: BTreeMap<String, String>,
     books: Mutex<Books>,
 }
 
 #[derive(Default)]
 pub struct Books {
-    /// By their keys.
+    /// Charges by their keys.
     pub charges: BTreeMap<String, Made>,
-    /// By their keys, declined ones included.
+    /// Refunds by their keys, declined ones included.
     pub refunds: BTreeMap<String, (Refund, PaymentOutcome)>,
-    /// Charges that take longer than every time-out: how often they are asked for until they are made.
+    /// Charges that exceed every time-out: the number of requests until they are made.
     under_way: BTreeMap<String, u64>,
-    /// The faults of the next charges, whatever the dice say.
+    /// The faults of the next charges, independently of the dice.
     coming: VecDeque<&'static str>,
     pub faults: BTreeMap<&'static str, u64>,
 }
@@ -74,7 +75,7 @@ impl Books {
             .map(|(refund, _)| refund)
     }
 
-    /// Whether this fault is the next to come; it has then come.
+    /// Whether this fault is the next one. If it is, it is removed.
     fn comes(&mut self, fault: &str) -> bool {
         let comes = self.coming.front() == Some(&fault);
         if comes {
@@ -83,7 +84,7 @@ impl Books {
         comes
     }
 
-    /// What the refunds of a charge have returned.
+    /// The total of the refunds of a charge.
     pub fn refunded(&self, key: &str) -> i64 {
         let refunds = self.refunds.values();
         let succeeded = refunds.filter(|(refund, outcome)| {
@@ -92,7 +93,7 @@ impl Books {
         succeeded.map(|(refund, _)| refund.amount.amount).sum()
     }
 
-    /// How many refunds succeeded.
+    /// The number of refunds that succeeded.
     pub fn succeeded_refunds(&self) -> usize {
         let refunds = self.refunds.values();
         refunds
@@ -111,7 +112,7 @@ impl Till {
         Self::before(seed, Arc::new(Simulated), BTreeMap::new())
     }
 
-    /// In front of another provider.
+    /// Creates a provider in front of another one.
     pub fn before(seed: u64, behind: Arc<dyn Payments>, tokens: BTreeMap<String, String>) -> Self {
         Self {
             dice: Dice::new(seed),
@@ -133,7 +134,7 @@ impl Till {
         self.books.lock().expect("the books")
     }
 
-    /// Loses the answer of the next charge.
+    /// Loses the response of the next charge.
     pub fn lose_next(&self) {
         self.books().coming.push_front(ANSWER_LOST);
     }
@@ -149,7 +150,7 @@ impl Till {
         }
     }
 
-    /// The result of a charge that the provider remembers, or finds because it was asked to search.
+    /// The result of a charge that the provider has stored, or finds because the request asks for a search.
     fn known(&self, charge: &Charge) -> Option<ChargeResult> {
         let books = self.books();
         let made = books.charges.get(&charge.key)?;

@@ -1,4 +1,4 @@
-//! A report is made whole or not at all, whatever dies while it is made.
+//! A report is created completely or not at all, regardless of crashes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use tests::{Client, TestApp};
 
 const SESSIONS: i64 = 8;
 
-/// Keeps files, and does not always say so.
+/// Stores files, and sometimes loses the acknowledgement.
 struct Shelf {
     dice: Dice,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
@@ -71,7 +71,7 @@ impl Files for Shelf {
     }
 }
 
-/// How many reports one account has made for it: its newest hundred events have those of all of them.
+/// The number of reports of one account: its newest hundred events include those of all of them.
 const AT_A_TIME: usize = 20;
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn a_report_is_whole_or_there_is_none_whatever_dies() {
     );
 }
 
-/// Makes a report under faults. Says whether there is one.
+/// Creates a report under faults. Returns whether it exists.
 async fn make(test: &TestApp, records: &mut Records, seed: u64) -> bool {
     let shelf = Arc::new(Shelf {
         dice: Dice::new(!seed),
@@ -113,7 +113,7 @@ async fn make(test: &TestApp, records: &mut Records, seed: u64) -> bool {
     let id = stage
         .make("/v1/reports", json!({"parameters": parameters}))
         .await;
-    // Three tries, each of which may end without a word.
+    // Three tries, each of which may end without a result.
     for _ in 0..12 {
         stage.settle(records).await;
         stage.pass(5);

@@ -1,13 +1,13 @@
-//! Simulates deliveries of events, step by step, by a seed: fleets are made and changed, receivers fail and recover, an endpoint is disabled and
-//! enabled, replays are started and events delivered again on request, while the table fails and whoever works is killed before or after any
-//! call of it: between a change and its event, between an event and its messages, and between the claim of an attempt and its outcome.
-//! An endpoint with `ordered` fails and recovers as well, and a reader polls now and then.
-//! In the end every event has arrived at each endpoint that was subscribed when it happened, none was invented, and nothing was sent again
-//! that a receiver's acknowledgement was written down for; the ordered endpoint was sent the events of each fleet in their order, and the reader was
-//! shown all of them.
+//! Simulates deliveries of events, step by step, by a seed: fleets are created and changed, receivers fail and recover, an endpoint is
+//! disabled and enabled, replays are started and events delivered again on request, while the table fails and workers are killed
+//! before or after any of their calls: between a change and its event, between an event and its messages, and between the claim of an
+//! attempt and its outcome. An endpoint with `ordered` fails and recovers as well, and a reader polls now and then. In the end every
+//! event has arrived at each endpoint that was subscribed when it happened, none was invented, and nothing was sent again after a
+//! receiver's acknowledgement was stored. The ordered endpoint received the events of each fleet in their order, and the reader
+//! received all of them.
 //!
-//! `WEBHOOK_SEEDS=20 WEBHOOK_STEPS=100 cargo test --workspace --test webhooks` makes the long run; `WEBHOOK_SEED` is the first seed, and
-//! `WEBHOOK_KILLS` is how many kills there have to be at least.
+//! `WEBHOOK_SEEDS=20 WEBHOOK_STEPS=100 cargo test --workspace --test webhooks` starts the long run; `WEBHOOK_SEED` is the first seed,
+//! and `WEBHOOK_KILLS` is the minimum number of kills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,7 +41,7 @@ fn every_event_arrives_whoever_is_killed() {
     let mut all = Played::default();
     played.iter().for_each(|one| all.add(one));
     let kills = KILLS.load(Relaxed);
-    // With --nocapture, how much a long run proves.
+    // With --nocapture, the number of cases that a long run covers.
     let line = format!("{kills} kills, {all:?}\n");
     drop(std::io::Write::write_all(
         &mut std::io::stderr(),
@@ -57,15 +57,15 @@ fn every_event_arrives_whoever_is_killed() {
     assert!(held > 0 && replays > 0 && resent > 0, "{line}");
 }
 
-/// What happened, so that no run proves nothing.
+/// The events of the run, so that every run proves something.
 #[derive(Debug, Default)]
 struct Played {
     events: usize,
     requests: usize,
-    /// How often deliveries were found held.
+    /// The number of times that deliveries were found held.
     held: usize,
     replays: usize,
-    /// How many requests were marked as made once more.
+    /// The number of requests that were marked as repetitions.
     resent: usize,
 }
 
@@ -85,7 +85,7 @@ struct Hook {
     receiver: Receiver,
     is_failing: bool,
     is_enabled: bool,
-    /// The events whose acknowledgement was written down, with how many requests had been received by then.
+    /// The events whose acknowledgement was stored, with the number of requests that had been received by then.
     acknowledged: BTreeMap<Id, usize>,
 }
 
@@ -105,7 +105,7 @@ impl Hook {
     }
 }
 
-/// The endpoint that is never disabled, the one that is, and is sent what it missed by replays, and the ordered one.
+/// The endpoint that is never disabled, the one that is disabled and receives missed events by replays, and the ordered one.
 const STEADY: usize = 0;
 const REPLAYED: usize = 1;
 const ORDERED: usize = 2;
@@ -113,11 +113,11 @@ const ORDERED: usize = 2;
 struct World {
     stage: Stage,
     hooks: Vec<Hook>,
-    /// The fleets, and how often each was changed.
+    /// The fleets, and the number of changes of each.
     fleets: Vec<(String, usize)>,
-    /// Events that were delivered once more on request.
+    /// Events that were delivered again on request.
     asked_again: BTreeSet<String>,
-    /// The path of the events of the polling endpoint, with the last cursor, and the events that it has shown.
+    /// The path of the events of the polling endpoint, the last cursor, and the events that it has returned.
     reader: (String, String, BTreeSet<Id>),
     played: Played,
 }
@@ -177,7 +177,7 @@ impl World {
         self.check_steady(test).await;
         self.poll().await;
         self.replay().await;
-        // A run of the replay that is killed is repeated once its lease is over and a sweep finds it: once in a quarter of a day here.
+        // If a run of the replay is killed, it is repeated after its lease has expired and a sweep finds it: here once in six hours.
         self.wait(records, 10).await;
         self.check().await
     }
@@ -231,7 +231,7 @@ impl World {
         assert_eq!(code, 200, "seed {}: {shown}", self.stage.seed);
     }
 
-    /// Starts a replay of what has failed, unless one is running or the endpoint is disabled.
+    /// Starts a replay of failed deliveries, unless one is running or the endpoint is disabled.
     async fn replay(&mut self) {
         let hook = &self.hooks[REPLAYED];
         let path = hook.path("/replay");
@@ -245,7 +245,7 @@ impl World {
         }
     }
 
-    /// Reads what the polling endpoint shows by now.
+    /// Reads the new events of the polling endpoint.
     async fn poll(&mut self) {
         loop {
             let (path, cursor, _) = &self.reader;
@@ -275,7 +275,7 @@ impl World {
         }
     }
 
-    /// Notes which deliveries have succeeded by now, as the table has it, and whether any are held.
+    /// Records the deliveries that have succeeded so far according to the table, and whether any are held.
     async fn note_acknowledged(&mut self, test: &TestApp) {
         let (store, tenant) = (&test.app().store, &self.stage.tenant);
         for hook in &mut self.hooks {
@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// Lets so many quarters of a day pass.
+    /// Advances the time by this number of quarters of a day.
     async fn wait(&mut self, records: &mut Records, quarters: usize) {
         for _ in 0..quarters {
             for _ in 0..4 {
@@ -323,7 +323,7 @@ impl World {
         events
     }
 
-    /// The endpoint that was never disabled has everything, without a replay.
+    /// Checks that the endpoint that was never disabled has received everything without a replay.
     async fn check_steady(&self, test: &TestApp) {
         self.check_arrived(STEADY).await;
         self.check_arrived(ORDERED).await;
@@ -366,7 +366,8 @@ impl World {
         }
     }
 
-    /// Every change is one event, everything has arrived, nothing was invented, and nothing that was acknowledged was sent again.
+    /// Checks that every change has one event, everything has arrived, nothing was invented, and nothing that was acknowledged was
+    /// sent again.
     async fn check(mut self) -> Played {
         self.check_arrived(REPLAYED).await;
         let seed = self.stage.seed;
@@ -405,8 +406,9 @@ impl World {
 }
 
 impl World {
-    /// The first requests for the events of each fleet at the ordered endpoint are in their order, and each event is acknowledged before the
-    /// first request for the next one. What is marked as made once more is outside the order, and so is an event that it has finished.
+    /// Checks that the first requests for the events of each fleet at the ordered endpoint are in their order, and that each event is
+    /// acknowledged before the first request for the next one. Requests that are marked as repetitions are outside the order, and so
+    /// is an event that the endpoint has finished.
     fn check_order(&self) {
         let mut next: BTreeMap<String, u64> = BTreeMap::new();
         let mut acknowledged: BTreeSet<(String, u64)> = BTreeSet::new();
@@ -435,7 +437,7 @@ impl World {
         self.fleets.iter().map(|(_, changes)| changes + 1).sum()
     }
 
-    /// The events of each fleet are numbered from 1, without gaps.
+    /// Checks that the events of each fleet are numbered from 1, without gaps.
     fn check_sequences(&self, events: &[Value]) {
         let mut numbers: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
         for event in events {

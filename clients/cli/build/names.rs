@@ -1,7 +1,7 @@
 //! The names of commands and flags.
 
-/// Flags that every command has, or that have a meaning of their own for requests. A field of the API with such a name gets
-/// the ending `-field`.
+/// Flags that every command has, or that have a special meaning for requests. If a field of the API has such a name, its flag ends
+/// with `-field`.
 const RESERVED: [&str; 17] = [
     "all",
     "api-key",
@@ -33,7 +33,8 @@ pub fn words(name: &str) -> Vec<String> {
         }
         let before = place.checked_sub(1).map(|before| letters[before]);
         let after = letters.get(place + 1);
-        // A capital begins a word after a small letter or a digit, and as the last of several capitals before a small letter.
+        // A capital letter begins a word if it follows a small letter or a digit, or if it is the last of several capitals before a
+        // small letter.
         let begins = letter.is_uppercase()
             && before.is_some_and(|before| {
                 before.is_lowercase()
@@ -51,7 +52,7 @@ pub fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// `policies` as `policy`, `drivers` as `driver`.
+/// Converts `policies` to `policy`, `drivers` to `driver`.
 fn singular(word: &str) -> String {
     match word.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
@@ -64,9 +65,9 @@ pub fn group(tag: &str) -> String {
     words(tag).join("-")
 }
 
-/// The name of an operation's command: the words of its id without those of its tag, in either number. `createDriver` of
-/// `drivers` is `create`, `listInvoiceLineItems` of `invoices` is `list-line-items`. An id that says no more than its tag is
-/// named after the method.
+/// The name of an operation's command: the words of its id without those of its tag, in singular or plural. `createDriver` of
+/// `drivers` is `create`, `listInvoiceLineItems` of `invoices` is `list-line-items`. If the id has no other words than the tag, the
+/// command is named after the method.
 pub fn command(tag: &str, id: &str, method: &str) -> String {
     let tag: Vec<String> = words(tag).iter().map(|word| singular(word)).collect();
     let mut rest = words(id);

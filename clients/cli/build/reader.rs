@@ -1,8 +1,8 @@
 //! Reads an OpenAPI 3.1 document as a [`Catalog`].
 //!
-//! Nothing here depends on names of schemas: references are followed, `allOf` is merged, an alternative with `null` makes a
-//! value nullable, and alternatives that are all objects become one object with the members of all. What is left without one
-//! plain type is written as JSON on the command line.
+//! Nothing here depends on names of schemas: references are followed, `allOf` is merged, an alternative with `null` makes a value
+//! nullable, and alternatives that are all objects become one object with the members of all. If no single plain type results, the
+//! value is written as JSON on the command line.
 
 #[path = "names.rs"]
 mod names;
@@ -16,16 +16,16 @@ use crate::catalog::{Body, Catalog, Field, Kind, Limits, Operation, Presence, Re
 /// The methods that an OpenAPI path can have.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// How deep the members of bodies get flags of their own. Deeper ones are part of their parent's JSON.
+/// The depth to which members of bodies have their own flags. Deeper members are part of their parent's JSON.
 const DEPTH: usize = 4;
 
-/// How many references and alternatives are followed in a row before the document counts as circular.
+/// The number of consecutive references and alternatives after which the document counts as circular.
 const HOPS: usize = 32;
 
 /// Reads the whole document.
 ///
 /// # Errors
-/// A reference that leads nowhere, an operation without id or tag, or two operations with the same command.
+/// If a reference cannot be resolved, an operation has no id or tag, or two operations have the same command.
 pub fn read(document: &Value) -> Result<Catalog, String> {
     let reader = Reader { document };
     let mut resources: Vec<Resource> = Vec::new();
@@ -107,7 +107,7 @@ impl Reader<'_> {
         let place = |field: &Field| path.find(&format!("{{{}}}", field.path[0]));
         arguments.sort_by_key(place);
         let body = self.body(operation)?;
-        // A body is sent whole, so a name that the query has as well is the body's.
+        // A body is sent as a whole, so if the query has the same name, the flag belongs to the body.
         if let Some(body) = &body {
             query.retain(|one| body.fields.iter().all(|field| field.flag != one.flag));
         }
@@ -195,8 +195,8 @@ impl Reader<'_> {
         Ok((self.plain(&content["schema"])?, self.example(content)?))
     }
 
-    /// A value for a parameter of a path: its example, or the id in the example of the object that the path leads to, or
-    /// of the first object of the list that it is in.
+    /// A value for a parameter of a path: its example, or the id in the example of the object at that path, or of the first object of
+    /// the list that contains it.
     fn sample_argument(&self, path: &str, argument: &Field) -> Result<String, String> {
         let name = format!("{{{}}}", argument.path[0]);
         let up_to = path.find(&name).map_or(path.len(), |at| at + name.len());
@@ -210,7 +210,8 @@ impl Reader<'_> {
         Ok(id.unwrap_or_else(|| "ID".into()))
     }
 
-    /// A value for a parameter of a query: for `fleet` the id in the example of `/v1/fleets`, and a text for a name without a list.
+    /// A value for a parameter of a query: for `fleet` the id in the example of `/v1/fleets`, and a text if there is no list of that
+    /// name.
     fn sample_of_query(&self, name: &str) -> String {
         let list = &self.document["paths"][format!("/v1/{name}s")]["get"];
         let page = self.success(list).ok().and_then(|(_, page)| page);
@@ -218,7 +219,7 @@ impl Reader<'_> {
         id.unwrap_or_else(|| "AB12".into())
     }
 
-    /// Adds the members of an object, and those of the objects in it.
+    /// Adds the members of an object and of its nested objects.
     fn members(
         &self,
         path: &[String],
@@ -240,7 +241,7 @@ impl Reader<'_> {
             let has_members = object(&member["properties"]).next().is_some();
             let mut field = self.leaf(path.clone(), &member, presence)?;
             if has_members {
-                // Its members can be given one by one.
+                // Its members can be specified individually.
                 field.presence = Presence::Optional;
             }
             fields.push(field);
@@ -317,7 +318,7 @@ impl Reader<'_> {
         Ok(kind(&values) == Some("string"))
     }
 
-    /// What a `$ref` stands for; anything else is returned as it is. Members beside the reference win.
+    /// Resolves a `$ref`; any other value is returned unchanged. Members beside the reference take precedence.
     fn followed(&self, value: &Value) -> Result<Value, String> {
         let mut value = value.clone();
         for _ in 0..HOPS {
@@ -336,8 +337,8 @@ impl Reader<'_> {
         Err("references lead in a circle".into())
     }
 
-    /// A schema without references, `allOf` and alternatives at its top. `nullable` says whether null is permitted, and `type`
-    /// is one type or absent.
+    /// A schema without references, `allOf` and alternatives at its top level. `nullable` is whether null is permitted, and `type` is
+    /// one type or absent.
     fn plain(&self, schema: &Value) -> Result<Value, String> {
         self.plain_within(schema, HOPS)
     }
@@ -397,8 +398,8 @@ impl Reader<'_> {
     }
 }
 
-/// Several alternatives as one schema: objects become one with the members of all, of which only those are required that all
-/// require; enums of text are joined; equal types keep their type. Otherwise no type is left.
+/// Merges several alternatives into one schema. Objects become one with the members of all, of which only those are required that all
+/// alternatives require; enums of text are joined; equal types keep their type. Otherwise the schema has no type.
 fn united(alternatives: &[Value]) -> Value {
     let types: BTreeSet<Option<&str>> = alternatives.iter().map(kind).collect();
     let mut types = types.into_iter();
@@ -440,7 +441,7 @@ fn united(alternatives: &[Value]) -> Value {
     }
 }
 
-/// Adds the members of a schema to another: properties and required names are joined, others replaced.
+/// Merges the members of a schema into another: properties and required names are joined, others replaced.
 fn merge(schema: &mut Value, other: &Value) {
     for (name, member) in object(other) {
         match name.as_str() {
@@ -463,7 +464,7 @@ fn merge(schema: &mut Value, other: &Value) {
     }
 }
 
-/// The one type of a plain schema. An object need not say that it is one.
+/// The single type of a plain schema. The type of an object may be omitted.
 fn kind(schema: &Value) -> Option<&str> {
     match schema["type"].as_str() {
         None if schema.get("properties").is_some() => Some("object"),
@@ -491,7 +492,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A text as one line.
+/// Converts a text to one line.
 fn line(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ")

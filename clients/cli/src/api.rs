@@ -1,4 +1,4 @@
-//! `fleet api`: any request, for what has no command of its own.
+//! `fleet api`: sends any request, for operations without a command.
 
 use clap::ArgMatches;
 
@@ -10,7 +10,7 @@ use crate::{preview, request};
 /// Runs the command.
 ///
 /// # Errors
-/// The path, a parameter or the body is written wrongly, or the request fails.
+/// If the path, a parameter or the body is malformed, or the request fails.
 pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
     let request = read(matches)?;
     if matches.get_flag("dry-run") {
@@ -44,7 +44,7 @@ fn read(matches: &ArgMatches) -> Result<Request, Failure> {
     Ok(request)
 }
 
-/// The values of a flag that are a name and a value.
+/// The values of a flag whose values consist of a name and a value.
 fn pairs(
     matches: &ArgMatches,
     flag: &str,

@@ -1,4 +1,4 @@
-//! What the tool knows of the API: the operations of the OpenAPI document, reduced at build time to what commands need.
+//! The catalog of the API: the operations of the OpenAPI document, reduced at build time to the data that commands need.
 //!
 //! `build.rs` writes the catalog with `build/reader.rs`; the executable contains it as JSON.
 
@@ -94,7 +94,7 @@ pub enum Kind {
     Json,
 }
 
-/// Whether a value may be left out.
+/// Whether a value may be omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
     Optional,
@@ -103,14 +103,14 @@ pub enum Presence {
     Required,
 }
 
-/// What the document says about values besides their type.
+/// The constraints of the document on values, besides their type.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Limits {
     pub minimum: Option<f64>,
     pub maximum: Option<f64>,
     pub min_length: Option<u64>,
     pub max_length: Option<u64>,
-    /// Of an array.
+    /// The maximum for an array.
     pub max_items: Option<u64>,
     /// A regular expression.
     pub pattern: Option<String>,

@@ -1,9 +1,9 @@
 //! Requests to the service: keys, retries, pages.
 //!
-//! A POST or DELETE carries an Idempotency-Key that stays the same over all attempts, so that a retry after a lost response
-//! has its effect once. Attempts are repeated after 409 (the same key is in flight), 429, 500, 502, 503, 504, time-outs and lost
-//! connections, with exponential waits and full jitter, or as long as `Retry-After` says. A 429 pauses all requests of the
-//! client, since the rate is that of the account.
+//! A POST or DELETE has an Idempotency-Key that stays the same over all attempts, so that a retry after a lost response has its effect
+//! only once. Attempts are repeated after 409 (the same key is in flight), 429, 500, 502, 503, 504, time-outs and lost connections,
+//! with exponential waits and full jitter, or after the wait in `Retry-After`. A 429 pauses all requests of the client, because the
+//! rate limit applies to the account.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use url::Url;
 use crate::catalog::Operation;
 use crate::failure::{Failure, Refusal};
 
-/// The wait before the first repetition, at most, and before any.
+/// The longest wait before the first repetition, and before any repetition.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
@@ -26,30 +26,30 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How many bytes of a response that is not JSON are shown.
+/// The number of bytes that are shown of a response that is not JSON.
 const EXCERPT: usize = 200;
 
-/// Where the service is, and how to talk to it.
+/// The address of the service, and the settings of requests to it.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub base_url: Url,
     pub api_key: Option<String>,
-    /// The token of the local runner, which the paths below `/_local` ask for.
+    /// The token of the local runner, which the paths below `/_local` require.
     pub local_token: Option<String>,
-    /// The child account to act in.
+    /// The child account that requests act in.
     pub account: Option<String>,
     /// The version of the API that the tool was built with.
     pub version: String,
-    /// How often an attempt is repeated.
+    /// The maximum number of repetitions of an attempt.
     pub max_retries: u32,
-    /// How long one attempt may take.
+    /// The time-out of one attempt.
     pub timeout: Duration,
     /// Whether attempts are reported on standard error.
     pub verbose: bool,
 }
 
 impl Settings {
-    /// What a request to a path is authorized with: the runner's token below `/_local`, where one is known, else the API key.
+    /// The credential of a request to a path: the runner's token below `/_local` if it is known, otherwise the API key.
     fn credential(&self, path: &str) -> Option<&String> {
         let token = self.local_token.as_ref();
         let token = token.filter(|_| path.starts_with("/_local/"));
@@ -61,7 +61,7 @@ impl Settings {
 pub struct Client {
     http: reqwest::Client,
     pub settings: Settings,
-    /// No request is sent before.
+    /// No request is sent before this moment.
     paused_until: Mutex<Option<Instant>>,
 }
 
@@ -103,13 +103,13 @@ impl Request {
         }
     }
 
-    /// The same request with a query parameter more.
+    /// Adds a query parameter to the request.
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.query.push((name.into(), value.into()));
         self
     }
 
-    /// The same request with an Idempotency-Key.
+    /// Adds an Idempotency-Key to the request.
     pub fn once(mut self, key: impl Into<String>) -> Self {
         self.headers.push((IDEMPOTENCY_KEY.into(), key.into()));
         self
@@ -124,7 +124,7 @@ impl Request {
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// The path of an operation with these values for its parameters.
+/// Builds the path of an operation with these values of its parameters.
 pub fn path_of(operation: &Operation, arguments: &[String]) -> String {
     let mut path = operation.path.clone();
     for (field, value) in operation.arguments.iter().zip(arguments) {
@@ -136,7 +136,7 @@ pub fn path_of(operation: &Operation, arguments: &[String]) -> String {
     path
 }
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 enum Attempt {
     Done(Response),
     Refused(Refusal, Option<Duration>),
@@ -179,7 +179,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, as often as needed.
+    /// Sends a request, and repeats it if necessary.
     ///
     /// # Errors
     /// The service refuses it, or cannot be reached after all retries.
@@ -187,7 +187,7 @@ impl Client {
         self.send_to(self.url(request), request).await
     }
 
-    /// The address of a path. That of the service may have a path of its own, such as the stage of an API gateway.
+    /// The address of a path. The address of the service may itself have a path, such as the stage of an API gateway.
     pub fn address(&self, path: &str) -> Url {
         let mut url = self.settings.base_url.clone();
         let path = format!("{}{path}", url.path().trim_end_matches('/'));
@@ -204,7 +204,7 @@ impl Client {
         url
     }
 
-    /// The headers of a request but the key and those that follow from the body.
+    /// The headers of a request, except the key and those that follow from the body.
     pub fn headers<'a>(&'a self, request: &'a Request) -> impl Iterator<Item = (&'a str, &'a str)> {
         let settings = &self.settings;
         let defaults = [
@@ -219,10 +219,10 @@ impl Client {
         defaults.chain(own.map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// The text at a path that is open to everybody, such as a guide. None if there is nothing.
+    /// Reads the text at a public path, such as a guide. None if there is none.
     ///
     /// # Errors
-    /// The service cannot be reached, or answers with another status.
+    /// The service cannot be reached, or responds with another status.
     pub async fn text(&self, path: &str) -> Result<Option<String>, Failure> {
         let url = self.address(path);
         let unusable = |why: String| Failure::Unreachable(format!("{url} cannot be used: {why}"));
@@ -239,10 +239,10 @@ impl Client {
         }
     }
 
-    /// Requests the next page, at the URL of `next_page_url` exactly as it came.
+    /// Requests the next page, at the unchanged URL of `next_page_url`.
     ///
     /// # Errors
-    /// The URL leads to another host, which must not see the key; else those of [`Client::send`].
+    /// The URL leads to another host, which must not receive the key; otherwise the errors of [`Client::send`].
     pub async fn next_page(&self, url: &str, first: &Request) -> Result<Response, Failure> {
         let base = &self.settings.base_url;
         let url = base
@@ -331,7 +331,7 @@ impl Client {
         };
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let (302, Some(url)) = (status, headers.get(LOCATION)) {
-            // The link carries its own permission, so that the key is not sent there.
+            // The link contains its own permission, so the key is not sent to it.
             let body = serde_json::json!({"url": String::from_utf8_lossy(url.as_bytes())});
             return Attempt::Done(Response { headers, body });
         }
@@ -362,7 +362,7 @@ impl Client {
         }
     }
 
-    /// Lets no request of this client be sent for so long.
+    /// Delays all requests of this client for this time.
     fn pause(&self, wait: Duration) {
         let until = Instant::now() + wait;
         let mut paused = self
@@ -382,10 +382,10 @@ impl Client {
         }
     }
 
-    /// What time it is for the service: a local run's clock can be moved, others have the time of this machine.
+    /// Returns the service's time: that of a local run, whose clock can be moved; otherwise that of this machine.
     ///
     /// # Errors
-    /// A local address cannot be reached, or is that of a local runner and its token is missing or wrong.
+    /// A local address cannot be reached, or it is that of a local runner and its token is missing or wrong.
     pub async fn now(&self) -> Result<Timestamp, Failure> {
         if !self.is_loopback() {
             return Ok(Timestamp::now());
@@ -422,7 +422,7 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// A random wait before a repetition, up to twice as long after each attempt.
+/// A random wait before a repetition, whose maximum doubles after each attempt.
 fn backoff(tries: u32) -> Duration {
     let longest = FIRST_WAIT
         .saturating_mul(1 << tries.min(10))
@@ -430,7 +430,7 @@ fn backoff(tries: u32) -> Duration {
     longest.mul_f64(fastrand::f64())
 }
 
-/// Why a request was lost, without the URL and with the innermost cause.
+/// The reason why a request was lost, without the URL and with the innermost cause.
 fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".into();

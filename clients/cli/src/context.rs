@@ -1,4 +1,4 @@
-//! What every command has: the connection that its flags, the environment and the profile describe, and the form of output.
+//! The context that all commands share: the connection, from their flags, the environment and the profile, and the form of the output.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::failure::Failure;
 use crate::output::Form;
 use crate::profile::{Config, LOCAL};
 
-/// The surroundings of a command.
+/// The context of a command.
 pub struct Context {
     pub client: Client,
     pub form: Form,
-    /// No progress and no notes.
+    /// Whether progress and notes are suppressed.
     pub quiet: bool,
     /// The profile in use.
     pub profile: Option<String>,
@@ -26,7 +26,7 @@ impl Context {
     /// Reads the flags that all commands have, and the configuration.
     ///
     /// # Errors
-    /// The configuration cannot be used, the profile does not exist, or the address is no URL.
+    /// The configuration cannot be used, the profile does not exist, or the address is not a URL.
     pub fn read(matches: &ArgMatches) -> Result<Self, Failure> {
         let config = Config::read()?;
         let text = |name| {
@@ -43,7 +43,7 @@ impl Context {
             .as_ref()
             .or(profile.map(|profile| &profile.base_url));
         let base_url = address(base.map_or(LOCAL, String::as_str))?;
-        // The key of a profile goes to the address of that profile only.
+        // The key of a profile is sent to the address of that profile only.
         let of_profile = profile.filter(|profile| {
             address(&profile.base_url).is_ok_and(|url| url.origin() == base_url.origin())
         });
@@ -70,7 +70,7 @@ impl Context {
     /// Checks that there is a key, before a request that would be refused without one.
     ///
     /// # Errors
-    /// There is none. The message says how to give one.
+    /// There is no key. The message describes how to set one.
     pub fn needs_key(&self) -> Result<(), Failure> {
         match self.client.settings.api_key {
             Some(_) => Ok(()),
@@ -82,7 +82,7 @@ impl Context {
         }
     }
 
-    /// Prints a note for people: neither when quiet nor when standard error goes elsewhere.
+    /// Prints a note for people, unless `quiet` is set or standard error is not a terminal.
     pub fn note(&self, text: &str) {
         if !self.quiet && std::io::stderr().is_terminal() {
             eprintln!("{text}");

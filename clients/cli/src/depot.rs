@@ -1,4 +1,5 @@
-//! Depots: `fleet sites plan` shows who charges when, and `fleet vehicles import-departures` takes the departures of vehicles from a CSV file.
+//! Depots: `fleet sites plan` shows which vehicle charges when, and `fleet vehicles import-departures` imports the departures of
+//! vehicles from a CSV file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Form};
 
-/// The columns of a plan: the path of the member and what it is called.
+/// The columns of a plan: the path of the member and the heading.
 const COLUMNS: [(&str, &str); 8] = [
     ("departs_at", "departs"),
     ("level", "level"),
@@ -26,7 +27,7 @@ const COLUMNS: [(&str, &str); 8] = [
     ("limited_by", "because of"),
 ];
 
-/// How many vehicles are asked for at a time.
+/// The number of vehicles that are requested at a time.
 const CONCURRENCY: usize = 8;
 
 /// Shows the plan of a site, a line for each vehicle.
@@ -82,7 +83,7 @@ pub async fn plan(context: &Context, matches: &ArgMatches) -> Result<(), Failure
     }
 }
 
-/// A line of the file: a vehicle by one of three names, and one departure.
+/// A line of the file: a vehicle, identified by one of three members, and one departure.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -170,8 +171,8 @@ fn read(file: &PathBuf) -> Result<Departures, Failure> {
     Ok(departures)
 }
 
-/// Replaces the future departures of the vehicles that a CSV file names. All of the file is checked, and all vehicles are found, before
-/// the first departure is changed.
+/// Replaces the future departures of the vehicles in a CSV file. The whole file is checked, and all vehicles are found, before the
+/// first departure is changed.
 ///
 /// # Errors
 /// The file cannot be read or has a wrong line; a vehicle is not found; the service cannot be reached. 7 if it refuses departures.
@@ -233,7 +234,7 @@ pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Resul
     }
 }
 
-/// The id of the one vehicle that a member names.
+/// The id of the only vehicle whose member has this value.
 async fn vehicle(context: &Context, member: &str, name: &str) -> Result<Option<String>, Failure> {
     if member == "vehicle" {
         return Ok(Some(name.to_owned()));

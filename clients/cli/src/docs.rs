@@ -33,7 +33,7 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
     }
 }
 
-/// Opens an address in the browser of this machine, or prints it where there is none.
+/// Opens an address in the browser of this machine, or prints it if there is no browser.
 fn open(context: &Context, address: &Url) -> Result<(), Failure> {
     let (program, first) = match std::env::consts::OS {
         "macos" => ("open", None),

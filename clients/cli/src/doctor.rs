@@ -13,15 +13,15 @@ use crate::failure::Failure;
 use crate::output::{self, Form};
 use crate::profile::{self, masked};
 
-/// How far the clocks of this machine and the service may be apart, in seconds: `Date` has whole seconds, and a response takes
-/// its time.
+/// The permitted difference between the clocks of this machine and the service, in seconds: `Date` has whole seconds, and a response
+/// takes some time.
 const SKEW: i64 = 5;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Good,
-    /// Worth knowing, but commands work.
+    /// A problem that does not prevent commands from working.
     Warning,
     Bad,
 }
@@ -91,7 +91,7 @@ pub async fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     report.print(&form)?;
     match ended {
-        // The report has the reason. Only the exit code is left to say.
+        // The report contains the reason. Only the exit code remains to be set.
         Err(Failure::Refused(refusal)) => Err(Failure::Refused(refusal)),
         other => other,
     }
@@ -111,10 +111,10 @@ fn configuration(context: &Context, report: &mut Report) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Checks what the service says. The first failure ends the checks that depend on it.
+/// Checks the responses of the service. The first failure ends the checks that depend on it.
 async fn service(context: &Context, report: &mut Report) -> Result<(), Failure> {
     let mut settings = context.client.settings.clone();
-    // What does not work is to be seen at once.
+    // Failures should be visible without a delay.
     settings.max_retries = 0;
     let client = Client::new(settings)?;
     let base_url = &client.settings.base_url;
@@ -188,7 +188,7 @@ fn versions(document: &Value, report: &mut Report) {
     report.add(verdict, "version", found);
 }
 
-/// Compares this machine's clock with `Date`, and a local run's with this machine's.
+/// Compares this machine's clock with `Date`, and a local run's clock with this machine's.
 fn clocks(headers: &reqwest::header::HeaderMap, local: Option<Value>, report: &mut Report) {
     let now = Timestamp::now();
     let date = headers.get("date").and_then(|date| date.to_str().ok());
@@ -233,7 +233,7 @@ async fn key(client: &Client, context: &Context, report: &mut Report) -> Result<
     } else {
         "test"
     };
-    // Any operation would do: a key without the scope for it is accepted, and then refused with 403.
+    // Any operation could be used: a key without the scope for it is authenticated, and then refused with 403.
     match client
         .send(&Request::get("/v1/charging_stations").with("limit", "1"))
         .await

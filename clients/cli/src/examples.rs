@@ -1,6 +1,6 @@
 //! The example of each command, made from the examples of the document.
 //!
-//! Times become relative ones, since those of the document pass.
+//! Times are replaced by relative ones, because those of the document will be in the past.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub fn command_line(resource: &Resource, operation: &Operation) -> Vec<String> {
     words
 }
 
-/// The flags that make the example of a body.
+/// The flags for the example of a body.
 fn flags(body: &Body) -> Vec<String> {
     let Some(example) = &body.example else {
         return Vec::new();
@@ -42,7 +42,7 @@ fn flags(body: &Body) -> Vec<String> {
         let Some(value) = at(example, &field.path) else {
             continue;
         };
-        // The members of an object have flags of their own.
+        // The members of an object have their own flags.
         let inside = |other: &&Field| {
             other.path.len() > field.path.len() && other.path.starts_with(&field.path)
         };
@@ -76,7 +76,8 @@ fn times<'a>(body: &Body, example: &'a Value) -> Vec<&'a str> {
     times
 }
 
-/// A time of an example as a relative one: periods of bills, reports and replays are in the past, everything else is some hours ahead.
+/// Converts a time of an example to a relative one: periods of bills, reports and replays are in the past, all other times are some
+/// hours ahead.
 fn relative(flag: &str, time: &str, times: &[&str]) -> String {
     let place = times.iter().position(|known| *known == time).unwrap_or(0);
     match flag.contains("period") || flag.ends_with("from") {
@@ -92,7 +93,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 pub fn quote(word: &str) -> String {
     let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@+,*%".contains(letter);
     match !word.is_empty() && word.chars().all(safe) && word != "*" {

@@ -1,23 +1,23 @@
-//! Why a command failed, and the exit code that says so to scripts.
+//! The reasons why a command fails, and their exit codes for scripts.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The command line is wrong. The message is complete.
     Usage(clap::Error),
-    /// Something on this machine: a file, the configuration, the input.
+    /// A problem on this machine: a file, the configuration, the input.
     Local(String),
     /// The service refused the request.
     Refused(Box<Refusal>),
-    /// The service could not be reached, or did not answer in time.
+    /// The service could not be reached, or did not respond in time.
     Unreachable(String),
-    /// A command that does many things did some of them. What failed has been printed.
+    /// A command with several actions completed only some of them. The failures have been printed.
     Partial(String),
-    /// The reader of the output has gone, as `head` does.
+    /// The reader of the output has closed it, as `head` does.
     BrokenPipe,
 }
 
@@ -25,7 +25,7 @@ pub enum Failure {
 #[derive(Debug, Clone)]
 pub struct Refusal {
     pub status: u16,
-    /// The error object, or what came in its place.
+    /// The error object, or the content that was received instead of it.
     pub body: Value,
     /// The header `Service-Request-Id`.
     pub request: Option<String>,
@@ -33,7 +33,7 @@ pub struct Refusal {
     pub idempotency_key: Option<String>,
 }
 
-/// The exit codes, with their meanings as `fleet help exit-codes` and the README list them.
+/// The exit codes and their meanings, as listed by `fleet help exit-codes` and the README.
 pub const EXIT_CODES: [(u8, &str); 9] = [
     (0, "Success."),
     (
@@ -65,12 +65,12 @@ pub const EXIT_CODES: [(u8, &str); 9] = [
 ];
 
 impl Failure {
-    /// A failure of this machine.
+    /// A failure on this machine.
     pub fn local(message: impl fmt::Display) -> Self {
         Self::Local(message.to_string())
     }
 
-    /// The local runner has refused a request because its token is missing or wrong.
+    /// The failure when the local runner has refused a request because its token is missing or wrong.
     pub fn needs_local_token(mut refusal: Box<Refusal>) -> Self {
         let message = refusal.member("message").unwrap_or_default();
         let advice = "Set FLEET_LOCAL_TOKEN to the token that `cargo run` prints, or save it with `fleet profiles add`.";
@@ -78,7 +78,7 @@ impl Failure {
         Self::Refused(refusal)
     }
 
-    /// The exit code, as [`EXIT_CODES`] lists it.
+    /// The exit code, from [`EXIT_CODES`].
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
@@ -103,7 +103,7 @@ impl Refusal {
         self.body[name].as_str()
     }
 
-    /// Whether another request with the same Idempotency-Key is still being worked on.
+    /// Whether another request with the same Idempotency-Key is still in progress.
     pub fn is_in_flight(&self) -> bool {
         self.status == 409 && self.member("type") == Some("idempotency_error")
     }

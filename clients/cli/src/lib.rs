@@ -1,8 +1,8 @@
 //! `fleet`, the command-line tool of the Fleet Charging Service.
 //!
-//! The commands of the API's operations are made from the OpenAPI document: [`catalog`] is what the build keeps of it,
-//! [`commands`] the tree of commands, [`request`] what a command line asks for, [`client`] how it is sent, and [`output`] how the
-//! response is shown. The other modules are commands that the tool adds.
+//! The commands of the API's operations are made from the OpenAPI document: [`catalog`] is the reduced document that the build embeds,
+//! [`commands`] is the tree of commands, [`request`] builds the request of a command line, [`client`] sends it, and [`output`] prints
+//! the response. The other modules are commands that the tool adds.
 
 pub mod api;
 pub mod catalog;

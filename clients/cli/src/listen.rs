@@ -1,9 +1,10 @@
-//! `fleet listen`: forwards events to a receiver on this machine, signed as webhooks are.
+//! `fleet listen`: forwards events to a receiver on this machine, signed like webhooks.
 //!
-//! A service on AWS cannot reach a receiver on a laptop, so the tool reads the events from a polling endpoint and delivers them itself. It makes
-//! the endpoint at the first run, and keeps its id and how far it has read in a file beside the configuration. So it goes on where it was
-//! after sleep, a restart or without a network. What it had read but not forwarded to the end is forwarded again. It signs
-//! with a secret of its own, which is made once and kept in the configuration.
+//! A service on AWS cannot reach a receiver on a laptop, so the tool reads the events from a polling endpoint and delivers them
+//! itself. It creates the endpoint at the first run, and stores its id and the position of the last read event in a file beside the
+//! configuration. Therefore it continues at that position after sleep, a restart or a loss of the network. Events of a page that was
+//! not completely forwarded are forwarded again. It signs with its own secret, which is generated once and stored in the
+//! configuration.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,17 +27,17 @@ use crate::output::{self, Form};
 use crate::profile::{self, Config, masked};
 use crate::time::written;
 
-/// How many events a request asks for, and how many seconds it waits for the first, at most.
+/// The maximum number of events of a response, and the maximum time that a request waits for the first event, in seconds.
 const PAGE: u64 = 100;
 const WAIT: u64 = 20;
 
-/// How long the tool waits before it tries again to reach a service that cannot be reached.
+/// The wait before the tool tries again to reach a service that could not be reached.
 const PAUSE: Duration = Duration::from_secs(3);
 
-/// How long a receiver may take, as for the service's own deliveries.
+/// The time-out for a receiver, as for the service's own deliveries.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How many random bytes a secret has.
+/// The number of random bytes of a secret.
 const SECRET: usize = 24;
 
 /// Runs the command.
@@ -104,7 +105,7 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
     }
 }
 
-/// How far the events of one account were read.
+/// The position up to which the events of one account were read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Place {
     /// The polling endpoint.
@@ -127,20 +128,20 @@ fn places() -> Result<Places, Failure> {
     }
 }
 
-/// The events of an account, from where the last run has ended.
+/// The events of an account, from the position at which the last run ended.
 struct Feed {
-    /// Whose events: the address, the key as it may be shown, and the account.
+    /// A description of the account: the address, the masked key, and the account.
     name: String,
     place: Place,
-    /// Whether the service could not be reached when it was asked last.
+    /// Whether the last request could not reach the service.
     is_lost: bool,
 }
 
 impl Feed {
-    /// The feed of a polling endpoint for these types of events, which is made unless an earlier run has made it.
+    /// Opens the feed of a polling endpoint for these types of events. The endpoint is created unless an earlier run has created it.
     ///
     /// # Errors
-    /// The endpoint cannot be made or changed, or the file cannot be used.
+    /// The endpoint cannot be created or changed, or the file cannot be used.
     async fn open(
         context: &Context,
         mut events: Vec<String>,
@@ -184,7 +185,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// Makes an endpoint.
+    /// Creates an endpoint.
     async fn make(&mut self, context: &Context, events: Vec<String>) -> Result<(), Failure> {
         let new =
             json!({"type": "polling", "enabled_events": events, "application": "fleet listen"});
@@ -198,7 +199,8 @@ impl Feed {
         self.save()
     }
 
-    /// The next page, which is empty if nothing has happened for a while. As long as the service cannot be reached, it is tried again.
+    /// Returns the next page, which is empty if there were no events for a while. If the service cannot be reached, the request is
+    /// repeated.
     ///
     /// # Errors
     /// The service refuses the request.
@@ -245,7 +247,7 @@ impl Feed {
         }
     }
 
-    /// Keeps how far the events were read, once those of a page are forwarded.
+    /// Stores the position up to which the events were read, after those of a page are forwarded.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -273,9 +275,9 @@ struct Receiver {
     secret: String,
 }
 
-/// How the receiver answered.
+/// The receiver's response.
 struct Delivery {
-    /// The status, or why there is none.
+    /// The status, or the reason why there is none.
     answer: Result<u16, String>,
     took: Duration,
 }
@@ -354,12 +356,12 @@ fn report(
     }
 }
 
-/// The key of Standard Webhooks in a secret: what its base64 stands for.
+/// The key of Standard Webhooks in a secret: the decoded base64.
 fn key_of(secret: &str) -> Option<Vec<u8>> {
     STANDARD.decode(secret.strip_prefix("whsec_")?).ok()
 }
 
-/// The headers of a delivery: `Service-Signature`, which the whole secret signs, and those of Standard Webhooks.
+/// The headers of a delivery: `Service-Signature`, for which the key is the whole secret, and those of Standard Webhooks.
 fn headers(event: &str, body: &str, secret: &str, at: Timestamp) -> [(&'static str, String); 4] {
     let (stamp, unix) = (written(at), at.as_second().to_string());
     let ours = hmac(secret.as_bytes(), &[&stamp, ".", body]);
@@ -390,7 +392,7 @@ fn hmac(key: &[u8], parts: &[&str]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// The secret of the configuration, which is made at the first use.
+/// The secret of the configuration, which is generated at the first use.
 fn kept_secret() -> Result<String, Failure> {
     let mut config = Config::read()?;
     if let Some(secret) = &config.listen_secret {

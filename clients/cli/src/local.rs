@@ -11,10 +11,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Form};
 
-/// How long to wait between requests for the log.
+/// The interval of requests for the log.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sends a request to the runner, which asks for its token. Another server has nothing there.
+/// Sends a request to the runner, which requires its token. Other servers do not have these paths.
 ///
 /// # Errors
 /// The address is not that of the local runner or cannot be reached, or the token is missing or wrong.
@@ -64,7 +64,7 @@ pub async fn advance(context: &Context, matches: &ArgMatches) -> Result<(), Fail
 /// # Errors
 /// As [`show_clock`].
 pub async fn move_clock(context: &Context, seconds: u32) -> Result<Value, Failure> {
-    // The request has no idempotency on the runner: a repetition would move the clock again. So it is sent once.
+    // The runner does not support idempotency for this request: a repetition would move the clock again. Therefore it is sent once.
     let body = json!({"advance_seconds": seconds});
     let request = Request::post("/_local/clock", body);
     let mut settings = context.client.settings.clone();
@@ -79,7 +79,7 @@ pub async fn move_clock(context: &Context, seconds: u32) -> Result<Value, Failur
             "only the clock of the local runner can be moved",
         )),
         Err(Failure::Unreachable(message)) => {
-            // There is no key to repeat this with.
+            // There is no key with which this could be repeated.
             let first = message.lines().next().unwrap_or_default();
             Err(Failure::Unreachable(format!(
                 "{first}; `fleet clock show` shows where the clock stands"
@@ -89,7 +89,7 @@ pub async fn move_clock(context: &Context, seconds: u32) -> Result<Value, Failur
     }
 }
 
-/// Prints the time by itself for people.
+/// Prints only the time for people.
 fn shown(context: &Context, clock: &Value) -> Result<(), Failure> {
     match (&context.form, clock["now"].as_str()) {
         (Form::Text { .. }, Some(now)) => output::print(now),
@@ -176,7 +176,7 @@ fn print_entry(context: &Context, entry: &Value) -> Result<(), Failure> {
 /// `fleet stations import`.
 ///
 /// # Errors
-/// A file cannot be read or is no JSON, or the address is not that of the local runner. 7 if locations or tariffs were skipped.
+/// A file cannot be read or is not JSON, or the address is not that of the local runner. 7 if locations or tariffs were skipped.
 pub async fn import_stations(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
     let read = |name: &str| -> Result<Option<Value>, Failure> {
         let Some(file) = matches.get_one::<PathBuf>(name) else {
@@ -228,7 +228,7 @@ pub async fn import_stations(context: &Context, matches: &ArgMatches) -> Result<
     }
 }
 
-/// Shows that something is going on, where people see it.
+/// Shows activity on a terminal.
 pub fn spinner(context: &Context, text: &str) -> indicatif::ProgressBar {
     if context.quiet {
         return indicatif::ProgressBar::hidden();

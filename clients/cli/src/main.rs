@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 fn failed(failure: &Failure, json: bool) -> ExitCode {
     match failure {
         Failure::BrokenPipe => {}
-        // Help and the version are printed on standard output. If that is closed, nobody reads them.
+        // Help and the version are printed on standard output. If that is closed, there is no reader.
         Failure::Usage(error) => drop(error.print()),
         Failure::Refused(refusal) if json => eprintln!("{}", refusal.body),
         failure if output::is_coloured(&std::io::stderr()) => {

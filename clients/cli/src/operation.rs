@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::Form;
 use crate::{preview, request};
 
-/// How many objects a list shows without `--limit`.
+/// The number of objects that a list shows without `--limit`.
 const DEFAULT_LIMIT: u64 = 10;
 
 /// Sends the request of an operation and prints the response.
@@ -42,7 +42,7 @@ pub async fn run(
     context.form.object(&response.body)
 }
 
-/// The response to the request of an operation, for commands that show it themselves. Of a list it is the first page.
+/// Returns the response to the request of an operation, for commands that print it themselves. For a list it is the first page.
 ///
 /// # Errors
 /// As [`run`].
@@ -63,7 +63,7 @@ pub async fn response(
     Ok(context.client.send(&request).await?.body)
 }
 
-/// On lists, paths of expansions begin with `data`, which need not be written.
+/// On lists, paths of expansions begin with `data`, which may be omitted on the command line.
 fn expand_in_data(request: &mut Request) {
     for (name, value) in &mut request.query {
         if name.starts_with("expand") && !value.starts_with("data.") {
@@ -94,7 +94,7 @@ async fn list(
     let mut whole = page.clone();
     let mut listed: Vec<Value> = Vec::new();
     let mut count = 0;
-    // The address of the page that was read last. One that was cut is the next page of what is printed.
+    // The address of the last page that was read. If that page was cut, it is the next page of the printed objects.
     let mut read = Value::Null;
     loop {
         let mut objects = match page["data"].take() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::yaml;
 
-/// The members that a list shows, the most telling first, and how many of them.
+/// The members that a list shows, the most important first, and their maximum number.
 const COLUMNS: [&str; 24] = [
     "id",
     "name",
@@ -39,7 +39,7 @@ const COLUMNS: [&str; 24] = [
 ];
 const MOST_COLUMNS: usize = 7;
 
-/// How a response is shown.
+/// The form in which a response is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// Tables on a terminal, tab-separated text elsewhere.
@@ -50,7 +50,8 @@ pub enum Form {
     /// A line of JSON for each object.
     JsonLines,
     Yaml,
-    /// A line for each object below one of headings: the members at these paths, or all that any object has if there are none.
+    /// A line for each object below a line of headings: the members at these paths, or all members of the objects if there are no
+    /// paths.
     Csv(Vec<String>),
     /// The members at these paths, separated by tabs.
     Members(Vec<String>),
@@ -60,10 +61,10 @@ pub enum Form {
 pub const OUTPUTS: [&str; 5] = ["table", "json", "jsonl", "yaml", "csv"];
 
 impl Form {
-    /// The form that the command line asks for.
+    /// Reads the form from the command line.
     ///
     /// # Errors
-    /// `--get` is given with a form that has no columns.
+    /// `--get` is used with a form that has no columns.
     pub fn of(matches: &ArgMatches) -> Result<Self, Failure> {
         let paths = matches.get_many::<String>("get").into_iter().flatten();
         let paths: Vec<String> = paths.cloned().collect();
@@ -114,7 +115,7 @@ impl Form {
         }
     }
 
-    /// Prints the objects of a list. A form that prints each object by itself can print the list in parts.
+    /// Prints the objects of a list. Forms that print each object separately can print the list in parts.
     ///
     /// # Errors
     /// Standard output cannot be written, or an object has no member of that name.
@@ -139,7 +140,7 @@ impl Form {
         }
     }
 
-    /// Prints a page of a list: the page itself where its other members can be shown, else its objects.
+    /// Prints a page of a list: the page itself if the form can show its other members, otherwise its objects.
     ///
     /// # Errors
     /// As [`Form::list`].
@@ -150,7 +151,7 @@ impl Form {
         }
     }
 
-    /// Whether each object is printed by itself, so that long lists need not be kept.
+    /// Whether each object is printed separately, so that long lists need not be kept in memory.
     pub fn is_streamed(&self) -> bool {
         matches!(self, Self::JsonLines | Self::Members(_))
     }
@@ -167,12 +168,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// JSON for people to read.
+/// Formats JSON for people.
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// The columns of a list: of the members that any object has with a plain value, the most telling ones.
+/// The columns of a list: the most important members that have a plain value in at least one object.
 fn columns(objects: &[Value]) -> Vec<&'static str> {
     let shown = |name: &&&str| {
         objects.iter().any(|object| {
@@ -191,7 +192,7 @@ fn columns(objects: &[Value]) -> Vec<&'static str> {
     columns
 }
 
-/// The narrowest terminal whose width is believed.
+/// The smallest width of a terminal that is accepted as correct.
 const NARROWEST: u16 = 20;
 
 /// A table with these headings.
@@ -243,14 +244,15 @@ fn colour(status: &str) -> Option<Color> {
     })
 }
 
-/// Whether a stream shows colours: it is a terminal that has some, and `NO_COLOR` is not set.
+/// Whether a stream shows colours: it is a terminal that supports them, and `NO_COLOR` is not set.
 pub fn is_coloured(stream: &impl std::io::IsTerminal) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
-/// Prints objects as CSV: elements of arrays are separated by semicolons, as an import reads them, and what has a structure of its own is JSON.
+/// Prints objects as CSV: elements of arrays are separated by semicolons, as imports read them, and nested structures are printed as
+/// JSON.
 fn csv(objects: &[Value], paths: &[String]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let mut headings: Vec<String> = paths.to_vec();
@@ -294,7 +296,7 @@ fn csv_cells(value: &Value, cells: &mut Vec<(String, String)>) {
     });
 }
 
-/// The members of an object that are no objects themselves, with their paths: `location.radius`.
+/// The members of an object that are not objects themselves, with their paths: `location.radius`.
 fn leaves(path: &str, value: &Value, found: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -338,7 +340,7 @@ pub fn lines(rows: &[Vec<String>]) -> Result<(), Failure> {
     print(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// The members of an object as rows of path and value, those of objects in it with dots.
+/// Converts the members of an object to rows of path and value; paths of members of nested objects have dots.
 fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     leaves(path, value, &mut |path, leaf| match leaf {
         Value::Array(elements) if elements.iter().any(Value::is_object) => {
@@ -354,7 +356,7 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     });
 }
 
-/// A value in a table: text as it is, null as nothing.
+/// A value in a table: text unchanged, null as an empty text.
 pub fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -370,10 +372,10 @@ fn members(object: &Value, paths: &[String]) -> Result<Vec<String>, Failure> {
     members.collect()
 }
 
-/// The member at a path of names and places, separated by dots.
+/// The member at a path of names and indexes, separated by dots.
 ///
 /// # Errors
-/// There is none.
+/// There is no such member.
 pub fn member<'a>(object: &'a Value, path: &str) -> Result<&'a Value, Failure> {
     let value = path.split('.').try_fold(object, |value, name| match value {
         Value::Array(elements) => elements.get(name.parse::<usize>().ok()?),

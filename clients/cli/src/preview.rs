@@ -1,4 +1,4 @@
-//! `--dry-run` of commands whose operation has none: the request is shown and not sent.
+//! `--dry-run` of commands whose operation has none: the request is printed instead of sent.
 
 use serde_json::{Map, Value, json};
 

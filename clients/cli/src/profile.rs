@@ -1,7 +1,7 @@
-//! Profiles: addresses and keys under names, in a file of the user's configuration folder that nobody else can read.
+//! Profiles: named addresses and keys, in a file of the user's configuration folder that other users cannot read.
 //!
-//! The file is `fleet/config.json` below the folder that the operating system has for configuration (`~/.config` on Linux and
-//! macOS, or `XDG_CONFIG_HOME`); `FLEET_CONFIG_DIR` names another folder.
+//! The file is `fleet/config.json` below the configuration folder of the operating system (`~/.config` on Linux and macOS, or
+//! `XDG_CONFIG_HOME`); `FLEET_CONFIG_DIR` sets another folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub const LOCAL: &str = "http://127.0.0.1:8787";
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The profile that is used when none is named.
+    /// The profile that is used if none is named.
     #[serde(default)]
     pub default: Option<String>,
     #[serde(default)]
@@ -30,7 +30,7 @@ pub struct Config {
     pub listen_secret: Option<String>,
 }
 
-/// Where requests go, and with which key.
+/// The address of requests and their key.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -39,7 +39,7 @@ pub struct Profile {
     /// The token of the local runner at this address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_token: Option<String>,
-    /// The child account to act in.
+    /// The child account that requests act in.
     #[serde(default)]
     pub account: Option<String>,
 }
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Profile {
     }
 }
 
-/// A key as it may be shown: what kind it is, and its last four characters.
+/// Masks a key for output: its kind and its last four characters remain.
 pub fn masked(key: &str) -> String {
     let begin = match key.match_indices('_').nth(1) {
         Some((place, _)) => &key[..=place],
@@ -82,10 +82,10 @@ pub fn file() -> Result<PathBuf, Failure> {
 }
 
 impl Config {
-    /// Reads the configuration; an empty one if there is no file.
+    /// Reads the configuration. It is empty if there is no file.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, or can be read by others.
+    /// The file cannot be read, is damaged, or can be read by other users.
     pub fn read() -> Result<Self, Failure> {
         let file = file()?;
         let unusable =
@@ -137,7 +137,7 @@ impl Config {
     }
 }
 
-/// Replaces a file that nobody else can read, as a whole.
+/// Replaces, as a whole, a file that other users cannot read.
 ///
 /// # Errors
 /// The file or its folder cannot be written.
@@ -164,13 +164,13 @@ fn is_readable_by_others(file: &Path) -> Result<bool, Failure> {
     Ok(fs::metadata(file)?.permissions().mode() & 0o077 != 0)
 }
 
-/// Other systems give a user's folders to that user alone.
+/// On other systems, a user's folders are accessible to that user alone.
 #[cfg(not(unix))]
 fn is_readable_by_others(_: &Path) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// Creates a new file that nobody else can read.
+/// Creates a new file that other users cannot read.
 ///
 /// # Errors
 /// It exists already, or the folder cannot be written.

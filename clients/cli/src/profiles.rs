@@ -1,4 +1,4 @@
-//! `fleet profiles`: addresses and keys under names.
+//! `fleet profiles`: named addresses and keys.
 
 use std::io::{IsTerminal as _, Read as _};
 
@@ -57,7 +57,7 @@ fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
     config.write()
 }
 
-/// `fleet login`: keeps a key as the default profile once the service has accepted it.
+/// `fleet login`: stores a key as the default profile after the service has accepted it.
 ///
 /// # Errors
 /// The key is refused, the service cannot be reached, or the configuration cannot be read or written.
@@ -98,7 +98,7 @@ fn text(matches: &ArgMatches, name: &str) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// A profile with the key and the token that are given, typed or piped in.
+/// A profile with the key and the token from the flags, the keyboard or standard input.
 fn typed(matches: &ArgMatches, base_url: String) -> Result<Profile, Failure> {
     let url = address(&base_url)?;
     let api_key = match text(matches, "api-key") {

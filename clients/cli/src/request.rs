@@ -1,4 +1,4 @@
-//! The request that a command line asks for.
+//! Builds the request of a command line.
 
 use std::io::Read as _;
 
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 use crate::time::When;
 use crate::value::{self, Parsed};
 
-/// Reads the request of an operation from the command line. `command` is the operation's, for error messages.
+/// Reads the request of an operation from the command line. `command` is the operation's command, for error messages.
 ///
 /// # Errors
-/// A required value is missing, `--body` is no JSON, or the service's clock cannot be read.
+/// A required value is missing, `--body` is not JSON, or the service's clock cannot be read.
 pub async fn read(
     client: &Client,
     operation: &Operation,
@@ -33,10 +33,10 @@ pub async fn read(
     build(operation, matches, command, now, &zone)
 }
 
-/// The request, given what time it is.
+/// Builds the request for the current time.
 ///
 /// # Errors
-/// A required value is missing, or `--body` is no JSON.
+/// A required value is missing, or `--body` is not JSON.
 pub fn build(
     operation: &Operation,
     matches: &ArgMatches,
@@ -82,7 +82,7 @@ pub fn build(
                 set(&mut members, &field.path, value);
             }
         }
-        // Asking for a flag that the command does not have is an error of the tool.
+        // A look-up of a flag that the command does not have would be an error of the tool.
         let unset = matches.try_get_many::<String>("unset").ok().flatten();
         for name in unset.into_iter().flatten() {
             if let Some(field) = body.fields.iter().find(|field| field.flag == *name) {
@@ -108,7 +108,7 @@ pub fn build(
     ))
 }
 
-/// Whether a value on the command line depends on what time it is for the service.
+/// Whether a value on the command line depends on the service's time.
 fn needs_clock(operation: &Operation, matches: &ArgMatches) -> bool {
     let members = operation
         .body
@@ -123,13 +123,13 @@ fn needs_clock(operation: &Operation, matches: &ArgMatches) -> bool {
     })
 }
 
-/// The values that the command line gives a field.
+/// The values of a field on the command line.
 fn given<'a>(
     place: &str,
     field: &Field,
     matches: &'a ArgMatches,
 ) -> impl Iterator<Item = &'a Parsed> {
-    // A list's `--limit` is not the query's, and has no values of this type.
+    // A list's `--limit` is not the query's, and its values have another type.
     let values = matches.try_get_many::<Parsed>(&format!("{place}{}", field.flag));
     values.ok().flatten().into_iter().flatten()
 }
@@ -153,13 +153,13 @@ fn resolved(
     Ok(values)
 }
 
-/// The values of a field as one: an array of them, an object of pairs, or the only one. None without values.
+/// Joins the values of a field: an array of them, an object of pairs, or the only value. None without values.
 pub fn joined(field: &Field, values: Vec<Value>) -> Option<Value> {
     if values.is_empty() {
         return None;
     }
     if field.list {
-        // An element can itself be written as a whole array of JSON.
+        // A value may also be a whole array in JSON.
         let elements = values
             .into_iter()
             .flat_map(|value| match (field.kind, value) {
@@ -180,7 +180,7 @@ pub fn joined(field: &Field, values: Vec<Value>) -> Option<Value> {
     values.into_iter().next_back()
 }
 
-/// Sets a member, making the objects that it is in. Objects are merged.
+/// Sets a member, and creates the objects that contain it. Objects are merged.
 pub fn set(members: &mut Value, path: &[String], value: Value) {
     let Some((last, parents)) = path.split_last() else {
         return;
@@ -203,10 +203,10 @@ pub fn at<'a>(members: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(members, |value, name| value.get(name))
 }
 
-/// The body that `--body` gives.
+/// Reads the body of `--body`.
 ///
 /// # Errors
-/// It cannot be read, or is no JSON object.
+/// It cannot be read, or is not a JSON object.
 pub fn whole_body(source: &str) -> Result<Value, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::Local(format!("--body {source}: {why}"));
     let text = match source.strip_prefix('@') {

@@ -1,25 +1,24 @@
-//! Times as people write them: `+1h`, `tomorrow 08:00`, `2027-01-15 09:00`, or RFC 3339.
+//! Times in the forms that people write: `+1h`, `tomorrow 08:00`, `2027-01-15 09:00`, or RFC 3339.
 //!
-//! Days and times of day are those of this machine's time zone (`TZ`). "Now" is the time of the service, which a local run can
-//! move.
+//! Days and times of day are in this machine's time zone (`TZ`). "Now" is the service's time, which a local run can move.
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// What is accepted, for help and error messages.
+/// The accepted forms, for help and error messages.
 pub const FORMS: &str =
     "RFC 3339, +1h, -30d, now, tomorrow 08:00, monday 08:00 or 2027-01-15 09:00";
 
-/// A time that may depend on when it is resolved.
+/// A time that may depend on the moment at which it is resolved.
 #[derive(Debug, Clone, Copy)]
 pub enum When {
     At(Timestamp),
-    /// So long after now, or before.
+    /// A time span after now, or before.
     Offset(Span),
-    /// A time of so many days after today.
+    /// A time on the day that is this number of days after today.
     Day(i64, Time),
-    /// A time of the next such day after today.
+    /// A time on the next such day of the week after today.
     Weekday(Weekday, Time),
     /// A date and time on the clock of this machine's time zone.
     Civil(DateTime),
@@ -28,7 +27,7 @@ pub enum When {
 /// Reads a time.
 ///
 /// # Errors
-/// The text has none of the accepted forms.
+/// The text does not have any of the accepted forms.
 pub fn parse(text: &str) -> Result<When, String> {
     let unknown = || format!("not a time; write it as {FORMS}");
     let trimmed = text.trim();
@@ -62,13 +61,13 @@ pub fn parse(text: &str) -> Result<When, String> {
         if let Some(weekday) = weekday(&day) {
             return Ok(When::Weekday(weekday, time));
         }
-        // A date with a time after `T` would be read as a date as well.
+        // A date with a time after `T` could be parsed as a date as well.
         let date = day.parse::<Date>().ok().filter(|_| !day.contains('t'));
         if let Some(date) = date {
             return Ok(When::Civil(date.to_datetime(time)));
         }
     }
-    // What names a time zone is no time on this machine's clock.
+    // A text with a time zone is not a time on this machine's clock.
     let civil = !trimmed.contains('[') && !trimmed.ends_with(['Z', 'z']);
     let civil = trimmed.parse::<DateTime>().ok().filter(|_| civil);
     civil.map(When::Civil).ok_or_else(unknown)
@@ -77,7 +76,7 @@ pub fn parse(text: &str) -> Result<When, String> {
 /// Reads a length of time, such as `30m`, `1h30m` or `2d`.
 ///
 /// # Errors
-/// The text is no length of time, or has a sign.
+/// The text is not a length of time, or has a sign.
 pub fn duration(text: &str) -> Result<Span, String> {
     let unknown = || "not a length of time; write it as 30m, 1h30m or 2d".to_owned();
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
@@ -100,7 +99,7 @@ fn weekday(name: &str) -> Option<Weekday> {
 }
 
 impl When {
-    /// The moment, given what time it is and in which zone.
+    /// Resolves the moment for a current time and a time zone.
     ///
     /// # Errors
     /// The moment is outside the years that can be written.
@@ -131,7 +130,7 @@ impl When {
     }
 }
 
-/// A moment as the service writes it: RFC 3339 in UTC with milliseconds.
+/// Formats a moment like the service: RFC 3339 in UTC with milliseconds.
 pub fn written(moment: Timestamp) -> String {
     format!("{moment:.3}")
 }

@@ -1,4 +1,4 @@
-//! Values of flags and of CSV cells, as the fields of the document describe them.
+//! Values of flags and of CSV cells, according to the fields of the document.
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 use crate::catalog::{Field, Kind};
 use crate::time::{self, When};
 
-/// A value that was read. Times depend on the service's clock, and so are resolved later.
+/// A parsed value. Times depend on the service's clock, so they are resolved later.
 #[derive(Debug, Clone)]
 pub enum Parsed {
     Value(Value),
@@ -20,10 +20,10 @@ pub enum Parsed {
 }
 
 impl Parsed {
-    /// The JSON value, given what time it is.
+    /// The JSON value at a current time.
     ///
     /// # Errors
-    /// A time outside the years that can be written.
+    /// If a time is outside the supported years.
     pub fn resolve(&self, now: Timestamp, zone: &TimeZone) -> Result<Value, String> {
         Ok(match self {
             Self::Value(value) => value.clone(),
@@ -38,7 +38,7 @@ impl Parsed {
 /// Reads one value of a field, or one element of its array.
 ///
 /// # Errors
-/// The value is of another type or beyond the field's limits. The message says what is permitted.
+/// The value has another type or exceeds the field's limits. The message describes the permitted values.
 pub fn parse(field: &Field, text: &str) -> Result<Parsed, String> {
     let value = match field.kind {
         Kind::Text => Value::String(text.to_owned()),
@@ -94,7 +94,7 @@ fn check(field: &Field, value: &Value) -> Result<(), String> {
         if let Some(most) = limits.max_length.filter(|most| length > *most) {
             return Err(format!("must have at most {most} characters"));
         }
-        // A pattern that this machine does not understand is left to the service.
+        // A pattern that this machine cannot compile is left to the service.
         let pattern = limits.pattern.as_deref().map(regex_lite::Regex::new);
         if let Some(Ok(pattern)) = pattern
             && !pattern.is_match(text)
@@ -116,7 +116,7 @@ fn check(field: &Field, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// How clap reads the values of a field's flag. The values of enums are known to completion.
+/// The parser of clap for the values of a field's flag. The values of enums are available for completion.
 pub fn parser(field: &'static Field) -> ValueParser {
     if field.kind == Kind::Boolean {
         let values = PossibleValuesParser::new(["true", "false"]);
@@ -129,7 +129,7 @@ pub fn parser(field: &'static Field) -> ValueParser {
     ValueParser::new(move |text: &str| parse(field, text))
 }
 
-/// What stands for the value in help.
+/// The placeholder for the value in help.
 pub fn placeholder(field: &Field) -> &'static str {
     match field.kind {
         Kind::Text if !field.values.is_empty() => "VALUE",

@@ -1,4 +1,4 @@
-//! `fleet watch`: repeats a command that reads until its response changes, or until a member has a value.
+//! `fleet watch`: repeats a reading command until its response changes, or until a member has a value.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::operation;
 use crate::output::{Form, member};
 
-/// Flags of the connection and of the output, which can stand before the command that is repeated and after it.
+/// Flags of the connection and of the output, which may precede or follow the command that is repeated.
 const CONNECTION: [&str; 6] = [
     "profile",
     "base-url",
@@ -25,10 +25,10 @@ const CONNECTION: [&str; 6] = [
 ];
 const OUTPUT: [&str; 4] = ["output", "json", "json-lines", "get"];
 
-/// Runs the command. Prints the response at first, and whenever it has changed.
+/// Runs the command. Prints the first response, and every changed one.
 ///
 /// # Errors
-/// The command does not read, or a request fails. 1 if the time is over before the condition holds.
+/// The command changes objects, or a request fails. 1 if the time ends before the condition holds.
 pub async fn run(
     mut context: Context,
     matches: &ArgMatches,
@@ -71,7 +71,7 @@ pub async fn run(
     repeat(&context, operation, flags, parser, matches).await
 }
 
-/// Requests again and again until the condition of `--until` holds, or without one until the response has changed.
+/// Repeats the request until the condition of `--until` holds, or, without a condition, until the response has changed.
 async fn repeat(
     context: &Context,
     operation: &Operation,

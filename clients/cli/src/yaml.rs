@@ -1,8 +1,8 @@
-//! JSON values as YAML 1.2, in block style. YAML includes JSON, so text that could be read as something else is written as JSON writes it.
+//! JSON values as YAML 1.2, in block style. YAML includes JSON, so text that could be parsed as another type is written as in JSON.
 
 use serde_json::Value;
 
-/// A value as a document.
+/// Formats a value as a document.
 pub fn written(value: &Value) -> String {
     let mut out = String::new();
     block(value, 0, &mut out);
@@ -29,7 +29,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
             for element in elements {
                 let mut lines = String::new();
                 block(element, indent + 2, &mut lines);
-                // The hyphen stands in the margin of the element's first line.
+                // The hyphen is in the indentation of the element's first line.
                 lines.replace_range(indent..=indent, "-");
                 *out += &lines;
             }
@@ -53,7 +53,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// A text as it is if it can be nothing else, or in quotation marks.
+/// Formats a text without quotation marks if it can only be parsed as text, otherwise with them.
 fn text(text: &str) -> String {
     const OTHERS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "y"];
     let lower = text.to_lowercase();
@@ -67,7 +67,7 @@ fn text(text: &str) -> String {
         return text.to_owned();
     }
     let quoted = Value::from(text).to_string();
-    // Characters that JSON permits and YAML does not.
+    // These characters are permitted in JSON, but not in YAML.
     let escaped = quoted.chars().map(|c| match c {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
             format!("\\u{:04x}", u32::from(c))

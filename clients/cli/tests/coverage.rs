@@ -1,5 +1,5 @@
 //! Every operation of the OpenAPI document is a command, with a flag for everything that can be sent. The document is read here
-//! as it is, without the tool's own reader.
+//! directly, without the tool's own reader.
 
 use fleet::commands::{self, CATALOG};
 use fleet::{examples, request};
@@ -31,7 +31,7 @@ fn followed<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     }
 }
 
-/// Every name of a property anywhere at the top of a schema, in all its parts and alternatives.
+/// Every name of a property at the top level of a schema, in all its parts and alternatives.
 fn properties(document: &Value, schema: &Value, names: &mut Vec<String>) {
     let schema = followed(document, schema);
     names.extend(members(&schema["properties"]).map(|(name, _)| name.clone()));
@@ -40,7 +40,7 @@ fn properties(document: &Value, schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// The name of a parameter or member as a flag, as far as the rule is simple.
+/// The flag for the name of a parameter or member, in the cases for which the rule is simple.
 fn flag(name: &str) -> String {
     name.replace("[]", "")
         .replace('[', ".")
@@ -123,7 +123,7 @@ fn every_operation_has_a_command_and_flags_for_its_parameters() {
     assert_eq!(commands, count);
 }
 
-/// The values of a body but times, which examples show as relative ones.
+/// The values of a body except times, which examples show as relative ones.
 fn without_times(value: &Value) -> Value {
     match value {
         Value::Object(all) => all

@@ -23,14 +23,14 @@ fn done(line: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The prefix of an id, if a word of an example is one: letters, an underscore and a long rest.
+/// The prefix of an id, if a word of an example is an id: letters, an underscore and a long rest.
 fn prefix(word: &str) -> Option<&str> {
     let (prefix, rest) = word.split_once('_')?;
     let long = rest.len() > 20 && rest.chars().all(|letter| letter.is_ascii_hexdigit());
     long.then_some(prefix)
 }
 
-/// Ids that exist, by their prefixes. The examples that create objects of the other kinds come before those that name them.
+/// Existing ids, by their prefixes. The examples that create objects of the other kinds come before those that refer to them.
 fn ids() -> BTreeMap<String, String> {
     for event in [
         "batch.completed",
@@ -103,7 +103,7 @@ fn free_connector() -> (String, String) {
     panic!("no station has a free connector");
 }
 
-/// What changes objects comes first, and deletions come last. The key in use is not deleted.
+/// All commands: those that change objects first, and deletions last. The key in use is not deleted.
 fn all() -> Vec<(&'static Resource, &'static Operation)> {
     let resources = CATALOG.resources.iter();
     let mut all: Vec<_> = resources
@@ -148,7 +148,7 @@ fn every_example_is_accepted_by_the_service() {
             }
             continue;
         }
-        // The state of the objects can forbid an action; the request itself has to be right.
+        // The state of the objects may not permit an action, but the request itself must be valid.
         assert_eq!(output.status.code(), Some(3), "{shown}: {errors}");
         let refusal: Value =
             serde_json::from_str(&errors).unwrap_or_else(|_| panic!("{shown}: {errors}"));

@@ -204,7 +204,7 @@ fn an_upsert_creates_updates_or_skips_and_lists_refused_lines() {
     let left = std::fs::read_to_string(&rejected).expect("a file");
     let want = "name,email,import_error\nTwice,twice@fleet.example,email: several objects have this value\n";
     assert_eq!(left, want);
-    // The file of rejected lines can be imported as it is.
+    // The file of rejected lines can be imported without changes.
     let server = Server::start(vec![found(&[]), ok(json!({"id": "drv_twice"}))]);
     let output = tool.run(&server, &["drivers", "import", &path, "--upsert"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));

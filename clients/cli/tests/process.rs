@@ -1,4 +1,4 @@
-//! The executable against a server with scripted responses: retries, exit codes, pages, and who gets to see keys.
+//! The executable against a server with scripted responses: retries, exit codes, pages, and the hosts that receive keys.
 
 mod scripted;
 
@@ -411,7 +411,7 @@ fn a_reader_that_goes_away_ends_the_tool_quietly() {
     assert_eq!((code(&output), stderr(&output).as_str()), (0, ""));
 }
 
-/// A vehicle's CSV with so many lines.
+/// A CSV file of vehicles with this number of lines.
 fn csv(folder: &Path, lines: usize) -> std::path::PathBuf {
     let mut text = "registration_plate,vin,battery_capacity,charging_standard\n".to_owned();
     for n in 0..lines {
@@ -444,7 +444,7 @@ fn results(data: &[Value], next: Option<&str>) -> Act {
     ok(json!({"data": data, "next_page_url": next, "previous_page_url": null}))
 }
 
-/// The words that import a file, one batch at a time.
+/// The arguments that import a file, one batch at a time.
 fn import(file: &str) -> Vec<&str> {
     let fleet = ["--set", "fleet=flt_1", "--concurrency", "1"];
     [&["vehicles", "import", file][..], &fleet].concat()
@@ -564,7 +564,7 @@ fn an_import_continues_after_every_entry_of_its_journal() {
         running("bat_1"),
         completed(),
         ended(0),
-        // With the chunk, which was sent or not.
+        // With the chunk, which may or may not have been sent.
         fleet(),
         running("bat_1"),
         completed(),
@@ -755,7 +755,7 @@ fn a_batch_of_unknown_outcome_is_not_repeated_after_23_hours() {
     let uncertain = "line 2: was sent at 2020";
     assert!(stderr(&listed).contains(uncertain), "{}", stderr(&listed));
     assert_eq!(server.seen().len(), 3);
-    // The batch is created and then no longer kept.
+    // The batch is created, and is not stored any more later.
     tool.run(&server, &[&words[..], &["--retry-uncertain"]].concat());
     let listed = tool.run(&server, &words);
     assert!(stderr(&listed).contains(uncertain), "{}", stderr(&listed));
@@ -806,7 +806,7 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
     let service = Server::start(vec![
         ok(json!({"id": "wh_1"})),
         page(json!([]), "c0", json!([])),
-        // The network is lost for a moment.
+        // The network is interrupted for a moment.
         Act::HangUp,
         page(json!([event.clone()]), "c1", json!([])),
         // The second run.

@@ -1,4 +1,4 @@
-//! How the document's structure becomes commands and flags, whatever its schemas are called.
+//! The conversion of the document's structure to commands and flags, which is independent of the names of its schemas.
 
 #[path = "../src/catalog.rs"]
 #[allow(dead_code)]

@@ -1,5 +1,5 @@
-//! `bootstrap-account`: makes an account without a parent, and its first key; or another key of an account that is there,
-//! such as its first of live mode. Only an operator may invoke it.
+//! `bootstrap-account`: creates an account without a parent and its first key, or another key of an existing account, such as its first key
+//! of live mode. Only an operator may invoke it.
 
 use kernel::function_scope;
 use kernel::origin::{Mode, Origin, Tenant};
@@ -28,7 +28,7 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::ReadTable]),
 };
 
-/// Whose key to make, and in which mode.
+/// The account that the key is for, and the mode of the key.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bootstrap {
@@ -36,7 +36,7 @@ pub struct Bootstrap {
     pub mode: Mode,
 }
 
-/// The id of an account, or what to make one of.
+/// The id of an existing account, or the body of a new one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Owner {
@@ -44,7 +44,7 @@ pub enum Owner {
     New(Box<NewAccount>),
 }
 
-/// The account and its key, whose `secret` is shown here and never again.
+/// The account and its key. The key's `secret` is returned only here.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bootstrapped {
     pub account: Account,

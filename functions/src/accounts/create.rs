@@ -21,7 +21,7 @@ pub async fn handle(
 ) -> Result<Reply<Account>, Error> {
     let preferences = new.preferences.as_ref();
     if preferences.is_some_and(|preferences| preferences.payment_method().is_some()) {
-        // It would have to be one of the new account's own.
+        // A default payment method has to belong to the new account itself.
         return Err(Error::not_found(Kind::PaymentMethod).at("preferences.default_payment_method"));
     }
     if context.lineage.len() >= MAX_DEPTH {

@@ -1,23 +1,23 @@
-//! `erase-account`: deletes an account and all accounts below it, with everything that belongs to them: rows, files and
-//! schedules, in both modes. Only an operator may invoke it. Nothing can be restored but from the table's backups.
+//! `erase-account`: deletes an account and all accounts below it, with everything that belongs to them: items, files and schedules, in both
+//! modes. Only an operator may invoke it. Deleted data can be restored only from the table's backups.
 //!
 //! Before that:
 //! - The account has been `closed` for five minutes (`set-account-status`): then no instance of the service accepts its keys or
 //!   those of accounts below it any more, and the requests that were under way have ended.
-//! - Its sessions and reservations have ended, in both modes, because they hold stations that others use, and in live mode
-//!   its invoices are paid or void and its payments settled, because money is due until then. Otherwise nothing is deleted,
-//!   and the error names the objects. Test mode's invoices are deleted as they are.
+//! - Its sessions and reservations have ended, in both modes, because they hold stations that others use, and in live mode its invoices are
+//!   paid or void and its payments settled, because money is due until then. Otherwise nothing is deleted, and the error names the objects.
+//!   Invoices of test mode are deleted in any state.
 //!
-//! An erasure is a series of passes over the whole table: one that looks for what has not ended, and others that delete, until
-//! a pass finds nothing more. The rows of the accounts themselves go last, those of parents after those of their children, so an
-//! erasure that was interrupted can be begun anew or continued with its cursor. One invocation reads for ten minutes at most;
-//! while it answers `running`, it is invoked again with the cursor that it returned.
+//! An erasure is a series of passes over the whole table. The first pass looks for objects that have not ended; the others delete, until a
+//! pass finds nothing more. The items of the accounts themselves are deleted last, those of parents after those of their children, so that
+//! an interrupted erasure can be started again or continued with its cursor. One invocation reads for ten minutes at most; while it returns
+//! `running`, it is invoked again with the cursor that it returned.
 //!
-//! What was issued stays: the documents of final invoices and of credit notes, which have to be kept for the legal term. They lie below
-//! `documents/<account>/` in the bucket; those that are missing are made before anything is deleted, and the response counts them.
+//! The documents of final invoices and of credit notes are not deleted, because they have to be kept for the legal term. They are stored
+//! below `documents/<account>/` in the bucket; missing documents are made before anything is deleted, and the response counts them.
 //!
-//! What is not in this service stays: customers and payment methods at the payment provider, sessions and CDRs at charging
-//! networks, logs until their retention ends, and the table's backups for 35 days.
+//! Data outside this service is not deleted: customers and payment methods at the payment provider, sessions and CDRs at charging networks,
+//! logs until their retention ends, and the table's backups for 35 days.
 
 use crate::App;
 use futures::stream::{self, TryStreamExt as _};
@@ -65,40 +65,40 @@ pub const FUNCTION: Function = Function {
         ]),
 };
 
-/// How long an account must have been closed. An instance accepts a key from its cache for a minute.
+/// The minimum time for which an account must have been closed. An instance accepts a key from its cache for a minute.
 const CLOSED_FOR: SignedDuration = minutes(5);
 
-/// How many schedules or files are deleted side by side.
+/// The number of schedules or files that are deleted concurrently.
 const SIDE_BY_SIDE: usize = 16;
 
-/// How many objects that have not ended the error names.
+/// The maximum number of objects that the error names.
 const NAMED: usize = 10;
 
-/// What to erase.
+/// The account to erase, and the cursor of an erasure that has begun.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Erase {
     pub account: Id,
-    /// What the invocation before this one returned.
+    /// The cursor that the previous invocation returned.
     #[serde(default)]
     pub cursor: Option<Cursor>,
-    /// How often the next pages of the table are read at most in this invocation. Without it, the time alone limits it.
+    /// The maximum number of times that this invocation reads the next pages of the table. Without it, only the time limits the invocation.
     #[serde(default)]
     pub max_pages: Option<u32>,
-    /// How many rows a page has at most, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
+    /// The maximum number of items per page, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
     #[serde(default)]
     pub rows_per_page: Option<u32>,
 }
 
-/// How far an erasure has come.
+/// The progress of an erasure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cursor {
     phase: Phase,
     pass: Pass,
-    /// How much the present pass has deleted.
+    /// The number of items that the present pass has deleted.
     deleted_in_pass: u64,
-    /// How many objects have not ended, and some of them.
+    /// The number of objects that have not ended, and some of them.
     open: u64,
     open_objects: Vec<String>,
     counts: Counts,
@@ -107,35 +107,35 @@ pub struct Cursor {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Phase {
-    /// Looking for objects that have not ended.
+    /// Looks for objects that have not ended.
     #[default]
     Check,
-    /// Deleting, until a pass finds nothing.
+    /// Deletes, until a pass finds nothing.
     Delete,
-    /// Deleting the accounts' own rows.
+    /// Deletes the items of the accounts themselves.
     DeleteAccounts,
 }
 
-/// What was deleted, by all invocations.
+/// The numbers of deleted objects, over all invocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub rows: u64,
     pub files: u64,
-    /// How many names of schedules were deleted, whether there was a schedule or not.
+    /// The number of schedule names that were deleted, whether or not a schedule existed.
     pub schedules: u64,
-    /// How many invoices and credit notes were issued, whose documents are kept.
+    /// The number of issued invoices and credit notes, whose documents are kept.
     #[serde(default)]
     pub issued_documents_kept: u64,
 }
 
-/// What an invocation has done.
+/// The result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Erased {
     pub status: ErasureStatus,
     pub account: Id,
     #[serde(flatten)]
     pub counts: Counts,
-    /// What to invoke the function with to continue; null when nothing is left.
+    /// The cursor for the next invocation; null when nothing is left.
     pub cursor: Option<Cursor>,
 }
 
@@ -146,11 +146,11 @@ pub enum ErasureStatus {
     Erased,
 }
 
-/// Continues an erasure, or begins one.
+/// Continues an erasure, or starts one.
 ///
 /// # Errors
-/// `account_not_found`; 409 if the account has not been closed for five minutes, or if something of it has not ended;
-/// `Unavailable` if DynamoDB, EventBridge Scheduler or S3 cannot be reached.
+/// `account_not_found`; 409 if the account has not been closed for five minutes, or if one of its objects has not ended; `Unavailable` if
+/// DynamoDB, EventBridge Scheduler or S3 cannot be reached.
 pub async fn handle(app: &App, erase: Erase) -> Result<Erased, Error> {
     function_scope::within(NAME, erase_pages(app, erase)).await
 }
@@ -190,7 +190,7 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
             }
         }
     }
-    // Each account comes after its parent.
+    // Parents come before their children.
     for account in family.iter().rev() {
         app.store.erase_account(account).await?;
         app.edge.keys.forget_account(account);
@@ -210,7 +210,7 @@ fn check_closed(app: &App, account: &Account) -> Result<(), Error> {
     }
 }
 
-/// Looks for objects that have not ended on the next pages. After the last page the deletion begins.
+/// Searches the next pages for objects that have not ended. After the last page the deletion begins.
 async fn check_page(
     app: &App,
     accounts: &Accounts,
@@ -246,7 +246,7 @@ async fn check_page(
     Ok(())
 }
 
-/// Deletes what the next pages have. After a pass that has found nothing only the accounts' own rows are left.
+/// Deletes the items of the next pages. After a pass that has found nothing, only the items of the accounts themselves are left.
 async fn delete_page(
     app: &App,
     accounts: &Accounts,
@@ -255,7 +255,7 @@ async fn delete_page(
 ) -> Result<(), Error> {
     let (traces, next) = app.store.next_traces(accounts, &at.pass, limit).await?;
     let (rows, schedules) = (traces.count(), traces.schedules());
-    // Schedules go before the rows that name them.
+    // Schedules are deleted before the items that name them.
     stream::iter(schedules.iter().map(Ok))
         .try_for_each_concurrent(SIDE_BY_SIDE, |name| app.schedules.remove(name))
         .await?;
@@ -280,7 +280,7 @@ async fn delete_page(
     Ok(())
 }
 
-/// Deletes the files of an account. Returns how many there were.
+/// Deletes the files of an account. Returns the number of files.
 async fn delete_files(app: &App, account: &Id) -> Result<u64, Error> {
     let prefix = format!("{account}/");
     let mut deleted = 0;

@@ -1,13 +1,13 @@
-//! `export-account`: writes every object of an account and mode to the bucket, as JSON lines. Only an operator may invoke it.
+//! `export-account`: writes every object of an account in one mode to the bucket, as JSON lines. Only an operator may invoke it.
 //!
-//! One invocation reads for ten minutes at most. If it answers `running`, it is invoked again with the cursor that it returned,
-//! until it answers `succeeded`. An invocation that fails is repeated with the same cursor: it writes the same parts again.
-//! Objects that change during an export are in it as they were before or after the change.
+//! One invocation reads for ten minutes at most. If it returns `running`, it is invoked again with the cursor that it returned, until it
+//! returns `succeeded`. A failed invocation is repeated with the same cursor and writes the same parts again. An object that changes during
+//! an export is exported as it was before or after the change.
 //!
-//! The parts are `<account>/exports/<mode>/<begin>/00001.jsonl` and so on, each of about 8 MB. When all are written, there is
-//! `complete.json` beside them, with the number of parts and of objects. Each line is an object as the API shows it, with secrets
-//! masked: the account, its API keys, every object of the mode, the attempts of webhook deliveries, and the lines of invoices,
-//! which name their `invoice`. Objects of accounts below the account are not part of it: each account has its own export.
+//! The parts are `<account>/exports/<mode>/<begin>/00001.jsonl` and so on, each of about 8 MB. When all are written, `complete.json` is
+//! written beside them, with the number of parts and of objects. Each line is an object as the API shows it, with secrets masked: the
+//! account, its API keys, every object of the mode, the attempts of webhook deliveries, and the lines of invoices, which name their
+//! `invoice`. Objects of accounts below the account are not included: each account has its own export.
 
 use crate::App;
 use kernel::function_scope;
@@ -34,54 +34,54 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::ReadTable, Need::ScanTable, Need::WriteReports]),
 };
 
-/// How large a part is before it is written, in bytes.
+/// The size, in bytes, from which a part is written.
 const PART: usize = 8 * 1024 * 1024;
 
 const LINES: &str = "application/x-ndjson";
 const JSON: &str = "application/json";
 
-/// What to export.
+/// The account and the mode to export, and the cursor of an export that has begun.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Export {
     pub account: Id,
     pub mode: Mode,
-    /// What the invocation before this one returned. Without it, another export begins.
+    /// The cursor that the previous invocation returned. Without it, a new export starts.
     #[serde(default)]
     pub cursor: Option<Cursor>,
-    /// How often the next pages of the table are read at most in this invocation. Without it, the time alone limits it.
+    /// The maximum number of times that this invocation reads the next pages of the table. Without it, only the time limits the invocation.
     #[serde(default)]
     pub max_pages: Option<u32>,
-    /// How many rows a page has at most, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
+    /// The maximum number of items per page, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
     #[serde(default)]
     pub rows_per_page: Option<u32>,
 }
 
-/// How far an export has come.
+/// The progress of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cursor {
-    /// When the export began.
+    /// The time at which the export began.
     started: Timestamp,
-    /// How many parts are written.
+    /// The number of parts that are written.
     files: u32,
     objects: u64,
     pass: Pass,
 }
 
-/// What an invocation has done.
+/// The result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exported {
     pub status: ExportStatus,
     pub account: Id,
     pub mode: Mode,
-    /// What the keys of the export's files begin with.
+    /// The prefix of the keys of the export's files.
     pub folder: String,
-    /// How many parts have been written so far, by all invocations.
+    /// The number of parts that all invocations have written so far.
     pub files: u32,
-    /// How many objects they have.
+    /// The number of objects in these parts.
     pub objects: u64,
-    /// What to invoke the function with to continue; null when the export is complete.
+    /// The cursor for the next invocation; null when the export is complete.
     pub cursor: Option<Cursor>,
 }
 
@@ -92,7 +92,7 @@ pub enum ExportStatus {
     Succeeded,
 }
 
-/// What `complete.json` says.
+/// The content of `complete.json`.
 #[derive(Serialize)]
 struct Summary<'a> {
     account: &'a Id,
@@ -102,7 +102,7 @@ struct Summary<'a> {
     objects: u64,
 }
 
-/// Continues an export, or begins one.
+/// Continues an export, or starts one.
 ///
 /// # Errors
 /// `account_not_found`; `Unavailable` if DynamoDB or S3 cannot be reached.
@@ -169,7 +169,7 @@ async fn write_parts(app: &App, export: Export) -> Result<Exported, Error> {
     })
 }
 
-/// What the keys of an export begin with. The time is without the characters that addresses escape.
+/// The prefix of the keys of an export. The time contains no characters that URLs escape.
 fn folder_of(tenant: &Tenant, started: Timestamp) -> String {
     let started = started.to_string().replace([':', '-', '.'], "");
     format!("{}/exports/{}/{started}/", tenant.account, tenant.mode)
@@ -186,7 +186,7 @@ async fn write_part(
     app.files.put(&key, LINES, std::mem::take(part)).await
 }
 
-/// Writes the file by which a reader recognizes that the export is complete.
+/// Writes the file that marks the export as complete.
 async fn write_summary(app: &App, folder: &str, tenant: &Tenant, at: &Cursor) -> Result<(), Error> {
     let summary = Summary {
         account: &tenant.account,

@@ -1,4 +1,4 @@
-//! `GET /v1/accounts`: lists the accounts the caller's account has made, newest first. Filter: `created[…]`.
+//! `GET /v1/accounts`: lists the accounts that the caller's account has created, newest first. Filter: `created[…]`.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! Tenants. An account owns everything its keys make; a parent may act inside its children.
+//! Tenants. An account owns everything that its keys create; a parent may act in its children.
 
 pub mod bootstrap;
 pub mod create;
@@ -22,8 +22,8 @@ use kernel::origin::{Mode, Tenant};
 use models::account::Account;
 use table::row::decode;
 
-/// The tokens of charge cards depend on the status of the account, which holds in both of its modes, and what lists find depends on the keys of
-/// metadata that it declares.
+/// Refreshes the tokens of charge cards, which depend on the status of the account in both of its modes, and starts the indexing of
+/// metadata keys that the account newly declares.
 ///
 /// # Errors
 /// `Unavailable` if SQS cannot be reached.

@@ -1,4 +1,4 @@
-//! `GET /v1/account`: shows the account that the request acts in, and what its key may do.
+//! `GET /v1/account`: shows the account in which the request acts, and the permissions of its key.
 
 use crate::App;
 use axum::extract::State;

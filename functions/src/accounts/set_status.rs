@@ -1,8 +1,8 @@
 //! `set-account-status`: sets the status of an account. Only an operator may invoke it.
 //!
-//! The status holds for every key of the account and of all accounts below it. Authentication reads it with the key, so this
-//! writes one row, and no key or child account can be missed. An instance of the service notices the change within a minute,
-//! the one that makes it at once.
+//! The status applies to every key of the account and of all accounts below it. Authentication reads the status together with the key, so
+//! one write of one item reaches every key and every child account. The instance that makes the change applies it at once; every other
+//! instance of the service applies it within a minute.
 
 use kernel::function_scope;
 use kernel::origin::{Mode, Origin, Tenant};
@@ -28,7 +28,7 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::ReadTable]),
 };
 
-/// How often the change is tried again that loses against another write of the account.
+/// The maximum number of attempts when the change conflicts with another write of the account.
 const TRIES: usize = 6;
 
 /// The account and its new status.
@@ -39,7 +39,7 @@ pub struct SetStatus {
     pub status: AccountStatus,
 }
 
-/// Sets the status and answers with the account. Any status may follow any other.
+/// Sets the status and returns the account. Any status may follow any other.
 ///
 /// # Errors
 /// `account_not_found`; `Unavailable` if DynamoDB cannot be reached.
@@ -61,7 +61,7 @@ async fn set_until_uncontended(
 }
 
 async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error> {
-    // An account has no mode; what is shown is the account as live mode has it.
+    // An account has no mode; the account is returned as live mode shows it.
     let tenant = Tenant {
         account: id.clone(),
         mode: Mode::Live,

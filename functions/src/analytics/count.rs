@@ -1,4 +1,4 @@
-//! Counts the changes of sessions and reservations of a batch of the stream, once for each fleet.
+//! Counts the changes of sessions and reservations in a batch of the stream, once per fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ use table::sums::{AT_A_TIME, Entry};
 use crate::App;
 use crate::stream::record::StreamRecord;
 
-/// What a change of an object adds to the sums.
+/// The amounts that a change of an object adds to the sums.
 struct Addition {
-    /// The place of the change in the batch.
+    /// The position of the change in the batch.
     place: usize,
     tenant: Tenant,
     fleet: Id,
@@ -34,17 +34,17 @@ struct Addition {
     after: Option<Share>,
 }
 
-/// How many fleets of a batch are worked on at a time.
+/// The number of fleets of a batch that are processed concurrently.
 const ABREAST: usize = 8;
 
-/// Counts the changes of a batch. Returns the places of those that have to come again.
+/// Counts the changes of a batch. Returns the positions of those that have to be processed again.
 pub async fn count<'a>(
     app: &App,
     batch: impl Iterator<Item = &'a StreamRecord>,
 ) -> BTreeSet<usize> {
     let mut fleets: BTreeMap<(Id, &str, Id), Vec<Addition>> = BTreeMap::new();
     for (place, change) in batch.enumerate() {
-        // A change that cannot be read is put aside where it is relayed.
+        // A change that cannot be read is sent to the failure destination where it is relayed.
         if let Ok(Some(addition)) = addition(place, change) {
             let Tenant { account, mode } = &addition.tenant;
             let fleet = (account.clone(), mode.as_str(), addition.fleet.clone());
@@ -52,7 +52,7 @@ pub async fn count<'a>(
         }
     }
     let counted = stream::iter(fleets.into_values()).map(|additions| async move {
-        // Boxed, because whoever waits for it would have its many states on the stack.
+        // Boxed, because its large state would otherwise be on the stack of every future that awaits it.
         match Box::pin(count_for(app, &additions)).await {
             Ok(()) => Vec::new(),
             Err(error) => {
@@ -65,7 +65,7 @@ pub async fn count<'a>(
     failed.into_iter().flatten().collect()
 }
 
-/// Counts the changes of one fleet, unless it was deleted or its account was erased.
+/// Counts the changes of one fleet, unless the fleet was deleted or its account was erased.
 async fn count_for(app: &App, additions: &[Addition]) -> Result<()> {
     let Some(Addition { tenant, fleet, .. }) = additions.first() else {
         return Ok(());
@@ -88,7 +88,7 @@ async fn count_for(app: &App, additions: &[Addition]) -> Result<()> {
         match app.store.count(&origin, fleet, entries).await {
             // The fleet was deleted in the meantime.
             Err(error) if error.class() == kernel::error::ErrorClass::NotFound => {}
-            // Counted or not, these changes must not hold up those behind them for ever.
+            // Counted or not, these changes must not block those behind them forever.
             Err(error) if error.is_permanent() => {
                 tracing::error!(%error, fleet.id = %fleet, "changes of a fleet can never be counted");
             }
@@ -117,7 +117,7 @@ impl Addition {
     }
 }
 
-/// What a change adds, if it adds anything.
+/// The amounts that a change adds, if any.
 fn addition(place: usize, change: &StreamRecord) -> Result<Option<Addition>> {
     let (pk, sk) = change.key();
     let (Some(after), Some((tenant, id))) = (&change.new, keys::parse_object(pk)) else {
@@ -163,7 +163,7 @@ fn addition(place: usize, change: &StreamRecord) -> Result<Option<Addition>> {
     }))
 }
 
-/// What an object adds before and after a change, and the object after it.
+/// The amounts that an object adds before and after a change, and the object after the change.
 fn shares<T: Record>(
     before: Option<&Item>,
     after: &Item,

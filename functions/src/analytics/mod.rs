@@ -1,5 +1,5 @@
-//! Sums by day of what fleets and vehicles have charged, for charts. They are counted when a session has ended and follow later corrections;
-//! a change shows within seconds.
+//! Daily sums of what fleets and vehicles have charged, for charts. A session is counted when it has ended; later corrections change the
+//! sums. A change is visible within seconds.
 
 pub mod count;
 pub mod retrieve;

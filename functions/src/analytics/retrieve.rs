@@ -1,5 +1,5 @@
-//! `GET /v1/analytics`: shows what a fleet has charged by day or month: energy, cost, sessions, or the outcomes of reservations; of the whole fleet or of
-//! each vehicle. The days are those of the fleet's time zone, and sessions count for the day on which they ended.
+//! `GET /v1/analytics`: shows what a fleet has charged by day or month: energy, cost, sessions, or the outcomes of reservations, for the
+//! whole fleet or for each vehicle. The days are those of the fleet's time zone, and a session counts for the day on which it ended.
 
 use std::collections::BTreeMap;
 
@@ -23,20 +23,20 @@ pub const ROUTE: Route = Route::get("retrieve-analytics", "/v1/analytics", Resou
 pub struct Filters {
     /// Id of the fleet.
     fleet: Id,
-    /// What is added up. Default `energy`.
+    /// The quantity that is summed. Default `energy`.
     metric: Option<Metric>,
     /// A series for each vehicle that has any sums in the range, in the order of the ids. Default: one for the whole fleet.
     group_by: Option<SeriesGrouping>,
-    /// How long the intervals are. Default `day`.
+    /// The length of the intervals. Default `day`.
     interval: Option<Interval>,
     /// The first day, in the fleet's time zone. Default: 30 days before `until`. A range has at most 92 days, by month 1,096, and by vehicle 31.
     from: Option<Day>,
     /// The day after the last one. Default: tomorrow.
     until: Option<Day>,
-    /// How many vehicles a page has.
+    /// The number of vehicles per page.
     #[schema(default = 100)]
     limit: Option<Whole<1, 100>>,
-    /// From `next_page_url`: the vehicle with which the page before ended.
+    /// From `next_page_url`: the last vehicle of the previous page.
     page: Option<Id>,
 }
 
@@ -82,7 +82,7 @@ pub async fn handle(
     context.respond(&analytics)
 }
 
-/// Where the vehicles behind one are shown, of the same days.
+/// The URL of the page after this vehicle, for the same days.
 fn next_page(shown: &Analytics, limit: usize, last: &Id) -> String {
     let name = |value: serde_json::Result<serde_json::Value>| {
         let value = value.unwrap_or_default();
@@ -103,7 +103,7 @@ fn next_page(shown: &Analytics, limit: usize, last: &Id) -> String {
 
 type Groups = Vec<(Option<Id>, BTreeMap<Date, Sums>)>;
 
-/// The sums of the next vehicles, and the last of them if there are more.
+/// The sums of the next vehicles, and the last of these vehicles if there are more.
 async fn of_vehicles(
     app: &App,
     context: &RequestContext,
@@ -131,7 +131,7 @@ async fn of_vehicles(
         .map(|(vehicle, sums)| (Some(vehicle), sums))
         .collect();
     let last = groups.last().and_then(|(vehicle, _)| vehicle.clone());
-    // A vehicle that charged on other days of the month alone is not in the range.
+    // A vehicle that charged only on other days of the month is not in the range.
     groups.retain(|(_, sums)| sums.range(days.from..days.until).next().is_some());
     Ok((groups, last.filter(|_| has_more)))
 }

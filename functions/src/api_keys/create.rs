@@ -1,7 +1,7 @@
-//! `POST /v1/api_keys`: creates a key of the caller's account and mode. Its secret is shown in this answer alone, and not when the
-//! request is repeated. The new key has at most the scopes of the key that creates it, and expires no later: a key that
-//! expires has to name an `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute for
-//! which it may still be accepted elsewhere.
+//! `POST /v1/api_keys`: creates a key of the caller's account and mode. Its secret is shown in this response only, and not when the request
+//! is repeated. The new key has at most the scopes of the key that creates it, and expires no later: a key that expires has to name an
+//! `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute in which it may still be accepted for
+//! other requests.
 
 use crate::App;
 use axum::extract::State;

@@ -1,6 +1,5 @@
-//! `DELETE /v1/api_keys/{id}`: revokes a key. It may still be accepted for a minute, but creates and deletes no keys any more. A
-//! key with full access revokes any key; every other key itself, and keys that have no scope which it lacks and are not valid
-//! for longer.
+//! `DELETE /v1/api_keys/{id}`: revokes a key. It may still be accepted for a minute, but no longer creates or deletes keys. A key with full
+//! access may revoke any key. Every other key may revoke itself, and keys that have no additional scopes and are not valid for longer.
 
 use crate::App;
 use axum::extract::State;
@@ -25,7 +24,7 @@ pub async fn handle(
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.delete(&row)?;
-    // Removing its own row is conditional on that row already.
+    // The deletion of the caller's own item is conditional on that item already.
     if row.internal.hash != context.key.hash {
         tx.check_key(&context.key, context.now())?;
     }

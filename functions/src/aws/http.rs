@@ -1,8 +1,8 @@
-//! How requests reach AWS: HTTP/1.1 over rustls on ring, with one client for all services.
+//! The HTTP client for AWS: HTTP/1.1 over rustls on ring, one client for all services.
 //!
-//! The client that comes with the SDK is not used for three reasons: it opens a connection for every call that is made at the
-//! same time as others, and each TLS handshake takes about a millisecond of CPU time; it cannot open connections before the
-//! first call; and it adds half a megabyte to the executable, for HTTP/2 among other things.
+//! The client of the SDK is not used for three reasons: it opens a connection for every concurrent call, and each TLS handshake takes about
+//! a millisecond of CPU time; it cannot open connections before the first call; and it adds half a megabyte to the executable, for HTTP/2
+//! among other things.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -24,19 +24,19 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long opening a connection may take on Lambda.
+/// The maximum time for opening a connection on Lambda.
 const CONNECT: Duration = Duration::from_millis(800);
 
-/// How much of the page at an address's root is read.
+/// The maximum number of bytes that are read of the page at an address's root.
 const PAGE: usize = 4096;
 
 type Connector = hyper_util::client::legacy::connect::HttpConnector;
 
-/// A client with its connections. Clones share them.
+/// A client with its connections. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client<HttpsConnector<Connector>, SdkBody>,
-    /// One permit for each call that the SDK may make at the same time as others; without them, any number.
+    /// One permit for each concurrent call of the SDK; without them, the number is not limited.
     permits: Option<Arc<Semaphore>>,
 }
 
@@ -62,9 +62,9 @@ fn tls() -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// The certificate authorities that are trusted. In Lambda these are compiled in, because reading those of the system takes a
-/// millisecond of CPU time at every cold start; a file that `SSL_CERT_FILE` names adds to them. Elsewhere they are those of the
-/// system, or those of `SSL_CERT_FILE` instead.
+/// The trusted certificate authorities. In Lambda they are compiled in, because reading those of the system takes a millisecond of CPU time
+/// at every cold start; a file that `SSL_CERT_FILE` names adds to them. Elsewhere they are those of the system, or those of `SSL_CERT_FILE`
+/// instead.
 fn roots(in_lambda: bool, has_file: bool) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     if in_lambda {
@@ -76,7 +76,7 @@ fn roots(in_lambda: bool, has_file: bool) -> RootCertStore {
     roots
 }
 
-/// The certificate authorities of the system, read once: a process that starts the service many times, as tests do, would spend a
+/// The certificate authorities of the system, read once: a process that starts the service many times, as tests do, would otherwise spend a
 /// tenth of its time on it.
 static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
     let found = rustls_native_certs::load_native_certs();
@@ -89,7 +89,7 @@ static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
 });
 
 impl Http {
-    /// A client. Opening a connection may take `slack` times as long as on Lambda.
+    /// Creates a client. Opening a connection may take `slack` times as long as on Lambda.
     pub fn new(slack: u32) -> Self {
         let mut tcp = Connector::new();
         tcp.enforce_http(false);
@@ -109,8 +109,8 @@ impl Http {
         }
     }
 
-    /// The same client, through which the SDK makes at most so many calls at a time. Each call uses a connection of its own, so
-    /// these are also the most connections that it opens.
+    /// The same client, limited to `calls` concurrent calls of the SDK. Each call uses its own connection, so this is also the maximum
+    /// number of connections that it opens.
     #[must_use]
     pub fn with_calls_at_once(&self, calls: usize) -> Self {
         Self {
@@ -119,28 +119,28 @@ impl Http {
         }
     }
 
-    /// Opens so many connections that the next requests to that address find. Where that fails, these requests open them.
+    /// Opens `connections` connections for the next requests to that address. If one cannot be opened, these requests open it.
     pub async fn connect(&self, address: &str, connections: usize) {
         join_all((0..connections).map(|_| self.open(address))).await;
     }
 
-    /// Opens a connection by asking for the page at the address's root, which DynamoDB shows to everybody.
+    /// Opens a connection with a request for the page at the address's root, which DynamoDB returns without authentication.
     async fn open(&self, address: &str) {
         let Ok(request) = Request::get(address).body(SdkBody::empty()) else {
             return;
         };
         let asked = async {
             let answer = self.send(request).await.ok()?;
-            // The connection is free again when the answer has been read.
+            // The connection is free again when the response has been read.
             to_bytes(Body::new(answer.into_body()), PAGE).await.ok()
         };
         drop(timeout(CONNECT, asked).await);
     }
 
-    /// Sends a request, and returns when the head of the answer is there.
+    /// Sends a request, and returns when the head of the response has arrived.
     ///
     /// # Errors
-    /// There is no connection, or it broke.
+    /// The connection could not be opened, or broke.
     pub async fn send(&self, request: Request<SdkBody>) -> Result<Response<SdkBody>, Error> {
         let response = self.client.request(request).await?;
         Ok(response.map(SdkBody::from_body_1_x))
@@ -171,7 +171,7 @@ impl HttpConnector for Http {
                 Some(permits) => permits.acquire().await.ok(),
                 None => None,
             };
-            // Whatever breaks may be tried again, as the SDK's own client has it.
+            // Any connection error may be retried, as with the SDK's own client.
             let mut response = client
                 .send(request)
                 .await
@@ -206,7 +206,7 @@ mod tests {
         );
     }
 
-    /// A server that answers every request after a moment, and the number of connections made to it.
+    /// A server that responds to every request after a moment, and the number of connections made to it.
     async fn server() -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/", listener.local_addr().unwrap());

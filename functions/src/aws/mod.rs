@@ -1,4 +1,4 @@
-//! The ports on AWS: SQS, EventBridge Scheduler and S3; credentials and secrets; and how clients start quickly. TLS is rustls on ring.
+//! The ports on AWS: SQS, EventBridge Scheduler and S3; credentials and secrets; and fast starts of the clients. TLS is rustls on ring.
 
 mod http;
 mod s3;
@@ -40,9 +40,9 @@ pub use secrets::Secrets;
 
 /// The settings that all clients share: region, credentials, connections and time-outs.
 ///
-/// If the environment has region and credentials, as it has in Lambda, nothing else is read: that keeps a cold start short.
-/// Otherwise, with the feature `profiles`, they come from where the AWS CLI finds them: profiles, SSO, credential processes.
-/// Without `AWS_PROFILE`, a table at a loopback `endpoint` is called with stand-in credentials.
+/// If the environment has region and credentials, as it has in Lambda, nothing else is read: that keeps a cold start short. Otherwise, with
+/// the feature `profiles`, they come from the sources of the AWS CLI: profiles, SSO, credential processes. Without `AWS_PROFILE`, a table
+/// at a loopback `endpoint` is called with stand-in credentials.
 ///
 /// # Errors
 /// `Internal` if there are no credentials.
@@ -65,7 +65,7 @@ async fn load_profile(http: &Http) -> Result<SdkConfig> {
     let defaults = defaults
         .http_client(http.clone())
         .timeout_config(timeouts(1));
-    // What the library logs of its search is of no interest if it succeeds, and in the error if it fails.
+    // The library's log of its search is irrelevant if the search succeeds, and the error contains it if the search fails.
     let config = defaults.load().with_subscriber(NoSubscriber::new()).await;
     let provider = config.credentials_provider();
     let provider = provider.ok_or_else(|| no_credentials("no provider is configured"))?;
@@ -94,12 +94,12 @@ fn no_credentials(cause: &str) -> Error {
     ))
 }
 
-/// The settings for a table on this machine: the credentials of the environment, or else stand-in ones.
+/// The settings for a table on this machine: the credentials of the environment, or else stand-in credentials.
 pub fn config() -> SdkConfig {
     unhurried_config(1)
 }
 
-/// The same where a call may take `slack` times as long, for a machine that is busy with other things.
+/// The same settings with time-outs that are `slack` times as long, for a machine that is busy with other work.
 pub fn unhurried_config(slack: u32) -> SdkConfig {
     let credentials = own_credentials().unwrap_or_else(stand_in);
     let config = config_of(&Http::new(slack), own_region(), credentials);
@@ -120,7 +120,7 @@ fn config_of(http: &Http, region: Option<String>, credentials: Credentials) -> S
         .build()
 }
 
-/// How long a call may take; `slack` times as long on a machine that is busy with other things.
+/// The time-outs of a call; `slack` times as long on a machine that is busy with other work.
 pub fn timeouts(slack: u32) -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1) * slack)
@@ -129,7 +129,7 @@ pub fn timeouts(slack: u32) -> TimeoutConfig {
         .build()
 }
 
-/// The region where none is configured.
+/// The region if none is configured.
 const REGION: &str = "us-east-1";
 
 /// The region of the environment.
@@ -153,12 +153,12 @@ fn stand_in() -> Credentials {
     Credentials::from_keys("local", "local", None)
 }
 
-/// The endpoint of the table in the environment, where it is another than AWS's own.
+/// The endpoint of the table in the environment, if it is not AWS's own.
 pub fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
-/// The address of the table: that of the environment or of the profile, or else AWS's own in the region.
+/// The URL of the table: that of the environment or of the profile, or else AWS's own in the region.
 fn address(config: &SdkConfig) -> String {
     let region = config.region().map_or(REGION, Region::as_ref);
     let configured = endpoint().or_else(|| config.endpoint_url().map(str::to_owned));
@@ -169,7 +169,7 @@ fn region_of(config: &SdkConfig) -> String {
     config.region().map_or(REGION, Region::as_ref).to_owned()
 }
 
-/// The domain under which the services of a region are.
+/// The domain of the services of a region.
 fn domain(region: &str) -> &'static str {
     if region.starts_with("cn-") {
         "amazonaws.com.cn"
@@ -178,12 +178,12 @@ fn domain(region: &str) -> &'static str {
     }
 }
 
-/// Opens so many connections to the table ahead of the first call.
+/// Opens the given number of connections to the table before the first call.
 pub async fn connect(http: &Http, config: &SdkConfig, connections: usize) {
     http.connect(&address(config), connections).await;
 }
 
-/// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.
+/// A fixed endpoint: resolving it from the SDK's tables of regions takes longer than the rest of the creation of a client.
 #[derive(Debug)]
 struct At(Endpoint);
 
@@ -193,8 +193,8 @@ impl ResolveEndpoint for At {
     }
 }
 
-/// The table's client, whose calls may take `slack` times as long as on Lambda. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names
-/// another endpoint than AWS's own.
+/// The table's client, whose calls may take `slack` times as long as on Lambda. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` overrides
+/// AWS's own endpoint.
 pub fn dynamodb(config: &SdkConfig, slack: u32) -> aws_sdk_dynamodb::Client {
     let settings = table::client::tuned(config, slack)
         .endpoint_resolver(At(Endpoint::builder().url(address(config)).build()));
@@ -207,20 +207,19 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // The one place that asks the system for the time.
+        // The only place that reads the system time.
         #[allow(clippy::disallowed_methods)]
         jiff::Timestamp::now().into()
     }
 }
 
-/// How many messages one call sends at most, and how many bytes they may have together for that: a quarter of what a message may have,
-/// which is what SQS charges as one call.
+/// The maximum number of messages in one call, and the maximum size of these messages together in bytes: a quarter of the maximum size of a
+/// message, which SQS charges as one call.
 const MOST_AT_ONCE: usize = 10;
 const MOST_BYTES: usize = 64 * 1024;
 
-/// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each, `RELAY_DEAD_LETTERS_URL` the
-/// failure destination of the relay.
-/// The client is made when it is first needed.
+/// SQS: one queue per function that processes messages. `<FUNCTION>_QUEUE_URL` names each queue, `RELAY_DEAD_LETTERS_URL` the failure
+/// destination of the relay. The client is created when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Sqs {
     config: SdkConfig,
@@ -237,7 +236,7 @@ impl Sqs {
         }
     }
 
-    /// Messages of a group queue behind one another only: SQS lets no group hold up the others.
+    /// Sends a message. Messages of a group queue only behind one another: SQS does not let one group delay the others.
     async fn put(&self, url: &str, body: String, delay: u16, group: Option<&Id>) -> Result<()> {
         let call = self
             .client()
@@ -252,7 +251,7 @@ impl Sqs {
         Ok(())
     }
 
-    /// Sends at most ten messages: together, unless they are too large for that.
+    /// Sends at most ten messages: in one call, unless they are too large for that.
     async fn put_all(&self, url: &str, messages: &[&(Message, u16)]) -> Result<()> {
         let size: usize = messages.iter().map(|(message, _)| message.body.len()).sum();
         if size > MOST_BYTES {
@@ -363,8 +362,8 @@ impl Queue for Sqs {
     }
 }
 
-/// EventBridge Scheduler, aimed at the same queues. Their ARNs follow from `<FUNCTION>_QUEUE_URL`, the region, and
-/// `SCHEDULER_ROLE_ARN`, the role that may send to them. The client is made when it is first needed.
+/// EventBridge Scheduler, whose schedules send to the same queues. Their ARNs are derived from `<FUNCTION>_QUEUE_URL`, the region, and
+/// `SCHEDULER_ROLE_ARN`, the role that may send to them. The client is created when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     config: SdkConfig,
@@ -494,7 +493,7 @@ fn queue_arn(url: &str, region: &str, role: &str) -> Option<String> {
     is_account.then(|| format!("arn:{partition}:sqs:{region}:{account}:{name}"))
 }
 
-/// The URLs of queues by their functions, from the variables of the environment.
+/// The URLs of queues by their functions, from the environment variables.
 fn queue_urls() -> HashMap<String, String> {
     let named = std::env::vars().filter_map(|(name, url)| {
         let function = name.strip_suffix("_QUEUE_URL")?;

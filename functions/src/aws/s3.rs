@@ -1,5 +1,5 @@
-//! S3: the bucket `REPORTS_BUCKET`. Five signed requests, which are all that is wanted of it: the SDK's client for S3 would
-//! be a tenth of the executable.
+//! S3: the bucket `REPORTS_BUCKET`. Only five signed requests are needed, so the SDK's client for S3, which would be a tenth of the
+//! executable, is not used.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use kernel::time::Timestamp;
 use models::ports::Clock;
 use models::ports::files::{Files, LINK};
 
-/// A file may be of any size, and take so long on its way.
+/// A file may have any size, so a request may take this long.
 const LIMITS: Limits = Limits {
     patience: Duration::from_secs(30),
     bytes: usize::MAX,
@@ -33,12 +33,12 @@ const LIMITS: Limits = Limits {
 #[derive(Debug, Clone)]
 pub struct S3 {
     signer: Signer,
-    /// The address that keys are appended to.
+    /// The URL that keys are appended to.
     bucket: Option<String>,
 }
 
 impl S3 {
-    /// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own. Its buckets have no host names.
+    /// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` overrides AWS's own endpoint. The buckets of such an endpoint have no host names.
     pub fn from_env(http: Http, config: &SdkConfig) -> Self {
         let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
         let endpoint = endpoint.or_else(|| config.endpoint_url().map(str::to_owned));
@@ -54,7 +54,7 @@ impl S3 {
         Self { signer, bucket }
     }
 
-    /// The bucket at an address.
+    /// The bucket at a URL.
     #[cfg(test)]
     pub(super) fn at(http: Http, config: &SdkConfig, bucket: String) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl S3 {
         }
     }
 
-    /// The address of a file.
+    /// The URL of a file.
     fn address(&self, key: &str) -> Result<String> {
         let bucket = self
             .bucket
@@ -72,7 +72,7 @@ impl S3 {
         Ok(format!("{bucket}/{}", escaped(key)))
     }
 
-    /// Sends a request as often as it takes, and gives the body of the answer.
+    /// Sends a request, repeats it if necessary, and returns the body of the response.
     async fn send(
         &self,
         method: Method,
@@ -161,7 +161,7 @@ impl Files for S3 {
     }
 }
 
-/// How a request is signed: by its headers, or by its address for whoever has that until it expires.
+/// The signature settings: in the headers, or in the URL, so that everyone who has the URL can use it until it expires.
 fn settings(expires_in: Option<Duration>) -> SigningSettings {
     let mut settings = SigningSettings::default();
     settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -175,10 +175,10 @@ fn settings(expires_in: Option<Duration>) -> SigningSettings {
     settings
 }
 
-/// The keys in an answer to `ListObjectsV2`.
+/// The keys in a response to `ListObjectsV2`.
 ///
 /// # Errors
-/// `Internal` if the answer is no such XML.
+/// `Internal` if the response is not such XML.
 fn keys_of(listed: &[u8]) -> Result<Vec<String>> {
     let mut reader = Reader::from_reader(listed);
     let (mut keys, mut key) = (Vec::new(), None);
@@ -210,7 +210,7 @@ fn keys_of(listed: &[u8]) -> Result<Vec<String>> {
     }
 }
 
-/// What S3 reads as written in the path of an address; every other byte is escaped.
+/// The bytes that are not escaped in the path of an S3 URL; every other byte is escaped.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -218,7 +218,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// A key as it is written in an address.
+/// A key as it is written in a URL.
 fn escaped(key: &str) -> String {
     utf8_percent_encode(key, ESCAPED).to_string()
 }

@@ -1,5 +1,5 @@
-//! Secrets Manager: the value of a secret that the environment names. One signed request, for which the SDK's client would be a hundredth of
-//! the executable and more to start.
+//! Secrets Manager: the value of a secret that the environment names. Only one signed request is needed, so the SDK's client, which would
+//! be a hundredth of the executable and a larger part of its start, is not used.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::signer::{Limits, Signer};
 use super::{Http, domain};
 
-/// A secret has at most 64 KiB, which JSON may write with twice as many bytes.
+/// A secret has at most 64 KiB, for which JSON may need twice as many bytes.
 const LIMITS: Limits = Limits {
     patience: Duration::from_secs(2),
     bytes: 256 * 1024,
@@ -34,7 +34,7 @@ struct Found {
 }
 
 impl Secrets {
-    /// `AWS_ENDPOINT_URL_SECRETS_MANAGER` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
+    /// `AWS_ENDPOINT_URL_SECRETS_MANAGER` or `AWS_ENDPOINT_URL` overrides AWS's own endpoint.
     pub fn from_env(http: Http, config: &SdkConfig) -> Self {
         let signer = Signer::new(http, config, "secretsmanager", "Secrets Manager");
         let endpoint =
@@ -46,10 +46,10 @@ impl Secrets {
         Self { signer, address }
     }
 
-    /// The present value of a secret, by its ARN.
+    /// Returns the present value of a secret, by its ARN.
     ///
     /// # Errors
-    /// `Unavailable` if Secrets Manager cannot be reached; `Internal` if it has no such text, or the function may not read it.
+    /// `Unavailable` if Secrets Manager cannot be reached; `Internal` if there is no text with this ARN, or the function may not read it.
     pub async fn value(&self, arn: &str) -> Result<String> {
         let body = Bytes::from(json!({"SecretId": arn}).to_string());
         let request = || {

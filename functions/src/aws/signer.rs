@@ -1,4 +1,4 @@
-//! Signed requests to services of AWS for which there is no client of the SDK here.
+//! Signed requests to AWS services for which this service does not use a client of the SDK.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,25 +20,25 @@ use tokio::time::timeout;
 
 use super::{Http, SystemClock, region_of, stand_in};
 
-/// How often a request is sent that fails in a way that passes.
+/// The maximum number of attempts of a request that fails temporarily.
 const TRIES: u32 = 3;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), 4, Duration::from_millis(400));
 
-/// How long a request may take each time it is sent, and how many bytes its response may have.
+/// The time limit of each attempt of a request, and the maximum size of its response in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub patience: Duration,
     pub bytes: usize,
 }
 
-/// One service in the region of the configuration.
+/// One AWS service in the configured region.
 #[derive(Debug, Clone)]
 pub(super) struct Signer {
     pub region: String,
     http: Http,
-    /// As signatures call it.
+    /// The name of the service in signatures.
     service: &'static str,
-    /// As errors call it.
+    /// The name of the service in errors.
     name: &'static str,
     credentials: SharedCredentialsProvider,
 }
@@ -55,7 +55,7 @@ impl Signer {
         }
     }
 
-    /// The credentials that requests are signed with now.
+    /// Returns the credentials with which requests are signed now.
     ///
     /// # Errors
     /// `Unavailable` if there are none.
@@ -64,7 +64,7 @@ impl Signer {
         found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))
     }
 
-    /// Sends a request as often as it takes, and gives the body of the response.
+    /// Sends a request, repeats it if necessary, and returns the body of the response.
     ///
     /// # Errors
     /// `Unavailable` if the service cannot be reached; `Internal` if it refuses the request.
@@ -113,7 +113,7 @@ impl Signer {
         })
     }
 
-    /// A request with its signature.
+    /// Returns a request with its signature.
     ///
     /// # Errors
     /// `Internal` if it cannot be signed.

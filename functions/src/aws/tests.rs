@@ -1,4 +1,4 @@
-//! The adapters against a server on this machine that responds as the test has laid down.
+//! Tests of the adapters against a local server with scripted responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,8 +14,8 @@ use models::ports::files::Files as _;
 /// A response: its status, the type of its error if it is one, and its body.
 type Scripted = (u16, &'static str, &'static str);
 
-/// A server that gives these responses one after the other, and then the last one again. Its address, and the requests that it
-/// received: method and path, and the body.
+/// Starts a server that returns these responses one after the other, and then repeats the last one. Returns its address, and the requests
+/// that it received: method and path, and the body.
 async fn server(script: &'static [Scripted]) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -45,7 +45,7 @@ async fn server(script: &'static [Scripted]) -> (String, Arc<Mutex<Vec<(String, 
     (address, requests)
 }
 
-/// The next request of a connection: its method and path, and its body.
+/// Reads the next request of a connection: its method and path, and its body.
 async fn read_request(stream: &mut tokio::net::TcpStream) -> Option<(String, String)> {
     let mut bytes = Vec::new();
     let head = loop {

@@ -1,4 +1,4 @@
-//! `POST /v1/batches`: has up to 1,000 bodies of one operation carried out in the background.
+//! `POST /v1/batches`: creates a batch of up to 1,000 bodies of one operation, which are executed in the background.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/batches/{id}/results`: lists how the bodies of a batch have ended, in their order.
+//! `GET /v1/batches/{id}/results`: lists the results of the bodies of a batch, in the order of the bodies.
 
 use crate::App;
 use axum::extract::State;

@@ -1,7 +1,7 @@
-//! Many bodies of one operation, carried out in the background, with a result for each.
+//! Many bodies of one operation, executed in the background, with a result for each.
 //!
-//! A body in a batch is treated as a request with this body would be, with the rights of the key that has made the batch. The results are
-//! kept for 30 days.
+//! A body in a batch is handled as a request with this body would be, with the permissions of the key that created the batch. The results
+//! are kept for 30 days.
 
 pub mod create;
 pub mod list;
@@ -14,7 +14,7 @@ use crate::{charge_cards, drivers, fleets, policies, reservations, vehicles};
 use models::batch::Batch;
 use web::Route;
 
-/// The routes that handle the bodies of batches. What they may call of the table, the job may call as well.
+/// The routes that handle the bodies of batches. The job has their permissions on the table.
 pub const ROUTES: [Route; 6] = [
     charge_cards::create::ROUTE,
     drivers::create::ROUTE,

@@ -1,8 +1,8 @@
-//! `run-batch`: carries out the bodies of a batch, a chunk at a time.
+//! `run-batch`: executes the bodies of a batch, a chunk at a time.
 //!
-//! Before each chunk the key that has made the batch is checked again. Each body is read and handled as by the route of its operation, with an
-//! idempotency key that is made of the batch and of the place of the body: a chunk that is begun again after a crash creates nothing twice.
-//! How the bodies of a chunk have ended takes their place in the transaction that counts them in the batch.
+//! Before each chunk, the key that created the batch is checked again. Each body is read and handled by the route of its operation, with an
+//! idempotency key that is derived from the batch and the position of the body: a chunk that is restarted after a crash creates nothing
+//! twice. The results of a chunk are stored in the transaction that counts them in the batch.
 
 use std::time::Duration;
 
@@ -29,17 +29,17 @@ use crate::function::Function;
 use crate::job::{Job, find_due, write_progress};
 use crate::{App, charge_cards, drivers, fleets, policies, reservations, vehicles};
 
-/// How long a run of the job begins with further chunks: the function has 300 seconds.
+/// The time after which a run of the job starts no further chunks: the function has 300 seconds.
 const RUN: Duration = Duration::from_secs(120);
 
-/// How many bodies are carried out at a time.
+/// The number of bodies that are executed concurrently.
 const ABREAST: usize = 4;
 
-/// How often a body is tried that collides with concurrent changes: those of other bodies may be of the same fleet.
+/// The maximum number of attempts of a body that conflicts with concurrent changes: other bodies may change objects of the same fleet.
 const TRIES: u32 = 10;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(200));
 
-/// Carries out the bodies of a batch.
+/// Executes the bodies of a batch.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RunBatch {
     pub tenant: Tenant,
@@ -66,7 +66,7 @@ impl Job for RunBatch {
                 Rows::CardTokens,
                 Rows::Idempotency,
             ])
-            // The notes of which objects have which metadata.
+            // For the index of objects by their metadata.
             .needing(&[Need::BatchWrites, Need::Messages]),
     );
 
@@ -106,7 +106,7 @@ impl Job for RunBatch {
             tx.put_outcomes(&batch.object, place, &outcomes)?;
             tx.save(&mut batch)?;
             match tx.commit_without_response().await {
-                // Another instance works on the batch.
+                // Another instance is processing the batch.
                 Err(Error::Contended) => return Ok(()),
                 done => done?,
             }
@@ -118,7 +118,7 @@ impl Job for RunBatch {
     }
 }
 
-/// Carries out the bodies of a chunk, the first of which has that place, and gives how they have ended.
+/// Executes the bodies of a chunk, the first of which has that position, and returns their results.
 ///
 /// # Errors
 /// The service is too busy for one of them.
@@ -135,7 +135,7 @@ async fn carry_out(
     stream::iter(ended).buffered(ABREAST).try_collect().await
 }
 
-/// Who carries out the batch, and may still do so.
+/// The principal that executes the batch, if it still may.
 async fn principal(app: &App, tenant: &Tenant, batch: &Stored<Batch>) -> Result<Principal, Error> {
     let internal = &batch.internal;
     let (account, hash) = internal
@@ -155,10 +155,10 @@ async fn principal(app: &App, tenant: &Tenant, batch: &Stored<Batch>) -> Result<
     Ok(found)
 }
 
-/// Carries out a body, and gives how it has ended.
+/// Executes a body, and returns its result.
 ///
 /// # Errors
-/// The service is too busy for it, and it is tried again.
+/// The service is too busy for the body, which is tried again.
 async fn end(
     app: &App,
     batch: &Stored<Batch>,
@@ -204,16 +204,16 @@ async fn end(
     }
 }
 
-/// The id of the object in the response of a body that was carried out.
+/// The id of the object in the response to a body that was executed.
 #[derive(Deserialize)]
 struct Created {
     id: Id,
 }
 
-/// How a body has ended that was refused, in the words of the error that a request would have got.
+/// The result of a refused body, with the error that a request would have received.
 ///
 /// # Errors
-/// The service is too busy for it, and it is tried again.
+/// The service is too busy for the body, which is tried again.
 fn refused(app: &App, batch: &Stored<Batch>, error: &Error) -> Result<Outcome, Error> {
     let is_temporary = matches!(error, Error::Unavailable(_) | Error::Contended);
     if is_temporary && batch.is_patient(app.now()) {
@@ -227,7 +227,7 @@ fn refused(app: &App, batch: &Stored<Batch>, error: &Error) -> Result<Outcome, E
     Ok(Outcome::Failed(shown))
 }
 
-/// Has the route of an operation handle a body.
+/// Handles a body with the route of an operation.
 async fn handle(
     app: &App,
     context: RequestContext,

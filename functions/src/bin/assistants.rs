@@ -1,4 +1,4 @@
-//! The executable behind the function `serve-assistants`. It calls the API at the address of the service, over HTTP.
+//! The executable of the function `serve-assistants`. It calls the API at the URL of the service, over HTTP.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ async fn serve() -> Result<(), Error> {
     gateway::serve(router).await
 }
 
-/// The address of the API: the configured one, else the domain under which API Gateway has received the request. The header `Host` does not
-/// count: whoever sets it would be sent the key.
+/// The URL of the API: the configured one, or else the domain at which API Gateway received the request. The header `Host` is not used: a
+/// client that sets it would otherwise receive the key.
 fn address(configured: Option<&str>, parts: &Parts) -> kernel::error::Result<String> {
     if let Some(configured) = configured {
         return Ok(configured.to_owned());
@@ -49,7 +49,7 @@ fn address(configured: Option<&str>, parts: &Parts) -> kernel::error::Result<Str
     Ok(format!("https://{domain}"))
 }
 
-/// Sends a request of the API to an address. Redirects are responses.
+/// Sends a request of the API to a URL. Redirects are returned as responses.
 async fn send(
     outbound: Arc<Outbound>,
     base_url: String,

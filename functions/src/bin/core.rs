@@ -1,4 +1,4 @@
-//! The executable of most functions: it writes no documents and shows no pages, which are a quarter of the executable `functions`.
+//! The executable of most functions: without documents and documentation pages, which are a quarter of the executable `functions`.
 
 // The layout of the SDK's nested futures is deeper than the compiler's default allows.
 #![recursion_limit = "256"]

@@ -1,8 +1,8 @@
-//! Real-time authorization: whether a card may be used, somewhere and now.
+//! Real-time authorization: decides whether a card may be used, at a place and now.
 //!
-//! The card is checked first, and what it needs (driver, vehicle, fleet, account); then, for each EVSE, who charges there
+//! The card is checked first, with the driver, vehicle, fleet and account that it depends on; then, for each EVSE, who charges there
 //! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the driver's default, else the
-//! fleet's. A wallet without money and a payment card that has expired refuse. Without any payment method the session is invoiced.
+//! fleet's. A wallet without money and an expired payment card lead to a refusal. Without any payment method the session is invoiced.
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
@@ -29,12 +29,12 @@ use super::context;
 use super::tap::{CardUse, Place, TapOutcome, at};
 use crate::references;
 
-/// Where a card is to be used.
+/// The place where a card is to be used.
 #[derive(Debug, Clone, Copy)]
 pub enum Whereabouts<'a> {
-    /// The network does not say.
+    /// The network does not name the place.
     Unknown,
-    /// A station, at these EVSEs; at any if there are none.
+    /// A station, at these EVSEs; at any EVSE if the list is empty.
     Station(&'a ChargingStation, &'a [String]),
 }
 
@@ -43,9 +43,9 @@ pub enum Whereabouts<'a> {
 pub struct Authorization {
     pub allowed: AllowedType,
     pub token: Token,
-    /// Those of the EVSEs that were named at which the card may be used.
+    /// The requested EVSEs at which the card may be used.
     pub evses: Vec<String>,
-    /// Whether the response depends on the place, and the network does not say where the card is to be used.
+    /// Whether the response depends on the place, and the network does not name it.
     pub needs_place: bool,
 }
 
@@ -72,7 +72,7 @@ pub async fn authorize(
             needs_place: false,
         })
     };
-    // The token of a card that was deleted is known, and not valid.
+    // The token of a deleted card is known, but not valid.
     let Some(Subject { tenant, id }) = known.card.clone() else {
         return Ok(decided(known.token, AllowedType::Blocked));
     };
@@ -133,7 +133,7 @@ struct ValidCard<'a> {
 }
 
 impl ValidCard<'_> {
-    /// Whether the card may be used at a station, and at which of the named EVSEs; at any if there are none.
+    /// Decides whether the card may be used at a station, and at which of the named EVSEs; at any EVSE if none is named.
     async fn at_station(
         &self,
         station: &ChargingStation,
@@ -147,20 +147,20 @@ impl ValidCard<'_> {
         for evse in &evses {
             match self.at_place(Place { station, evse }).await? {
                 AllowedType::Allowed => allowed.push(evse.clone()),
-                // NO_CREDIT says more to the driver than NOT_ALLOWED.
+                // NO_CREDIT is more specific for the driver than NOT_ALLOWED.
                 AllowedType::NoCredit => refusal = AllowedType::NoCredit,
                 _ => {}
             }
         }
         Ok(match (allowed.is_empty(), named) {
             (true, _) => (refusal, allowed),
-            // The whole location, if the card may be used at all of its EVSEs.
+            // The whole location is allowed if the card may be used at all of its EVSEs.
             (false, []) if allowed.len() == evses.len() => (AllowedType::Allowed, Vec::new()),
             (false, _) => (AllowedType::Allowed, allowed),
         })
     }
 
-    /// Whether the card may be used, as far as that does not depend on the place.
+    /// Decides whether the card may be used, as far as that does not depend on the place.
     async fn anywhere(&self) -> Result<AllowedType, Error> {
         let mut allowed = AllowedType::NotAllowed;
         for pair in self.context.pairs() {
@@ -181,7 +181,7 @@ impl ValidCard<'_> {
         Ok(allowed)
     }
 
-    /// Whether the card may be used at an EVSE.
+    /// Decides whether the card may be used at an EVSE.
     async fn at_place(&self, place: Place<'_>) -> Result<AllowedType, Error> {
         let Self {
             app,
@@ -205,7 +205,7 @@ impl ValidCard<'_> {
         })
     }
 
-    /// Whether policies in enforcement forbid charging at every connector of the EVSE that fits the vehicle.
+    /// Returns whether policies in enforcement forbid charging at every connector of the EVSE that fits the vehicle.
     async fn is_forbidden(&self, place: Place<'_>, card_use: &CardUse) -> Result<bool, Error> {
         let (app, tenant, now) = (self.app, self.tenant, self.now);
         let CardUse {
@@ -216,7 +216,7 @@ impl ValidCard<'_> {
             ..
         } = card_use;
         let policies = match reservation {
-            // They may name others than the card does.
+            // The reservation may name another driver, fleet or vehicle than the card.
             Some(_) => {
                 let driver = Some(&driver.object);
                 crate::policies::of(app, tenant, driver, Some(fleet), vehicle).await?
@@ -267,7 +267,7 @@ impl ValidCard<'_> {
             .collect()
     }
 
-    /// Whether the payment method can pay, as far as this service knows.
+    /// Returns whether the payment method can pay, as far as this service can decide.
     async fn can_pay(&self, method: Option<&Id>) -> Result<bool, Error> {
         let (store, tenant) = (&self.app.store, self.tenant);
         let Some(method) = method else {

@@ -1,4 +1,4 @@
-//! Reads what a card leads to.
+//! Reads the objects that a card depends on.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ use models::token::Token;
 use models::vehicle::Vehicle;
 use table::row::ById;
 
-/// How many accounts above an account are read at most.
+/// The maximum number of accounts above an account that are read.
 const MAX_LINEAGE: usize = 32;
 
-/// What a card leads to, as it is at this moment.
+/// Reads the present state of the objects that a card depends on.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -50,7 +50,7 @@ pub async fn load(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<CardC
     })
 }
 
-/// The drivers and vehicles that a card leads to, in the order in which they are listed.
+/// The drivers and vehicles of a card, in the order in which they are listed.
 async fn drivers_and_vehicles(
     app: &App,
     tenant: &Tenant,
@@ -79,7 +79,7 @@ async fn drivers_and_vehicles(
     })
 }
 
-/// Objects as they are at this moment, in the order of their ids in the list, each once.
+/// Reads the present state of objects, in the order of their ids in the list, each once.
 async fn all<'a, T: ById>(
     app: &App,
     tenant: &Tenant,
@@ -94,7 +94,7 @@ async fn all<'a, T: ById>(
         .collect()
 }
 
-/// Whether the account and all accounts above it are active.
+/// Returns whether the account and all accounts above it are active.
 async fn is_active(app: &App, tenant: &Tenant) -> Result<bool, Error> {
     let mut next = Some(tenant.account.clone());
     for _ in 0..MAX_LINEAGE {
@@ -110,7 +110,7 @@ async fn is_active(app: &App, tenant: &Tenant) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// As whom this service issues tokens.
+/// The issuer of this service's tokens.
 pub fn issuer(app: &App) -> Issuer<'_> {
     let own = &app.settings.own_party;
     Issuer {
@@ -119,8 +119,8 @@ pub fn issuer(app: &App) -> Issuer<'_> {
     }
 }
 
-/// The token of a driver's app card, with which sessions and reservations of the API are sent to networks. The card may not have
-/// been made yet.
+/// The token of a driver's app card, with which sessions and reservations of the API are sent to networks. The card itself may not have
+/// been created yet.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.

@@ -13,7 +13,7 @@ use web::{Body, RequestContext, Route};
 
 use super::holders;
 
-/// How often the uid and the driver's cards are read again after a concurrent change.
+/// The maximum number of times that the uid and the driver's cards are read again after a concurrent change.
 const TRIES: usize = 30;
 
 pub const ROUTE: Route = Route::post(

@@ -1,6 +1,5 @@
-//! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can
-//! be used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator
-//! decides.
+//! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks are notified that its token is no longer valid. Its `uid` can be
+//! used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides.
 
 use crate::App;
 use axum::extract::State;

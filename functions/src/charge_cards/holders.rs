@@ -8,11 +8,11 @@ use models::driver::Driver;
 use models::vehicle::Vehicle;
 use table::charge_cards::CardCount;
 
-/// Checks that the driver and the vehicle that a card names are there, and belong together. Returns the driver.
+/// Checks that the driver and the vehicle that a card names exist and belong together. Returns the driver.
 ///
 /// # Errors
-/// 404 `driver_not_found` or `vehicle_not_found`; 400 `owner_scope_invalid` for a driver who is neither one of the vehicle's nor in
-/// its fleet.
+/// 404 `driver_not_found` or `vehicle_not_found`; 400 `owner_scope_invalid` for a driver who is neither assigned to the vehicle nor in its
+/// fleet.
 pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<Option<Driver>, Error> {
     let mut found = app.store.find_together(tenant, card.holders()).await?;
     let driver = match &card.driver {
@@ -32,10 +32,10 @@ pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<Opti
     }
 }
 
-/// Counts the cards of a driver who is to get another one.
+/// Counts the cards of a driver who is to receive another card.
 ///
 /// # Errors
-/// 409 `charge_card_conflict` for a driver with as many cards as a driver can have.
+/// 409 `charge_card_conflict` if the driver already has the maximum number of cards.
 pub async fn count(app: &App, tenant: &Tenant, driver: &Driver) -> Result<CardCount, Error> {
     let count = app.store.card_count(tenant, driver).await?;
     if count.rfid >= MAX_CARDS_OF_DRIVER {

@@ -1,4 +1,4 @@
-//! `GET /v1/charge_cards`: the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
+//! `GET /v1/charge_cards`: lists the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;

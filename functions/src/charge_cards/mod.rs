@@ -1,5 +1,5 @@
-//! What drivers identify with at the charging stations of networks. A card belongs to a driver, to a vehicle, or to both; the
-//! service makes one of the type `app` for every driver.
+//! Cards with which drivers identify themselves at the charging stations of networks. A card belongs to a driver, to a vehicle, or to both;
+//! the service creates a card of the type `app` for every driver.
 
 pub mod authorize;
 mod context;

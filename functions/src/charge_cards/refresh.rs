@@ -1,14 +1,14 @@
-//! `refresh-tokens`: brings the tokens that networks know up to date with the cards, and with what the cards depend on.
+//! `refresh-tokens`: updates the tokens at networks after a change of cards, or of objects that cards depend on.
 //!
-//! The relay sends a message whenever something changes that tokens depend on: a card, a driver, a vehicle, a fleet, a policy or an
-//! account. The worker reads the present state, so that messages may come twice and in any order. A token that changes is written, and
-//! the relay sends it to every connected network. What concerns many cards is done a few at a time.
+//! The relay sends a message whenever an object changes that tokens depend on: a card, a driver, a vehicle, a fleet, a policy or an
+//! account. The worker reads the present state, so that messages may arrive twice and in any order. A token that changes is written, and
+//! the relay sends it to every connected network. Work on many cards is done a few cards at a time.
 //!
-//! It also makes the app card of a driver, expires cards, takes cards from drivers and vehicles that were deleted, and follows what
-//! becomes of the uid of a card: the card that holds it is notified of claims, and a decision changes the status of both.
+//! The worker also creates the app card of a driver, expires cards, and removes deleted drivers and vehicles from cards. It follows the uid
+//! of a card: the card that holds the uid is notified of claims, and a decision changes the status of both cards.
 //!
-//! What concerns all cards of an account is shared out: one message plans, and sends a message for each page of cards, so that the pages are worked
-//! on side by side.
+//! Work on all cards of an account is divided: one message plans, and sends a message for each page of cards, so that the pages are
+//! processed in parallel.
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
@@ -30,27 +30,27 @@ use super::context;
 use crate::function::Function;
 use crate::job::Job;
 
-/// How many cards one message is for, and for how many pages of cards one message plans.
+/// The number of cards per message, and the number of pages of cards for which one message plans.
 const AT_A_TIME: usize = 25;
 const PAGES: usize = 100;
 
-/// How often a card is read again after a concurrent change.
+/// The maximum number of times that a card is read again after a concurrent change.
 const TRIES: usize = 8;
 
-/// Brings the tokens of charge cards up to date that depend on an object, those of the cards after the given one.
+/// Updates the tokens of the charge cards that depend on an object, from the card after the given one on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RefreshTokens {
     pub tenant: Tenant,
     pub of: Id,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
-    /// Only as many of them as one message is for.
+    /// Whether the message covers one page of cards only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_page: bool,
 }
 
 impl RefreshTokens {
-    /// Those of all cards that depend on an object.
+    /// Updates the tokens of all cards that depend on an object.
     pub fn of(tenant: &Tenant, of: &Id) -> Self {
         Self {
             tenant: tenant.clone(),
@@ -80,10 +80,10 @@ impl Job for RefreshTokens {
         JobSubject::of(&self.tenant, &self.of)
     }
 
-    /// Brings the tokens up to date that depend on an object, after the given card.
+    /// Updates the tokens that depend on an object, from the card after the given one on.
     ///
     /// # Errors
-    /// The table or the queue cannot be reached: the message comes again.
+    /// The table or the queue cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self {
             tenant,
@@ -111,7 +111,7 @@ impl Job for RefreshTokens {
     }
 }
 
-/// The cards of a driver, and the driver's app card.
+/// Refreshes the cards of a driver, and creates the driver's app card.
 async fn of_driver(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> Result<(), Error> {
     let driver = app.store.find::<Driver>(tenant, id).await?;
     if let Some(driver) = driver.as_ref().filter(|one| one.object.is_active()) {
@@ -120,7 +120,7 @@ async fn of_driver(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> R
     of_holder(app, tenant, id, after, driver.is_none()).await
 }
 
-/// The cards of a vehicle and of its drivers.
+/// Refreshes the cards of a vehicle and of its drivers.
 async fn of_vehicle(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> Result<(), Error> {
     let vehicle = app.store.find::<Vehicle>(tenant, id).await?;
     let is_first = after.is_none();
@@ -132,7 +132,7 @@ async fn of_vehicle(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> 
     of_holder(app, tenant, id, after, vehicle.is_none()).await
 }
 
-/// The cards of a driver or a vehicle, which may be deleted.
+/// Refreshes the cards of a driver or a vehicle, which may be deleted.
 async fn of_holder(
     app: &App,
     tenant: &Tenant,
@@ -154,7 +154,7 @@ async fn of_holder(
     }
 }
 
-/// All cards of a tenant. A message is sent for each page, unless there is one only.
+/// Refreshes all cards of a tenant. A message is sent for each page, unless there is only one.
 async fn of_everybody(
     app: &App,
     tenant: &Tenant,
@@ -181,7 +181,7 @@ async fn of_everybody(
     send(app, tenant, of, after.as_ref()).await
 }
 
-/// One page of the cards of a tenant.
+/// Refreshes one page of the cards of a tenant.
 async fn of_page(app: &App, tenant: &Tenant, after: Option<&Id>) -> Result<(), Error> {
     let cards = cards_after(app, tenant, after).await?;
     refresh_all(app, tenant, &cards.rows).await
@@ -209,7 +209,7 @@ async fn refresh_all(
     Ok(())
 }
 
-/// The accounts below an account, whose tokens depend on its status too.
+/// Sends messages for the accounts below an account, whose tokens depend on its status too.
 async fn below(app: &App, tenant: &Tenant) -> Result<(), Error> {
     for child in app.store.children(&tenant.account).await? {
         let of_child = Tenant {
@@ -237,7 +237,7 @@ async fn send(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result
     job.send(app).await
 }
 
-/// Makes the app card of a driver, unless there is one.
+/// Creates the app card of a driver, unless it exists.
 async fn make_app_card(app: &App, tenant: &Tenant, driver: &Driver) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
     let mut card = ChargeCard::of_app(driver, origin.now);
@@ -250,20 +250,21 @@ async fn make_app_card(app: &App, tenant: &Tenant, driver: &Driver) -> Result<()
     }
     let uid = card.object.uid.as_str();
     let uid_use = app.store.card_uid(tenant.mode, uid).await?;
-    // Its uid is derived from the driver's id, so nobody else has a reason to have it. Such a card would be of no use.
+    // The uid is derived from the driver's id, so no other account has a reason to use it. A card whose uid another account uses would be
+    // of no use.
     if !uid_use.is_free_for(&tenant.account).unwrap_or_default() {
         return Ok(());
     }
     let mut tx = app.store.begin(&origin);
     tx.create_card(&mut card, &uid_use)?;
     match tx.commit_without_response().await {
-        // Another message has made it meanwhile.
+        // Another message has created it meanwhile.
         Err(Error::Client(_) | Error::Contended) => Ok(()),
         done => done,
     }
 }
 
-/// Takes a card from a driver or vehicle that was deleted. The app card of a driver is deleted.
+/// Removes a deleted driver or vehicle from a card. The app card of a driver is deleted.
 async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(), Error> {
     for _ in 0..TRIES {
         let origin = Origin::background(tenant.clone(), app.now());
@@ -290,7 +291,7 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
     Err(Error::Contended)
 }
 
-/// Brings the token of a card up to date, expires the card if its time has passed, and follows what becomes of its uid.
+/// Updates the token of a card, expires the card if its time has passed, and follows changes of its uid.
 async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     for _ in 0..TRIES {
         let Some(mut card) = app.store.find::<ChargeCard>(tenant, id).await? else {
@@ -330,7 +331,7 @@ async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     Err(Error::Contended)
 }
 
-/// The token of a card as it has to be, if it is not so yet.
+/// The new token of a card; none if it is up to date.
 async fn renewed(
     app: &App,
     origin: &Origin,

@@ -1,7 +1,7 @@
-//! Who charges when a card is held to the reader of a charging station.
+//! Finds who charges when a card is held to the reader of a charging station.
 //!
-//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start to its end. Without
-//! one, the first of those charges that the card leads to ([`models::charging::card`]) whose vehicle has a plug that fits and is not
+//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start until its end. Without
+//! one, the first driver and vehicle of the card ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not
 //! charging elsewhere.
 
 use crate::App;
@@ -24,7 +24,7 @@ use table::calendars::Calendars;
 
 use super::context;
 
-/// How far ahead a reservation counts: as early as a vehicle may come for it.
+/// The time before its start from which a reservation counts: the earliest arrival of its vehicle.
 const AHEAD: SignedDuration = minutes(15);
 
 /// A reader of a charging station.
@@ -40,7 +40,7 @@ impl Place<'_> {
         self.station.evse(self.evse)
     }
 
-    /// The calendar of the EVSE, by its uid as the station has it.
+    /// The calendar of the EVSE, by its uid as the station spells it.
     fn calendar(&self) -> CalendarOwner {
         let evse = self.connectors().next();
         CalendarOwner::Evse {
@@ -55,7 +55,7 @@ impl Place<'_> {
     }
 }
 
-/// Who charges with a card.
+/// The driver and the vehicle that charge with a card.
 #[derive(Debug, Clone)]
 pub struct CardUse {
     pub tenant: Tenant,
@@ -63,12 +63,12 @@ pub struct CardUse {
     pub driver: Stored<Driver>,
     pub vehicle: Vehicle,
     pub fleet: Fleet,
-    /// The reservation by which the vehicle is expected at the EVSE.
+    /// The reservation of the vehicle at the EVSE, if there is one.
     pub reservation: Option<Stored<Reservation>>,
 }
 
-/// Who charges when the card with this uid is held to a reader. The card may be blocked by now: energy that has flowed is billed.
-/// `None` for a card that is not one of ours or has no driver that can charge there.
+/// Finds who charges when the card with this uid is held to a reader. The card may be blocked by now, because energy that has flowed is
+/// billed. `None` for a card that this service has not issued, or that has no driver who can charge there.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -99,7 +99,7 @@ pub async fn who_charges(
     })
 }
 
-/// What a card at a reader leads to.
+/// The result of holding a card to a reader.
 pub(super) enum TapOutcome {
     Use(Box<CardUse>),
     /// No driver of the card can charge there now.
@@ -108,7 +108,7 @@ pub(super) enum TapOutcome {
     Reserved,
 }
 
-/// Who charges with a card at a place.
+/// Finds who charges with a card at a place.
 pub(super) async fn at(
     app: &App,
     tenant: &Tenant,
@@ -164,7 +164,7 @@ pub(super) async fn at(
     })
 }
 
-/// The calendars that say what is reserved and who charges now.
+/// Reads the calendars of reservations and present sessions.
 async fn calendars(
     app: &App,
     tenant: &Tenant,
@@ -181,7 +181,7 @@ async fn calendars(
     app.store.calendars(tenant.mode, pages.collect()).await
 }
 
-/// Who charges by a reservation, if it is one of the card's driver or vehicle.
+/// Returns who charges by a reservation, if it belongs to the card's driver or vehicle.
 async fn by_reservation(
     app: &App,
     tenant: &Tenant,

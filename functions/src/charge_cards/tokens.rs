@@ -1,4 +1,4 @@
-//! What follows from changes of charge cards, and of the tokens by which networks know them.
+//! Handles changes of charge cards, and of the tokens under which networks know them.
 
 use crate::App;
 use kernel::error::{Error, Result};
@@ -19,13 +19,13 @@ impl OnChange for ChargeCard {
     }
 }
 
-/// Does what follows from a change of a uid: cards are refreshed, and a token that has changed is sent to all connected networks.
+/// Handles a change of a uid: cards are refreshed, and a changed token is sent to all connected networks.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB or SQS cannot be reached.
 pub async fn on_change(app: &App, mode: Mode, uid: &str, record: &StreamRecord) -> Result<()> {
     refresh_cards(app, mode, uid, record).await?;
-    // The uid of a new card has no token yet.
+    // The item of a new card's uid has no token yet.
     let token = text_of(&record.new, "state");
     if token.is_none() || token == text_of(&record.old, "state") {
         return Ok(());
@@ -44,7 +44,7 @@ pub async fn on_change(app: &App, mode: Mode, uid: &str, record: &StreamRecord) 
     Ok(())
 }
 
-/// Refreshes the cards that a change of a uid concerns: those that claimed it or held it before, and the one that holds it.
+/// Refreshes the cards that a change of a uid concerns: those that claimed it or held it before, and the one that holds it now.
 async fn refresh_cards(app: &App, mode: Mode, uid: &str, record: &StreamRecord) -> Result<()> {
     let (old, new) = (text_of(&record.old, "card"), text_of(&record.new, "card"));
     // A new card is refreshed anyway, so the item that says which card holds the uid matters only when it changes.

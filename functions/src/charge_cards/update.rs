@@ -1,5 +1,5 @@
-//! `POST /v1/charge_cards/{id}`: updates a charge card. What networks know of it follows within seconds. An authorization that a
-//! network asks for considers the change at once.
+//! `POST /v1/charge_cards/{id}`: updates a charge card. Networks are notified within seconds. A real-time authorization by a network
+//! considers the change at once.
 
 use crate::App;
 use axum::extract::State;

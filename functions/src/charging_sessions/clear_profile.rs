@@ -28,10 +28,10 @@ impl Job for ClearProfile {
         JobSubject::of(&self.tenant, &self.session)
     }
 
-    /// Sends the DELETE. A network that does not know the session any more has nothing to clear.
+    /// Sends the DELETE. If the network no longer knows the session, there is nothing to clear.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB or the network cannot be reached: the message comes again.
+    /// `Unavailable` if DynamoDB or the network cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<()> {
         let Self { tenant, session } = &self;
         let row = app.store.find::<ChargingSession>(tenant, session).await?;

@@ -1,6 +1,6 @@
 //! `POST /v1/charging_sessions`: starts charging a vehicle on a connector. At the station of a charging network the session is `pending`:
-//! the network is asked to start it, and it becomes `active` when the network reports that it has begun, or `failed`, within five
-//! minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
+//! the service requests the start from the network. The session becomes `active` when the network reports that it has begun, or `failed`,
+//! within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
 use crate::App;
 use axum::extract::State;
@@ -59,7 +59,7 @@ pub async fn handle(
     let mut tx = app.store.begin(origin);
     tx.create(&mut session)?;
     tx.hold(&start.calendars, &hold)?;
-    // A network reports the status of its EVSEs itself, and a session that is pending may never begin.
+    // A network reports the status of its EVSEs itself, and a pending session may never begin.
     if session.object.status() == SessionStatus::Active {
         let (station, evse) = (&start.station, &start.connector.evse);
         let occupied = ConnectorStatus::Occupied;

@@ -1,4 +1,4 @@
-//! What the end of a simulated session brings with it, however it ends. What the fleet has charged in all is added up by the relay.
+//! The end of a simulated session, for whatever reason it ends. The relay adds up the total that the fleet has charged.
 
 use kernel::origin::Origin;
 use models::charging_session::ChargingSession;
@@ -11,8 +11,8 @@ use kernel::Error;
 use models::stored::Stored;
 use table::calendars::CalendarHold;
 
-/// Ends a session: the EVSE is free again, and a reservation it fulfilled is completed. A session of a station that nothing operates
-/// fails.
+/// Ends a session: the EVSE becomes free, and a reservation that the session fulfilled is completed. A session at a station that has no
+/// operator fails.
 pub async fn end<'a>(
     app: &'a App,
     origin: &'a Origin,
@@ -50,7 +50,7 @@ pub async fn end<'a>(
     Ok((row.object, tx))
 }
 
-/// The reservation that the session fulfils, completed, unless it has ended otherwise.
+/// Returns the completed reservation of the session; none if the reservation has already ended.
 pub async fn fulfilled(
     app: &App,
     origin: &Origin,

@@ -1,6 +1,6 @@
 //! `POST /v1/charging_sessions/{id}/end`: ends a session that its charging network has lost (`stalled_at`). Driver, vehicle and charging
-//! point are free at once. What the session costs is what the network bills for it, or, if it bills nothing within three days, what it has
-//! reported last.
+//! point are free at once. The network's bill decides the cost of the session; if the network bills nothing within three days, its last
+//! report does.
 
 use crate::App;
 use axum::extract::State;

@@ -1,6 +1,5 @@
-//! `GET /v1/charging_sessions`: lists the sessions, newest first, active ones with what they have charged so far. Filters:
-//! `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`,
-//! `created[lt]`.
+//! `GET /v1/charging_sessions`: lists the sessions, newest first; an active session shows its energy and cost so far. Filters: `driver`,
+//! `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
 
 use crate::App;
 use axum::extract::State;
@@ -74,7 +73,7 @@ pub async fn handle(
         Condition::given("state.status", filters.status),
     ];
     let filter = conditions.into_iter().flatten().collect();
-    // The list with the fewest sessions of others.
+    // The most selective partition.
     let partition = match (vehicle, driver, fleet) {
         (Some(vehicle), ..) => Partition::Vehicle { tenant, vehicle },
         (None, Some(driver), _) => Partition::Driver { tenant, driver },
@@ -95,7 +94,7 @@ pub async fn handle(
     query.respond(&context, found.objects())
 }
 
-/// The object that a filter names, if it names one.
+/// Reads the object that a filter names, if any.
 async fn known<T: ById>(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<Option<T>, Error> {
     match id {
         Some(id) => Ok(Some(app.store.get::<T>(tenant, id).await?.object)),

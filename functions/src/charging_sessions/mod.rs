@@ -25,8 +25,8 @@ use models::charging_session::{ChargingSession, SessionStatus};
 use models::stored::Stored;
 
 impl OnChange for ChargingSession {
-    /// The site of the station is planned again when a session at a network's station is to start, begins or ends, and with the result of a
-    /// charging profile. A profile is cleared when the session ends.
+    /// Plans the site of the station again when a session at a network's station is to start, begins or ends, and with the result of a
+    /// charging profile. Clears a profile when the session ends.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let Change { tenant, after, .. } = change;
         let before = change.before.as_ref();

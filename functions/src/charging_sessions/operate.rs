@@ -1,8 +1,8 @@
-//! Charging sessions at the stations of networks: commands to the network, and what a change of the session brings with it. See
+//! Charging sessions at the stations of networks: commands to the network, and the writes that a change of the session requires. See
 //! [`models::charging_session::network`] for the life cycle.
 //!
-//! A session's row says when something has to be done; the relay sends a message for that moment, and the sweeper sends it again if it was
-//! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
+//! A session's item contains the time of its next action; the relay sends a message for that time, and the sweeper sends it again if it was
+//! lost. A command is recorded before it is sent, so that it is not sent twice if the worker crashes.
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
@@ -38,13 +38,13 @@ use crate::networks::{operator, tokens};
 use crate::sites::admit::{Admission, admit};
 use crate::sites::execute::COLLISIONS;
 
-/// How often a session is read again after a concurrent change.
+/// The maximum number of times that a session is read again after a concurrent change.
 const TRIES: usize = 5;
 
-/// How often the whole work is done that collides with a plan of the site.
+/// The maximum number of attempts of the whole work when it conflicts with a plan of the site.
 const COLLIDING_TRIES: u32 = 5;
 
-/// Does what a charging session at a network's station waits for: sends a command, or gives up waiting.
+/// Executes the next action of a charging session at a network's station: sends a command, or stops waiting.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OperateSession {
     pub tenant: Tenant,
@@ -59,10 +59,10 @@ impl Job for OperateSession {
         JobSubject::of(&self.tenant, &self.session)
     }
 
-    /// Does what a session waits for, if it is due.
+    /// Executes the next action of a session, if it is due.
     ///
     /// # Errors
-    /// `Contended` if the session changes in the meantime, `Unavailable` if DynamoDB cannot be reached: the message comes again.
+    /// `Contended` if the session changes in the meantime, `Unavailable` if DynamoDB cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         COLLISIONS
             .after_collisions(COLLIDING_TRIES, || self.operate(app))
@@ -113,7 +113,7 @@ impl OperateSession {
     }
 }
 
-/// The writes of a session whose price was changed or decided about, by a CDR or without one.
+/// Adds the writes of a session whose price has changed or was decided, by a CDR or without one.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -136,7 +136,7 @@ pub async fn change_price<'a>(
     Ok(tx)
 }
 
-/// The writes of a session about whose price somebody has decided.
+/// Adds the writes of a session whose price was decided by a customer or an operator.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -153,7 +153,7 @@ pub async fn decided<'a>(
     change_price(app, origin, before, row, outcome, cdr).await
 }
 
-/// Has the network start a session, once, as soon as its site has room for it; or gives it up at its deadline.
+/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline.
 async fn start(
     app: &App,
     origin: &Origin,
@@ -213,7 +213,7 @@ async fn start(
     .await
 }
 
-/// Has the network end a session.
+/// Sends the end of a session to the network.
 async fn send_stop(
     app: &App,
     origin: &Origin,
@@ -232,13 +232,13 @@ async fn send_stop(
         session,
     };
     if let Some(operator) = operator::of_owner(app, origin.tenant.mode, network.owner()).await? {
-        // Whatever the answer is: the session ends when the network reports its end.
+        // The response does not matter: the session ends when the network reports its end.
         operator.stop(&request).await?;
     }
     Ok(())
 }
 
-/// Sends the profile that a session is to get.
+/// Sends the charging profile that the session is to have.
 async fn send_profile(
     app: &App,
     origin: &Origin,
@@ -274,10 +274,10 @@ async fn send_profile(
     .await
 }
 
-/// Works on the response to a command, or on its result. A session ends when the network reports its end, not by the result of a stop.
+/// Processes the response to a command, or its result. A session ends when the network reports its end, not by the result of a stop.
 ///
 /// # Errors
-/// DynamoDB or the network cannot be reached, or the session changes in the meantime: the message comes again.
+/// DynamoDB or the network cannot be reached, or the session changes in the meantime: the message is delivered again.
 pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error> {
     let Subject { tenant, id } = &command.subject;
     let now = app.now();
@@ -297,7 +297,7 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
     .await
 }
 
-/// Ends a session because a driver asks for it: a pending one is cancelled, and for an active one the network is asked.
+/// Ends a session at the request of a driver: cancels a pending one, and sends the stop of an active one to the network.
 ///
 /// # Errors
 /// `charging_session_state_conflict` in any other state.
@@ -321,7 +321,7 @@ pub async fn stop<'a>(
     Ok((row.object, tx))
 }
 
-/// Makes a transition that says whether it changed anything, on the session as it is by then.
+/// Applies a transition to the present state of the session. The transition returns whether it changed anything.
 async fn update(
     app: &App,
     tenant: &Tenant,
@@ -346,8 +346,8 @@ async fn update(
     Err(Error::Contended)
 }
 
-/// The writes of a session that was changed, and what follows from the change: its time in the calendars, and the reservation that
-/// it fulfils. `before` is the session as it was; one that is not in the table is created.
+/// The writes of a changed session, and of what depends on it: its time in the calendars, and the reservation that it fulfils. `before` is
+/// the session before the change; a session that is not in the table is created.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -389,7 +389,7 @@ pub async fn change<'a>(
     Ok(tx)
 }
 
-/// The reservation that a session has come for is fulfilled by it.
+/// Marks the reservation of a session as fulfilled by it.
 async fn fulfil(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -409,7 +409,8 @@ async fn fulfil(
     Ok(())
 }
 
-/// Keeps the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as no other has them.
+/// Reserves the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as they are not reserved
+/// otherwise.
 async fn keep_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -425,7 +426,7 @@ async fn keep_hold(
     }
     let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
     let mut wanted = CalendarHold::of_session(row);
-    // What is over needs no keeping: a session that its network never ends must not fill a transaction with past days.
+    // Past time need not be held: a session that its network never ends must not fill a transaction with past days.
     let kept_from = held.map_or(now, |hold| hold.from);
     wanted.window = Window {
         from: kept_from.max(now.plus(-DAY)),
@@ -439,7 +440,7 @@ async fn keep_hold(
     let taken = others.filter(|one| !is_ours(&one.holder) && now < one.window.until);
     let until = taken.map(|one| one.window.from).min();
     let until = until.map_or(next, |from| from.min(next));
-    // If the time is reserved for another vehicle, no entry is kept.
+    // If the time is reserved for another vehicle, no entry is written.
     let hold = (now < until).then_some(Window {
         until,
         ..wanted.window

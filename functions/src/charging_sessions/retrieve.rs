@@ -1,4 +1,4 @@
-//! `GET /v1/charging_sessions/{id}`: shows a session; while it is active, what it has charged so far and what that costs.
+//! `GET /v1/charging_sessions/{id}`: shows a session; an active session shows its energy and cost so far.
 
 use crate::App;
 use axum::extract::State;

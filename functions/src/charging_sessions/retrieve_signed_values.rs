@@ -1,6 +1,6 @@
-//! `GET /v1/charging_sessions/{id}/signed_meter_values`: redirects to the signed meter values of a session, with a link that is valid for 15
-//! minutes: an XML file that S.A.F.E.'s transparency software reads. They are those of the CDRs of the station's network, as they were
-//! received.
+//! `GET /v1/charging_sessions/{id}/signed_meter_values`: redirects to the signed meter values of a session, with a link that is valid for
+//! 15 minutes: an XML file for S.A.F.E.'s transparency software. It contains the values from the CDRs of the station's network, as they
+//! were received.
 
 use crate::App;
 use axum::extract::State;

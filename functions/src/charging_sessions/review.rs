@@ -1,5 +1,5 @@
-//! `POST /v1/charging_sessions/{id}/review`: decides about a price of a charging network that is not plausible. `accept` bills it, on the
-//! next invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by
+//! `POST /v1/charging_sessions/{id}/review`: decides about an implausible price of a charging network. `accept` bills it, on the next
+//! invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by
 //! `accept`.
 
 use crate::App;

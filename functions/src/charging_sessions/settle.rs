@@ -1,5 +1,4 @@
-//! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
-//! come by the same queue.
+//! `settle-session`: charges the payment method of a session that has ended, once. The fees of reservations use the same queue.
 
 use kernel::money::Money;
 use kernel::origin::{Origin, Tenant};
@@ -58,7 +57,7 @@ impl Job for SettleSession {
         };
         let now = origin.now;
         if row.object.invoice.is_some() {
-            // Its invoice is what it is paid by.
+            // The session is paid by its invoice.
             row.leave_to_invoice();
             let mut tx = app.store.begin(&origin);
             tx.save(&mut row)?;
@@ -87,8 +86,8 @@ impl Job for SettleSession {
         let transaction = row.settle(&payment.outcome, now);
         let mut transaction = payments::record(transaction, &payment);
         match payment.source {
-            // The provider has been asked already, so the transaction need not be written together with the session: two writes of one item
-            // cost half of a transaction. If the second one is lost, the job is repeated, and finds the first.
+            // The provider has already been called, so the transaction need not be written together with the session: two separate writes
+            // cost half as much as a DynamoDB transaction. If the second write is lost, the job is repeated, and finds the first.
             ChargeSource::Provider { .. } => record_once(app, &origin, &mut transaction).await?,
             ChargeSource::Wallet { .. } => tx.create(&mut transaction)?,
         }
@@ -97,7 +96,7 @@ impl Job for SettleSession {
     }
 }
 
-/// How an earlier run of the job has recorded the charge, if that was so long ago that the provider may have forgotten it.
+/// The charge that an earlier run of the job has recorded, if that was so long ago that the provider may have forgotten it.
 async fn recorded(
     app: &App,
     origin: &Origin,
@@ -111,7 +110,7 @@ async fn recorded(
     Ok(charge.and_then(|charge| Payment::recorded(&charge)))
 }
 
-/// Writes the transaction of a charge, unless an earlier run of the job has.
+/// Writes the transaction of a charge, unless an earlier run of the job has written it.
 async fn record_once(
     app: &App,
     origin: &Origin,

@@ -1,4 +1,4 @@
-//! Everything that the start of a session depends on, read at once.
+//! Reads everything that the start of a session depends on, in one step.
 
 use crate::App;
 use kernel::money::Currency;
@@ -28,20 +28,20 @@ use std::num::NonZeroU32;
 use crate::networks::operator;
 use crate::{policies, references};
 
-/// A vehicle at a connector, and what is known of both.
+/// A vehicle at a connector, with the objects that were read for both.
 pub struct SessionStart {
     pub station: ChargingStation,
-    /// The location that the station is at its network.
+    /// The location of the station at its network.
     location: Option<ObjectId>,
     pub connector: Connector,
     pub calendars: Calendars,
-    /// The reservation by which the vehicle is expected at the station, if it is.
+    /// The reservation of the vehicle at the station, if there is one.
     pub reservation: Option<Stored<Reservation>>,
     driver: Driver,
     vehicle: Vehicle,
     fleet: Fleet,
     payment_method: Option<PaymentMethod>,
-    /// What the session is paid with if the request names no payment method.
+    /// The payment method of the session if the request names none.
     default_method: Option<Id>,
     telemetry: Option<VehicleTelemetry>,
     currency: Currency,
@@ -52,7 +52,7 @@ pub struct SessionStart {
 
 impl SessionStart {
     /// # Errors
-    /// 404 `charging_session_dependency_not_found` for what the body names and is not there.
+    /// 404 `charging_session_dependency_not_found` if the body names an object that does not exist.
     pub async fn load(
         app: &App,
         tenant: &Tenant,
@@ -109,8 +109,8 @@ impl SessionStart {
         })
     }
 
-    /// 403 `policy_blocked` if a policy of the driver, the fleet or the vehicle forbids to charge here and now; otherwise
-    /// what those in suggestion mode have against it. The price is that of the reserved window, or else of charging from now until
+    /// 403 `policy_blocked` if a policy of the driver, the fleet or the vehicle forbids charging here and now; otherwise returns the
+    /// policies in suggestion mode that the session violates. The price is that of the reserved window, or else of charging from now until
     /// the battery is full or `session_limit` is reached.
     pub async fn check_policies(
         &self,
@@ -139,7 +139,7 @@ impl SessionStart {
         policies::check(&rules, &plan)
     }
 
-    /// The request with the payment method that holds if it names none.
+    /// The request, with the default payment method if it names none.
     pub fn with_default_method(&self, new: NewChargingSession) -> NewChargingSession {
         let method = new.payment_method.or_else(|| self.default_method.clone());
         NewChargingSession {
@@ -178,7 +178,7 @@ impl SessionStart {
     }
 }
 
-/// What operates the station: its network, if that is connected.
+/// The operator of the station: its network, if that is connected.
 async fn operation(
     app: &App,
     tenant: &Tenant,
@@ -224,7 +224,7 @@ async fn payment_method(
     Ok(Some(row.object))
 }
 
-/// The calendars for as long as a session may last.
+/// The calendars for the maximum duration of a session.
 async fn calendars(
     app: &App,
     tenant: &Tenant,
@@ -241,7 +241,7 @@ async fn calendars(
     app.store.calendars(tenant.mode, pages.collect()).await
 }
 
-/// The one of these reservations that is for this station.
+/// The reservation among these that is for this station.
 async fn reservation(
     app: &App,
     tenant: &Tenant,

@@ -1,5 +1,6 @@
 //! `POST /v1/charging_sessions/{id}/stop`: ends an active session, and cancels a pending one. At the station of a charging network the
-//! network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well.
+//! service requests the end from the network, and the session stays `active` until the network reports its end. Simulated vehicles are
+//! unplugged as well.
 
 use crate::App;
 use axum::extract::State;

@@ -1,6 +1,6 @@
-//! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as
-//! of that moment. See [`models::charging_session`] for the life cycle. A vehicle that stays plugged in does not make room: other
-//! reservations of its connector are matched again.
+//! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as of that
+//! moment. See [`models::charging_session`] for the life cycle. The connector of a vehicle that stays plugged in is not free: other
+//! reservations of the connector are matched again.
 
 use kernel::origin::{Origin, Tenant};
 use models::action::Action;
@@ -87,7 +87,7 @@ async fn stay<'a>(
     }
     let mut row = row.clone();
     if displaced.iter().any(|entry| entry.window.from <= next.from) {
-        // The reservation has to give up its time before the session takes it.
+        // The reservation has to release its time before the session can hold it.
         row.await_room(origin.now);
         let mut tx = app.store.begin(origin);
         tx.save(&mut row)?;
@@ -103,7 +103,7 @@ async fn stay<'a>(
     Ok(Some(tx))
 }
 
-/// Has a reservation matched again whose EVSE the vehicle of this session does not leave.
+/// Rematches a reservation whose EVSE the vehicle of this session still occupies.
 async fn make_room(
     app: &App,
     origin: &Origin,

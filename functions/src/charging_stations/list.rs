@@ -1,4 +1,5 @@
-//! `GET /v1/charging_stations`: lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
+//! `GET /v1/charging_stations`: lists the matching stations of the caller's mode, newest first, or nearest first around a place or along a
+//! route.
 
 use std::ops::RangeInclusive;
 
@@ -36,27 +37,27 @@ pub const ROUTE: Route = Route::get(
 /// The default distance from a route within which stations are searched, in metres.
 const BUFFER: u32 = 5_000;
 
-/// The longest time a connector may be asked to be free for.
+/// The maximum length of a window in which a connector has to be free.
 const LONGEST: SignedDuration = days(7);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
-    /// With `longitude` and `radius`: the middle of the area.
+    /// With `longitude` and `radius`: the centre of the area.
     #[schema(minimum = -90.0, maximum = 90.0)]
     latitude: Option<f64>,
-    /// With `latitude` and `radius`: the middle of the area.
+    /// With `latitude` and `radius`: the centre of the area.
     #[schema(minimum = -180.0, maximum = 180.0)]
     longitude: Option<f64>,
-    /// Metres around the middle of the area.
+    /// The radius around the centre of the area, in metres.
     radius: Option<Whole<1, 100_000>>,
-    /// `lat,lng`: one end of a route; both or neither.
+    /// `lat,lng`: one end of a route. Both ends are required, or neither.
     #[schema(value_type = Option<String>)]
     origin: Option<RouteEnd>,
-    /// `lat,lng`: one end of a route; both or neither.
+    /// `lat,lng`: one end of a route. Both ends are required, or neither.
     #[schema(value_type = Option<String>)]
     destination: Option<RouteEnd>,
-    /// With `origin` and `destination`: metres to either side of the route, 5,000 when left out.
+    /// With `origin` and `destination`: the maximum distance from the route, in metres. Default 5,000.
     buffer: Option<Whole<1, 100_000>>,
     /// Only stations with one of these plugs.
     #[serde(
@@ -71,18 +72,18 @@ pub struct Filters {
     /// Only stations with a connector of at least this power, in kW.
     #[schema(minimum = 0.0, maximum = 10_000.0)]
     min_power: Option<f64>,
-    /// Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price.
-    /// The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the moment
-    /// of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start
-    /// fee and the charging time count, parking does not. In live mode a connector of unknown price is not found.
+    /// Only stations with a connector whose effective price is at most this number of minor units per kWh, tax included, in the currency of
+    /// its first price. The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the
+    /// moment of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start fee
+    /// and the charging time count, parking does not. In live mode a connector of unknown price is not found.
     max_price_per_kwh: Option<u32>,
     /// `true`: only stations with a connector that is free now; `false`: only stations without one.
     available: Option<bool>,
     /// `true`: only stations that can be reserved; `false`: only those that cannot.
     reservable: Option<bool>,
-    /// With `until`: has a connector that is free for the whole time.
+    /// With `until`: only stations with a connector that is free for the whole time.
     from: Option<Timestamp>,
-    /// With `from`: has a connector that is free for the whole time.
+    /// With `from`: only stations with a connector that is free for the whole time.
     until: Option<Timestamp>,
     /// Id of a driver: only stations among the `preferred_charging_stations` of this driver.
     driver: Option<Id>,
@@ -120,7 +121,7 @@ pub async fn handle(
 }
 
 impl Filters {
-    /// The search of these filters, at a moment.
+    /// The search with these filters, at the given time.
     ///
     /// # Errors
     /// 400 for filters that contradict each other, 404 for a driver or vehicle that does not exist.
@@ -167,8 +168,8 @@ impl Filters {
     }
 }
 
-/// The window whose charge is priced: that for which a connector is to be free, as far as a session may last, or else an hour from
-/// the moment of the search.
+/// The window whose charge is priced: that in which a connector has to be free, up to the maximum duration of a session, or else an hour
+/// from the moment of the search.
 fn charging_window(window: Option<Window>, searched: Timestamp) -> Window {
     let Window { from, until } = window.unwrap_or(Window {
         from: searched,
@@ -180,7 +181,7 @@ fn charging_window(window: Option<Window>, searched: Timestamp) -> Window {
     }
 }
 
-/// 400 for the first of the filters that is missing, unless all are.
+/// Returns 400 for the first missing filter, unless all are missing.
 fn all_or_none<const N: usize>(filters: [(&str, bool); N]) -> Result<(), Error> {
     let missing = filters.iter().find(|(_, is_given)| !is_given);
     match missing {

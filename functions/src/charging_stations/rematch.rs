@@ -1,4 +1,4 @@
-//! What follows from a change of a charging station.
+//! Handles changes of charging stations.
 
 use crate::App;
 use kernel::Timestamp;
@@ -15,7 +15,7 @@ use table::row::decode;
 
 use crate::stream::record::StreamRecord;
 
-/// Requests a rematch of the reservations whose connectors are now out of order or no longer published, and has sites planned again whose
+/// Requests a rematch of the reservations whose connectors are now out of order or no longer published, and plans the sites again whose
 /// vehicles can be charged with more or less power than before.
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     Ok(())
 }
 
-/// Has the sites planned again that a station belongs to.
+/// Plans the sites again to which a station belongs.
 async fn plan_sites_again(app: &App, mode: Mode, station: &Id) -> Result<()> {
     for (tenant, site) in app.store.sites_of_station(mode, station).await? {
         let origin = Origin::background(tenant, app.now());
@@ -70,7 +70,7 @@ async fn plan_sites_again(app: &App, mode: Mode, station: &Id) -> Result<()> {
     Ok(())
 }
 
-/// Records in a reservation that it needs another connector; `record` says whether it does. The relay of that change sends the message;
+/// Records in a reservation that it needs another connector; `record` returns whether it does. The relay of that change sends the message;
 /// if the message is lost, the sweeper finds the reservation.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `GET /v1/charging_stations/{id}`: shows a charging station, with the times in the coming 24 hours in which it is free.
+//! `GET /v1/charging_stations/{id}`: shows a charging station, with its free times in the next 24 hours.
 
 use crate::App;
 use axum::extract::State;

@@ -1,15 +1,16 @@
-//! `apply-credit`: gives a credit of a charging network to whoever has paid, or will pay, for what it credits.
+//! `apply-credit`: credits an amount of a charging network to the customer who has paid, or will pay, for the credited session or
+//! reservation.
 //!
-//! A credit is an adjustment below zero. Where it goes depends on the invoice that bills the session or the reservation at that moment:
+//! A credit is a negative adjustment. Its target depends on the invoice that bills the session or the reservation at that moment:
 //!
-//! - a final invoice: a credit note of it, with the refund that belongs to that;
+//! - a final invoice: a credit note of the invoice, with its refund;
 //! - a draft: a line of the draft;
-//! - none, and nothing is paid: the line of the next invoice, which bills the session or the reservation itself, too.
+//! - no invoice, and nothing is paid: a line of the next invoice, which also bills the session or the reservation itself.
 //!
-//! Where a session was charged directly, what was paid for it is returned at once, by transactions of type `adjustment`, and the adjustment
+//! If a session was charged directly, the amount paid for it is returned at once, by transactions of type `adjustment`, and the adjustment
 //! counts as settled on the invoice that shows it. Everything is written in one transaction, on the condition that the session or the
-//! reservation is as it was read, so that no invoice bills it meanwhile. A credit that cannot be given yet, because a charge or an invoice is
-//! in the making, waits and is tried again.
+//! reservation has not changed since it was read, so that no invoice bills it meanwhile. A credit that cannot be applied yet, because a
+//! charge or an invoice is in progress, waits and is tried again.
 
 use kernel::error::Result;
 use kernel::money::Money;
@@ -34,10 +35,10 @@ use crate::function::Function;
 use crate::invoices::check::CheckInvoice;
 use crate::job::{Job, find_due};
 
-/// How often a credit is tried to be given at once.
+/// The maximum number of attempts to apply a credit in one run.
 const TRIES: u32 = 8;
 
-/// Gives a credit of a charging network.
+/// Applies a credit of a charging network.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApplyCredit {
     pub tenant: Tenant,
@@ -58,14 +59,14 @@ impl Job for ApplyCredit {
     }
 }
 
-/// What is credited: how it is billed and paid.
+/// The billing and payment of a credited session or reservation.
 struct Credited {
     invoice: Option<Id>,
-    /// Minor units that were paid for it.
+    /// The amount that was paid for it, in minor units.
     paid: i64,
-    /// Whether its charge is in flight.
+    /// Whether a charge for it is in flight.
     is_charging: bool,
-    /// The line that an invoice has for it.
+    /// The line of an invoice that bills it.
     line: Id,
 }
 
@@ -100,7 +101,7 @@ async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
     tx.commit_without_response().await
 }
 
-/// What an adjustment credits, as it is when the changes are committed.
+/// Reads what an adjustment credits. The commit fails if it has changed by then.
 async fn credited(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -132,7 +133,7 @@ async fn credited(
     })
 }
 
-/// The invoice that bills something and counts.
+/// The valid invoice that bills a session or a reservation.
 async fn invoice_of(
     app: &App,
     origin: &Origin,
@@ -141,7 +142,7 @@ async fn invoice_of(
     let Some(id) = id else {
         return Ok(None);
     };
-    // In this order: an invoice in the making is created in the transaction that ends that.
+    // The order matters: the transaction that creates an invoice also ends its state of being in the making.
     if app.store.is_in_the_making(&origin.tenant, id).await? {
         return Err(Error::Contended);
     }
@@ -149,7 +150,7 @@ async fn invoice_of(
     Ok(found.filter(|row| row.object.status != InvoiceStatus::Void))
 }
 
-/// Makes a credit a line of a draft. One that is more than the draft has to pay is left for another invoice.
+/// Adds a credit to a draft as a line. A credit that exceeds the amount of the draft is left for another invoice.
 async fn on_draft(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -169,7 +170,7 @@ async fn on_draft(
     Ok(())
 }
 
-/// Credits a final invoice. What is more than is left of it becomes a credit of its own, for the next invoice.
+/// Credits a final invoice. The part that exceeds the rest of the invoice becomes a separate credit, for the next invoice.
 async fn on_final(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -192,8 +193,8 @@ async fn on_final(
     tx.create(&mut note)
 }
 
-/// The credit of an amount of the line that bills what is credited; of the whole invoice if that is more than is left of the line, or if as
-/// many lines as can be were credited singly.
+/// The credit of an amount of the line that bills the session or reservation; of the whole invoice if the amount exceeds the rest of the
+/// line, or if the maximum number of lines was already credited individually.
 async fn credit(
     app: &App,
     tx: &UnitOfWork<'_>,
@@ -228,7 +229,7 @@ async fn credit(
     })
 }
 
-/// Returns what was paid directly for what is credited.
+/// Returns the amount that was paid directly for the credited session or reservation.
 async fn settle(
     app: &App,
     tx: &mut UnitOfWork<'_>,

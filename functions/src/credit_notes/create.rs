@@ -1,6 +1,6 @@
-//! `POST /v1/credit_notes`: credits an amount or lines of an invoice. On a final invoice this makes a credit note with a number: its amount
-//! is taken off what is due, and the rest is refunded. At most 500 lines of an invoice are credited singly. On a draft the credit is a line of it, of at most what is due. All credits of an
-//! invoice together are never more than the invoice.
+//! `POST /v1/credit_notes`: credits an amount or lines of an invoice. On a final invoice this creates a credit note with a number: its
+//! amount is deducted from the amount due, and the rest is refunded. At most 500 lines of an invoice can be credited individually. On a
+//! draft the credit becomes a line, of at most the amount due. All credits of an invoice together never exceed the invoice.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn create(
     tx.commit(response.into()).await
 }
 
-/// Makes a credit a line of a draft.
+/// Adds a credit to a draft as a line.
 async fn on_draft(
     tx: &mut UnitOfWork<'_>,
     draft: &mut Stored<Invoice>,

@@ -1,4 +1,4 @@
-//! Issuing a credit note: its number, what it takes off the invoice, and the refunds of the rest, in one transaction.
+//! Issuing a credit note: its number, the deduction from the invoice, and the refunds of the rest, in one transaction.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use table::UnitOfWork;
 use super::refund;
 use crate::App;
 
-/// How often a credit note is tried to be issued that loses its number or its invoice to another, and the pauses in between.
+/// The maximum number of attempts to issue a credit note when its number or its invoice is changed concurrently, and the pauses in between.
 pub const TRIES: u32 = 200;
 pub const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
 
-/// Issues a credit note of a final invoice, which the caller writes together with the invoice. The commit fails with `Contended` if another
+/// Issues a credit note of a final invoice. The caller writes it together with the invoice. The commit fails with `Contended` if another
 /// credit note was given the number, or if the invoice has changed.
 ///
 /// # Errors
@@ -35,7 +35,7 @@ pub async fn issue(
     Ok(note)
 }
 
-/// The same for what was refunded, or need not be.
+/// Issues a credit note like [`issue`], for an amount that was already refunded or need not be.
 ///
 /// # Errors
 /// As [`issue`].

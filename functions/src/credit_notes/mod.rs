@@ -1,4 +1,4 @@
-//! Credits of final invoices, each a document with a number of its own.
+//! Credits of final invoices. Each credit note is a document with its own number.
 
 pub mod apply;
 pub mod create;

@@ -1,4 +1,4 @@
-//! The refunds of a credit note: what it does not take off the amount due goes back to where it came from, or to a wallet.
+//! The refunds of a credit note: the part that is not deducted from the amount due is returned to its source, or to a wallet.
 
 use std::num::NonZeroU64;
 
@@ -15,18 +15,19 @@ use table::UnitOfWork;
 
 use crate::App;
 
-/// Of how many sessions the charges are looked for. What is left then goes to the wallet.
+/// The maximum number of sessions whose charges are searched. The rest is then credited to the wallet.
 const MOST_SESSIONS: usize = 10;
 
-/// Who is returned how much.
+/// The recipient, the amount and the reason of a refund.
 pub struct Owner {
     pub fleet: Option<Id>,
     pub amount: Money,
     pub reason: Option<Description>,
 }
 
-/// Begins the refunds of a credit note: of the charge that has paid the invoice, then of those that had paid its sessions, and of the rest to
-/// the wallet of the fleet, or of the account for an invoice of the account. They are pending, and settled as all refunds are.
+/// Begins the refunds of a credit note: first of the charge that paid the invoice, then of the charges that paid its sessions; the rest is
+/// credited to the wallet of the fleet, or of the account for an invoice of the account. The refunds are pending, and settled like all
+/// refunds.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -52,7 +53,7 @@ pub async fn begin(
     Ok(())
 }
 
-/// The refunds of an amount: of what is left of these charges, and of the rest to a wallet. The caller writes them.
+/// The refunds of an amount: first of the remaining amounts of these charges, the rest to a wallet. The caller writes them.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -129,7 +130,7 @@ async fn charges(
     Ok(charges)
 }
 
-/// The wallet that takes what no charge has paid: the fleet's, or the account's if the fleet has none in this currency.
+/// The wallet that receives the part that no charge has paid: the fleet's, or the account's if the fleet has none in this currency.
 async fn wallet(app: &App, tx: &UnitOfWork<'_>, owner: &Owner) -> Result<Id, Error> {
     let tenant = &tx.origin().tenant;
     let Some(id) = &owner.fleet else {

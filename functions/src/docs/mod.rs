@@ -1,4 +1,4 @@
-//! `show-docs`: the guides, the interface's document, a page that shows it, and what every error code means. For everybody: no key.
+//! `show-docs`: the guides, the OpenAPI document, a page that renders it, and the list of error codes. Public: no key is required.
 
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ pub const FUNCTION: Function = Function {
     deployment: Deployment::of_request(),
 };
 
-/// The pages, each with the name of its event in the deployment's template. They need no key and are not in the list of routes.
+/// The pages, each with the name of its event in the deployment's template. They require no key and are not in the list of routes.
 pub const PAGES: [(&str, &str); 6] = [
     ("Document", "/v1/openapi.json"),
     ("Guides", "/docs"),
@@ -40,9 +40,9 @@ pub const PAGES: [(&str, &str); 6] = [
     ("LlmsFull", "/llms-full.txt"),
 ];
 
-/// A guide: a file of `docs`, and the page that the build makes of it.
+/// A guide: a file of `docs`, and the page that the build renders from it.
 struct Guide {
-    /// Of the file, without its ending; empty for the index.
+    /// The name of the file, without its extension; empty for the index.
     name: &'static str,
     markdown: &'static str,
     page: &'static str,
@@ -53,7 +53,7 @@ static GUIDES: &[Guide] = include!(concat!(env!("OUT_DIR"), "/guides.rs"));
 /// The OpenAPI document, which `cargo run -p generate` writes.
 pub const DOCUMENT: &str = include_str!("../../../api/openapi.json");
 
-/// The address in the document that stands for the service's own.
+/// The URL in the document that is replaced by the service's own.
 const PLACEHOLDER: &str = "http://127.0.0.1:8787";
 
 /// Redoc 2.5.4 (MIT), the renderer of the page, compressed. It differs from the published file in one place: the component
@@ -62,7 +62,7 @@ const REDOC: &[u8] = include_bytes!("redoc.standalone.js.gz");
 
 const PAGE: &str = include_str!("page.html");
 
-/// The script that adds samples of code to the document for the page.
+/// The script that adds code samples to the document for the page.
 const SAMPLES: &str = include_str!("samples.js");
 
 /// A router of the pages.
@@ -110,7 +110,7 @@ async fn show_guide(
     State(app): State<App>,
     headers: HeaderMap,
 ) -> impl IntoResponse {
-    // The script is the same on each.
+    // The script is the same on each page.
     static POLICY: LazyLock<String> = LazyLock::new(|| content_security_policy(GUIDES[0].page));
     let page = guide
         .page
@@ -118,7 +118,7 @@ async fn show_guide(
     guarded(page, &POLICY)
 }
 
-/// `GET /docs/{guide}.md`: the guide as it was written, for programs.
+/// `GET /docs/{guide}.md`: the guide as Markdown, for programs.
 async fn show_markdown(
     markdown: &'static str,
     State(app): State<App>,
@@ -132,7 +132,7 @@ fn text(markdown: String) -> impl IntoResponse {
     (kind, markdown)
 }
 
-/// `GET /llms.txt`: what there is to read, as [llmstxt.org](https://llmstxt.org) describes it for language models.
+/// `GET /llms.txt`: an index of the documentation, as [llmstxt.org](https://llmstxt.org) describes it for language models.
 async fn llms(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
     let base = base_url(&app.settings, &headers);
     let index = GUIDES[0]
@@ -147,14 +147,14 @@ async fn llms(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
     text(shown)
 }
 
-/// `GET /llms-full.txt`: all guides in one.
+/// `GET /llms-full.txt`: all guides in one document.
 async fn llms_full(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
     let guides: Vec<_> = GUIDES.iter().map(|guide| guide.markdown).collect();
     let base = base_url(&app.settings, &headers);
     text(guides.join("\n").replace(PLACEHOLDER, &base))
 }
 
-/// `GET /.well-known/api-catalog`: where the interface is described, as RFC 9727 has programs look for it.
+/// `GET /.well-known/api-catalog`: links to the descriptions of the API, in the format of RFC 9727.
 async fn catalog(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
     let base = base_url(&app.settings, &headers);
     let links = json!({"linkset": [{
@@ -172,7 +172,7 @@ async fn reference() -> impl IntoResponse {
     guarded(PAGE, &POLICY)
 }
 
-/// A page under a policy that keeps the browser from loading anything from another origin.
+/// A page with a policy that prevents the browser from loading anything from another origin.
 fn guarded(page: impl Into<Body>, policy: &'static str) -> impl IntoResponse {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, policy),
@@ -182,8 +182,8 @@ fn guarded(page: impl Into<Body>, policy: &'static str) -> impl IntoResponse {
     (headers, Html(page.into()))
 }
 
-/// What a page may load: from the service itself, and what stands in the page. Redoc sets styles from its script, shows
-/// embedded images and searches in a worker that it makes from a blob.
+/// The sources from which a page may load: the service itself, and the page's own content. Redoc sets styles from its script, shows
+/// embedded images and searches in a worker that it creates from a blob.
 fn content_security_policy(page: &str) -> String {
     let scripts = page.split("<script>").skip(1);
     let scripts = scripts.filter_map(|rest| rest.split_once("</script>"));
@@ -236,7 +236,7 @@ fn row(code: Code) -> String {
     cells(name, &format!("<td>{status}</td>"), meaning, remedy)
 }
 
-/// A row of the codes in `errors[]`.
+/// A row of the table of the codes in `errors[]`.
 fn row_of_violation(code: ViolationCode) -> String {
     cells(code.as_str(), "", code.meaning(), code.remedy())
 }

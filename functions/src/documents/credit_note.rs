@@ -1,4 +1,4 @@
-//! What the documents of a credit note show.
+//! The content of the documents of a credit note.
 
 use documents::{Document, DocumentKind, Line, Period, PrecedingInvoice, Unit};
 use kernel::origin::Tenant;
@@ -57,7 +57,7 @@ fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Docu
     }
 }
 
-/// The lines of a document that stand for a line of the credit note: one for each rate of tax.
+/// The document lines for a line of the credit note: one for each tax rate.
 fn lines_of(line: &CreditNoteLine) -> impl Iterator<Item = Line> {
     line.taxes.iter().map(|rate| Line {
         description: line.description.clone(),

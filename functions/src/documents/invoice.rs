@@ -1,4 +1,4 @@
-//! What the documents of a final invoice show.
+//! The content of the documents of a final invoice.
 
 use std::iter::once;
 
@@ -16,7 +16,7 @@ use super::Documented;
 use super::parties::{buyer, category, currency, language, seller};
 use crate::App;
 
-/// How many lines are read at once.
+/// The number of lines that are read at once.
 const BATCH: usize = 100;
 
 impl Documented for Invoice {
@@ -29,7 +29,7 @@ impl Documented for Invoice {
     }
 }
 
-/// Reads the lines of a final invoice, and puts together what its documents show.
+/// Reads the lines of a final invoice, and assembles the content of its documents.
 async fn document_of(app: &App, tenant: &Tenant, row: &Stored<Invoice>) -> Result<Document, Error> {
     let mut lines = Vec::new();
     let mut page_request = PageRequest::first(BATCH);
@@ -42,7 +42,7 @@ async fn document_of(app: &App, tenant: &Tenant, row: &Stored<Invoice>) -> Resul
             _ => break,
         }
     }
-    // The oldest first.
+    // Oldest first.
     lines.reverse();
     let issued = row.internal.issued.as_ref();
     let issued = issued.ok_or_else(|| Error::internal("a final invoice that was not issued"))?;
@@ -80,7 +80,7 @@ fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Documen
     }
 }
 
-/// The lines of a document that stand for a line of the invoice: one for each rate of tax, the first with the energy.
+/// The document lines for a line of the invoice: one for each tax rate, the first with the energy.
 fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
     let none = TaxAmount {
         country: None,
@@ -128,7 +128,7 @@ fn period(
     })
 }
 
-/// What a line charges for. Who charged where and when stands beside it.
+/// The description of a line: the thing that is charged for. The driver or vehicle, the place and the time are separate fields.
 fn description(line: &LineItem, language: Language) -> String {
     let described = match (line.kind, language) {
         (LineType::Adjustment, _) => &line.description,

@@ -1,4 +1,4 @@
-//! `make-documents`: makes the documents of an invoice that was finalized, or of a credit note.
+//! `make-documents`: creates the documents of a finalized invoice or a credit note.
 
 use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind};
@@ -13,7 +13,7 @@ use crate::App;
 use crate::function::Function;
 use crate::job::Job;
 
-/// Makes the documents of a final invoice or a credit note.
+/// Creates the documents of a final invoice or a credit note.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MakeDocuments {
     pub tenant: Tenant,
@@ -42,7 +42,7 @@ impl Job for MakeDocuments {
     }
 }
 
-/// Makes the documents of an invoice or a credit note that has none, before its row is deleted.
+/// Creates the missing documents of an invoice or a credit note, before its item is deleted.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB or the bucket cannot be reached.

@@ -1,9 +1,9 @@
 //! The documents of final invoices and of credit notes: a PDF, and XML in the two syntaxes of EN 16931.
 //!
-//! A document follows from the object as it was issued, so the same document is made however often and whenever it is made. The job
-//! [`make`] makes all of them when the object is issued, which does not wait for it; a request for one that is not there makes that one.
-//! They are kept below `documents/` in the bucket, where nothing expires and the erasure of an account deletes nothing: what was issued has
-//! to be kept for the legal term.
+//! A document is derived from the object as it was issued, so the same document results however often and whenever it is created. The job
+//! [`make`] creates all of them when the object is issued, without delaying the issue; a request for a missing document creates that
+//! document. They are kept below `documents/` in the bucket, where nothing expires and the erasure of an account deletes nothing: issued
+//! documents have to be kept for the legal term.
 
 mod credit_note;
 mod invoice;
@@ -25,18 +25,18 @@ use utoipa::ToSchema;
 use crate::App;
 use write::DocumentFormat;
 
-/// What a request for a document says.
+/// The query of a request for a document.
 #[derive(Deserialize, ToSchema)]
 pub struct DocumentQuery {
     /// The form of the document: `pdf` (default), `ubl` or `cii`.
     pub format: Option<DocumentFormat>,
 }
 
-/// An object that has documents once it has a number.
+/// An object that has documents as soon as it has a number.
 pub trait Documented: ById {
     fn number(&self) -> Option<&str>;
 
-    /// Puts together what the documents show.
+    /// Assembles the content of the documents.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -47,7 +47,7 @@ pub trait Documented: ById {
     ) -> impl Future<Output = Result<Document, Error>> + Send;
 }
 
-/// The keys of the documents of an object in the bucket, without their endings.
+/// The keys of the documents of an object in the bucket, without their extensions.
 ///
 /// # Errors
 /// 409 for an object without a number.
@@ -61,7 +61,7 @@ fn key<T: Documented>(tenant: &Tenant, object: &T) -> Result<String, Error> {
     Ok(format!("documents/{account}/{mode}/{id}/{number}"))
 }
 
-/// Redirects to a document, which is made if it is not there.
+/// Redirects to a document, which is created if it is missing.
 ///
 /// # Errors
 /// 409 for an object without a number, and for one that cannot be written in this format; `Unavailable` if DynamoDB or the bucket cannot be
@@ -82,7 +82,7 @@ pub async fn redirect<T: Documented>(
     Ok(Response::redirect(app.files.link(&key).await?).into())
 }
 
-/// Makes every document of an object that can be written.
+/// Creates every document of an object that can be written.
 ///
 /// # Errors
 /// 409 for an object without a number; `Unavailable` if DynamoDB or the bucket cannot be reached.
@@ -96,7 +96,7 @@ pub async fn make_all<T: Documented>(
     for format in DocumentFormat::ALL {
         let key = format!("{key}{}", format.ending());
         match make_one(app, &key, document.clone(), format).await {
-            // The request for it says why.
+            // A request for such a document returns the reason.
             Err(Error::Client(_)) | Ok(()) => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! Parties, currencies, languages and categories of tax in the words of the documents.
+//! Conversion of parties, currencies, languages and tax categories to the terms of the documents.
 
 use documents::Party;
 use kernel::fields::address::Address;

@@ -21,7 +21,7 @@ pub enum DocumentFormat {
 impl DocumentFormat {
     pub const ALL: [Self; 3] = [Self::Pdf, Self::Ubl, Self::Cii];
 
-    /// The ending of the name of its file.
+    /// The extension of the file's name.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Pdf => ".pdf",
@@ -41,7 +41,7 @@ impl DocumentFormat {
 /// [`write()`] or [`write_none`].
 pub type Write = fn(&Document, DocumentFormat) -> Result<Vec<u8>, Error>;
 
-/// No document, in an executable whose functions write none.
+/// The writer of an executable whose functions write no documents.
 ///
 /// # Errors
 /// Always `Internal`.
@@ -49,10 +49,10 @@ pub fn write_none(_: &Document, _: DocumentFormat) -> Result<Vec<u8>, Error> {
     Err(Error::internal("this executable writes no documents"))
 }
 
-/// A document in a format.
+/// Writes a document in a format.
 ///
 /// # Errors
-/// 409 if what was issued lacks what the format requires; `Internal` if it cannot be written.
+/// 409 if the issued object lacks something that the format requires; `Internal` if it cannot be written.
 pub fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Error> {
     let written = match format {
         DocumentFormat::Pdf => return documents::pdf(document).map_err(Error::internal),

@@ -21,7 +21,7 @@ pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Reso
         Rows::Of(Kind::Event),
     ]);
 
-/// How many rows one transaction may touch besides the driver, its event and the idempotency record.
+/// The maximum number of items that one transaction may write besides the driver, its event and the idempotency record.
 const MAX_ROWS: usize = 97;
 
 pub async fn handle(
@@ -50,7 +50,7 @@ pub async fn handle(
     for vehicle in &mut vehicles {
         vehicle.object.forget_driver(&id, context.now());
     }
-    // A crash between two parts leaves a driver that some vehicles no longer name. The deletion can be repeated.
+    // A crash between two parts leaves a driver whom some vehicles no longer name. The deletion can be repeated.
     tx.save_in_parts(&mut vehicles).await?;
     for fleet in fleets {
         tx.leave(fleet, &id)?;

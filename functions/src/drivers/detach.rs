@@ -1,4 +1,4 @@
-//! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet. The driver is kept.
+//! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet. The driver is not deleted.
 
 use crate::App;
 use axum::extract::State;

@@ -23,7 +23,7 @@ pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Dri
 pub struct Filters {
     /// Id of a fleet: only drivers that are attached to it.
     fleet: Option<Id>,
-    /// Email address of a driver: only drivers with this address. Upper and lower case are the same.
+    /// Email address of a driver: only drivers with this address. The case of letters does not matter.
     email: Option<Email>,
     /// Only drivers of this status.
     status: Option<FleetStatus>,

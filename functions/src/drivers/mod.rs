@@ -19,7 +19,7 @@ use kernel::origin::Tenant;
 use models::driver::Driver;
 
 impl OnChange for Driver {
-    /// The tokens of charge cards depend on the driver, who has a card from the beginning.
+    /// Refreshes the tokens of charge cards, which depend on the driver. Every driver has an app card from the beginning.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.before.is_none()
             || change.differs_in(|driver| {

@@ -1,5 +1,5 @@
-//! `POST /v1/drivers/{id}/top_up`: charges a payment method and credits the wallet of a driver. If the driver is deleted
-//! or the currency of the wallet changes during the charge, it is refunded and the response is 404 or 409.
+//! `POST /v1/drivers/{id}/top_up`: charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of
+//! the wallet changes during the charge, the charge is refunded and the response is 404 or 409.
 
 use crate::App;
 use axum::extract::State;

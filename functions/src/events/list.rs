@@ -1,6 +1,5 @@
-//! `GET /v1/events`: lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key
-//! is shown only the events whose object it may read; a `type` whose object it may not read is refused with
-//! 403.
+//! `GET /v1/events`: lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is
+//! shown only the events whose object it may read; a `type` whose object it may not read is refused with 403.
 
 use crate::App;
 use axum::extract::State;
@@ -25,7 +24,7 @@ pub const ROUTE: Route = Route::get("list-events", "/v1/events", Resource::Event
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
-    /// Events of this type.
+    /// Only events of this type.
     #[serde(rename = "type")]
     kind: Option<EventType>,
 }

@@ -1,5 +1,5 @@
 //! `GET /v1/events/{id}/deliveries`: lists every attempt to deliver an event, to all webhook endpoints, newest first. Filter: `status`. The
-//! key has to be allowed to read the kind of object that the event shows as well: otherwise 403.
+//! key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::App;
 use axum::extract::State;
@@ -25,7 +25,7 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
-    /// Attempts that ended like this.
+    /// Only attempts with this outcome.
     status: Option<DeliveryStatus>,
 }
 

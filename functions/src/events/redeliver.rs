@@ -1,5 +1,5 @@
-//! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that is subscribed to its type, and to one of its fleets, now. The key
-//! has to be allowed to read the kind of object that the event shows as well: otherwise 403.
+//! `POST /v1/events/{id}/redeliver`: delivers an event again, now, to every endpoint that is subscribed to its type, and to one of its
+//! fleets. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::App;
 use axum::extract::State;

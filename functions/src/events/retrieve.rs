@@ -1,5 +1,4 @@
-//! `GET /v1/events/{id}`: shows an event. The key has to be allowed to read the kind of object that the event shows as well:
-//! otherwise 403.
+//! `GET /v1/events/{id}`: shows an event. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::App;
 use axum::extract::State;

@@ -55,7 +55,7 @@ impl Job for BillFleet {
         if let Some(period) = bill
             && !invoices::recur::draft_all(app, &origin, &row.object, period).await?
         {
-            // The sweep comes back to it.
+            // The sweep finds the fleet again.
             return Ok(());
         }
         if let Some(period) = report {

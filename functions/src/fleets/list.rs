@@ -20,7 +20,7 @@ pub const ROUTE: Route = Route::get("list-fleets", "/v1/fleets", Resource::Fleet
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
-    /// Email address of a fleet: only fleets with this address. Upper and lower case are the same.
+    /// Email address of a fleet: only fleets with this address. The case of letters does not matter.
     email: Option<Email>,
     /// Only fleets of this status.
     status: Option<FleetStatus>,

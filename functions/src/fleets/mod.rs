@@ -16,7 +16,7 @@ use kernel::error::Result;
 use models::fleet::Fleet;
 
 impl OnChange for Fleet {
-    /// The tokens of charge cards depend on the fleet.
+    /// Refreshes the tokens of charge cards, which depend on the fleet.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.differs_in(|fleet| (fleet.status, fleet.policy_ids.clone())) {
             let id = &change.after.object.id;

@@ -1,5 +1,5 @@
-//! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an
-//! interrupted payment, and marks the sessions of a paid invoice as paid. The same function gives credits of charging networks.
+//! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an interrupted payment, and
+//! marks the sessions of a paid invoice as paid. The same function applies credits of charging networks.
 
 use kernel::origin::{Origin, Tenant};
 use models::invoice::{Concern, Invoice};
@@ -73,7 +73,7 @@ impl Job for CheckInvoice {
     }
 }
 
-/// Finalizes a draft whose time has come, as it is now.
+/// Finalizes a draft whose time has come, in its present state.
 async fn finalize_due(app: &App, origin: &Origin, id: &Id) -> Result<(), Error> {
     let found = app.store.find::<Invoice>(&origin.tenant, id).await?;
     match found {

@@ -1,5 +1,5 @@
-//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of reservation fees that are due
-//! since then, as far as no other invoice bills them.
+//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of reservation fees that became due within it, if
+//! no other invoice bills them.
 
 use std::time::Duration;
 use table::access::Rows;
@@ -56,7 +56,7 @@ pub async fn handle(
     tx.commit(response).await
 }
 
-/// The currency of the invoice: the body's, else the fleet's, else the account's.
+/// The currency of the invoice: that of the body, else of the fleet, else of the account.
 async fn currency(
     app: &App,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! `POST /v1/invoices/{id}/finalize`: finalizes a draft: it gets its number, its lines are final, and it can be paid.
+//! `POST /v1/invoices/{id}/finalize`: finalizes a draft: it receives its number, its lines become final, and it can be paid.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[Code::InvoiceFinalizeInvalidState])
 .writing(&[Rows::DocumentNumbers]);
 
-/// How often a finalization is tried that loses its number to another, and the pauses in between. Of rivals one goes through at a time, so
-/// this is as many as may be under way at once; the patience of the route ends them before.
+/// The maximum number of attempts of a finalization when another one takes its number, and the pauses in between. One of the concurrent
+/// finalizations succeeds at a time, so this is the number that can run concurrently; the route's time-out ends them earlier.
 pub(super) const TRIES: u32 = 200;
 pub(super) const BACKOFF: Backoff =
     Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));

@@ -48,7 +48,7 @@ pub async fn handle(
     }
     filter.extend(finalized.conditions());
     filter.extend(Condition::given("number", filters.number.as_ref()));
-    // The list with the fewest others.
+    // The most selective partition.
     let months = months(&finalized, context.now());
     let months = months.filter(|_| filters.number.is_none() && filters.fleet.is_none());
     let partition = match (&filters.number, &filters.fleet, status) {
@@ -85,7 +85,7 @@ pub async fn handle(
     query.respond(&context, found)
 }
 
-/// The first days of the months from the first to the last of these times, if they are at most twelve. An open end is now.
+/// The first days of the first and the last month between these times, if these are at most twelve months. An open end is now.
 fn months(finalized: &Finalized, now: Timestamp) -> Option<(Date, Date)> {
     let (from, until) = finalized.bounds();
     let first = from?.utc_date().first_of_month();

@@ -56,7 +56,7 @@ async fn pay(
     progress: &Progress,
 ) -> Result<Response, Error> {
     let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;
-    // Asked for after the invoice was read: what was answered since then has changed it.
+    // Read after the invoice: a response that was stored in between has changed the invoice.
     if let Some(first) = payments::answered(app, &context.origin).await? {
         return Ok(first);
     }
@@ -69,7 +69,7 @@ async fn pay(
         Some(method) => method,
         None => default_method(app, context, &row.object).await?,
     };
-    // An interrupted attempt may have charged: it is finished first.
+    // An interrupted attempt may have charged, so it is finished first.
     if let Some(attempt) = &row.internal.attempt {
         progress.note(&attempt.transaction);
         let another = attempt.method.id != method.object.id;

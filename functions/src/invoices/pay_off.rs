@@ -12,11 +12,10 @@ use models::stored::Stored;
 use table::list::{Cursor, PageRequest};
 use table::row::ById;
 
-/// How many sessions and reservations are written at once.
+/// The number of sessions and reservations that are written at once.
 const BATCH: usize = 50;
 
-/// Has every session and reservation say that it is paid, then the invoice that they all do. Whatever cuts this short, it is
-/// done again.
+/// Marks every session and reservation as paid, and then the invoice's lines. An interrupted run is repeated.
 pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Result<(), Error> {
     let mut page_request = PageRequest::first(BATCH);
     loop {
@@ -38,7 +37,7 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
         };
         save_paid(app, &mut tx, &sessions, pay).await?;
         let reservations = of(|line| match line.kind {
-            // The reservation that a session fulfilled may have its fee on another invoice.
+            // The fee of the reservation that a session fulfilled may be on another invoice.
             LineType::EnergySession => None,
             _ => line.reservation.clone(),
         });
@@ -58,7 +57,7 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
     tx.commit_without_response().await
 }
 
-/// Adds the rows to the changes in which `pay` found something to pay.
+/// Adds the objects that `pay` has changed to the unit of work.
 async fn save_paid<T: ById>(
     app: &App,
     tx: &mut UnitOfWork<'_>,

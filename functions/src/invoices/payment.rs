@@ -1,5 +1,5 @@
-//! Paying an invoice, so that money moves once: the attempt and its pending transaction are written, then charged under a key
-//! that follows from the invoice and the number of the attempt, then the result is written to both.
+//! Paying an invoice so that money moves once: the attempt and its pending transaction are written first; then the charge is made under a
+//! key that is derived from the invoice and the number of the attempt; then the result is written to both.
 
 use crate::App;
 use kernel::Error;
@@ -15,7 +15,7 @@ use web::RequestContext;
 
 use crate::payments::{self, Bill, Payment, Progress};
 
-/// The same origin, for a write that is not the request's last: that one takes the idempotency key.
+/// The same origin, for a write that is not the request's last: only the last write uses the idempotency key.
 fn without_idempotency(origin: &Origin) -> Origin {
     Origin {
         idempotency: None,
@@ -23,7 +23,7 @@ fn without_idempotency(origin: &Origin) -> Origin {
     }
 }
 
-/// Writes down that an attempt begins.
+/// Writes the beginning of an attempt.
 pub async fn begin(
     app: &App,
     origin: &Origin,
@@ -44,7 +44,7 @@ pub async fn begin(
     Ok(row)
 }
 
-/// Brings the attempt that was begun to its end, and answers the request with it.
+/// Finishes the attempt that was begun, and responds to the request with its result.
 pub async fn settle(
     app: &App,
     context: &RequestContext,
@@ -80,7 +80,7 @@ pub async fn settle_alone(
     Ok(row)
 }
 
-/// Charges the attempt, and adds what came of it to the changes.
+/// Charges the attempt, and adds its result to the changes.
 async fn charge(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -101,7 +101,7 @@ async fn charge(
     Ok((row, payment))
 }
 
-/// What is due, as the attempt asks for it.
+/// The amount due, as the attempt charges it.
 fn bill(invoice: &Invoice, attempt: &Attempt) -> Bill {
     Bill {
         key: attempt.key(&invoice.id),

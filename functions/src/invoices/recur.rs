@@ -13,7 +13,7 @@ use crate::App;
 use kernel::time::{DAY, SignedDuration};
 use kernel::{Error, Id, Kind};
 
-/// How long a draft can be looked through before it is finalized.
+/// The time for which a draft can be reviewed before it is finalized.
 const DRAFT: SignedDuration = DAY;
 
 /// The body of an invoice for a period.
@@ -28,8 +28,7 @@ fn body(fleet: &Fleet, period: Window, currency: Currency) -> NewInvoice {
     }
 }
 
-/// Drafts an invoice in each currency in which something was charged, once all charges of the period are settled. Says
-/// whether they are.
+/// Drafts an invoice in each currency in which something was charged, once all charges of the period are settled. Returns whether they are.
 pub async fn draft_all(
     app: &App,
     origin: &Origin,
@@ -82,7 +81,7 @@ pub async fn draft_all(
     Ok(true)
 }
 
-/// Drafts the invoice of a period once: its id follows from the fleet and the period.
+/// Drafts the invoice of a period once: its id is derived from the fleet and the period.
 async fn draft(
     app: &App,
     origin: &Origin,

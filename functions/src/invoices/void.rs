@@ -1,4 +1,4 @@
-//! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. A credit note of all that is left of it is made with that. Its
+//! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. This creates a credit note of the rest of the invoice. Its
 //! sessions can be billed by another invoice.
 
 use std::time::Duration;

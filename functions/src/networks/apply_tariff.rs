@@ -1,5 +1,4 @@
-//! Gives the connectors that name a tariff its prices, after it was changed. A tariff of many locations is applied to
-//! some of them at a time.
+//! Applies the prices of a changed tariff to the connectors that name it. A tariff of many locations is applied to some of them at a time.
 
 use crate::App;
 use kernel::Error;
@@ -13,10 +12,10 @@ use crate::job::Job;
 
 use super::{stations, workers};
 
-/// How many locations one message is for.
+/// The number of locations per message.
 const AT_A_TIME: usize = 100;
 
-/// Gives the connectors that name a tariff its prices, those of the locations after the given one.
+/// Applies a tariff to the connectors that name it, from the location after the given one on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApplyTariff {
     pub mode: Mode,
@@ -39,10 +38,10 @@ impl Job for ApplyTariff {
         digest_of("tariff", &self.tariff.to_string())
     }
 
-    /// Applies a tariff to the locations that name it, after the given one.
+    /// Applies a tariff to the locations that name it, from the one after the given one on.
     ///
     /// # Errors
-    /// The table or the queue cannot be reached: the message comes again.
+    /// The table or the queue cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self {
             mode,

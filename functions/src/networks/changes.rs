@@ -1,4 +1,4 @@
-//! What follows from what a charging network has sent, and from the responses to commands.
+//! Handles changes of the objects that a charging network has sent, and of the commands to it.
 
 use crate::App;
 use kernel::error::Result;
@@ -16,8 +16,8 @@ use crate::stream::record::{StreamRecord, text_of};
 
 impl OnChange for Network {}
 
-/// Does what follows from a change of a network or of what belongs to it: the next pull from the network, the prices of its tariff, what its
-/// sessions and CDRs mean for ours, the result of a command.
+/// Handles a change of a network or of an object that belongs to it: the next pull from the network, the prices of its tariff, the effect
+/// of its sessions and CDRs on charging sessions, the result of a command.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
@@ -42,7 +42,7 @@ pub async fn on_change(app: &App, record: &StreamRecord) -> Result<()> {
                 };
                 job.send(app).await
             }
-            // The item is also written when it is known what the object belongs to.
+            // The item is also written when the session of the object is found.
             Module::Sessions | Module::Cdrs if raw != text_of(&record.old, "raw") => {
                 ApplyReceived { mode, object }.send(app).await
             }
@@ -50,7 +50,7 @@ pub async fn on_change(app: &App, record: &StreamRecord) -> Result<()> {
         };
     }
     if let Some((mode, command)) = keys::parse_network_command(pk) {
-        // There is nothing to work on before the command is sent.
+        // Nothing is to be done before the command is sent.
         let before = text_of(&record.old, "state");
         if before.is_some() && before != text_of(&record.new, "state") {
             return ApplyResult { mode, command }.send(app).await;

@@ -1,7 +1,7 @@
-//! Commands to charging stations, by way of the network that operates them.
+//! Commands to charging stations, through the network that operates them.
 //!
-//! A command is stored before it is sent, with the object that it is about, so that a result which arrives before the response finds it.
-//! The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
+//! A command is stored before it is sent, with the object that it is about, so that the command is found if the result arrives before the
+//! response. The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
 
 use crate::App;
 use kernel::time::{MINUTE, SignedDuration, minutes, seconds};
@@ -18,28 +18,28 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use table::networks::SentCommand;
 
-/// How long a result is waited for that the operator has given no time for, and at most.
+/// The time for which a result is awaited if the operator has not specified one, and the maximum time.
 const PATIENCE: SignedDuration = MINUTE;
 const MAX_PATIENCE: SignedDuration = minutes(5);
 
-/// How often a command is read again whose result arrives in the meantime.
+/// The maximum number of times that a command is read again whose result arrives in the meantime.
 const TRIES: usize = 5;
 
-/// How an operator responded to a command.
+/// The operator's response to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
-    /// It was passed on to the station; the result follows, or is lost after the deadline of the command.
+    /// The command was passed on to the station; the result follows, or counts as lost after the deadline of the command.
     Accepted,
     Refused(ResponseType),
-    /// The operator has answered with an error. The command may have had its effect.
+    /// The operator returned an error. The command may have had its effect.
     Failed(String),
-    /// The network does not take such commands, or could not be asked. It was not sent.
+    /// The network does not support such commands, or could not be called. The command was not sent.
     NotSent(String),
-    /// There was no response that could be read: the command may have had its effect.
+    /// There was no readable response: the command may have had its effect.
     Unknown(String),
 }
 
-/// A command that was sent, how the operator responded, and until when the station's result is waited for.
+/// A command that was sent, the operator's response, and the deadline for the station's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub id: Id,
@@ -47,11 +47,11 @@ pub struct Sent {
     pub deadline: Timestamp,
 }
 
-/// Sends a command to the operator of a station. A command that begins or reserves something gets its own id as the reference by which
-/// the network's session and CDR are found to belong to it.
+/// Sends a command to the operator of a station. The id of a command that starts or reserves something is also the reference by which the
+/// network's session and CDR are assigned to it.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB cannot be reached. What goes wrong at the network is in the response.
+/// `Unavailable` if DynamoDB cannot be reached. Errors of the network are in the response.
 pub async fn send(
     app: &App,
     network: &Stored<Network>,
@@ -138,7 +138,7 @@ async fn transmit(
     })
 }
 
-/// The operator's response, and how long the result is waited for.
+/// The operator's response, and the time for which the result is awaited.
 fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
     let response =
         answered.and_then(|data| lenient::<CommandResponse>(&data).map_err(Failure::Malformed));

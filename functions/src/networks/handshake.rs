@@ -1,14 +1,14 @@
 //! The exchange of credentials, in both directions.
 //!
-//! *Towards this service*: an operator issues a token A and hands it over with the address of the versions endpoint. The platform sends
-//! its credentials; this service reads its endpoints, and answers with a token C.
+//! *Towards this service*: an operator issues a token A and hands it over with the URL of the versions endpoint. The platform sends its
+//! credentials; this service reads its endpoints, and responds with a token C.
 //!
-//! *From this service*: an operator hands over the platform's address and its token A. This service reads the endpoints, stores the
-//! network as `pending` with a new token B, sends its credentials with that, and stores the platform's token C. The platform may read
-//! the versions of this service with token B meanwhile. If that fails, the network is revoked. If only the platform's answer is lost,
-//! the platform counts this service as registered: its operator has to issue a new token A.
+//! *From this service*: an operator hands over the platform's URL and its token A. This service reads the endpoints, stores the network as
+//! `pending` with a new token B, sends its credentials with that, and stores the platform's token C. The platform may read the versions of
+//! this service with token B meanwhile. If that fails, the network is revoked. If only the platform's response is lost, the platform counts
+//! this service as registered: its operator has to issue a new token A.
 //!
-//! When an operator revokes a network, its platform is notified with `DELETE credentials`, as far as it can be reached.
+//! When an operator revokes a network, its platform is notified with `DELETE credentials`, if it can be reached.
 
 use crate::App;
 use kernel::origin::{Mode, Origin};
@@ -27,7 +27,7 @@ use table::networks::{operators, shared_origin};
 
 use super::hubs;
 
-/// How often a network is read again after a concurrent change.
+/// The maximum number of times that a network is read again after a concurrent change.
 const TRIES: usize = 5;
 
 /// The credentials object of this service.
@@ -47,14 +47,14 @@ pub fn own_credentials(app: &App, own_url: &str, token: &CredentialsToken) -> Cr
     }
 }
 
-/// Why an exchange is refused: a status code and a message.
+/// The refusal of an exchange: a status code and a message.
 pub type Refused = (StatusCode, String);
 
 /// Reads the endpoints of a platform that sends its credentials, in the version of the request.
 ///
 /// # Errors
-/// 2001 for an address that may not be called, and for roles that are refused; 3001 if the platform's versions cannot be read or name
-/// such an address; 3002 if it does not have the version; 3003 if it lacks an interface that this service needs.
+/// 2001 for a URL that may not be called, and for refused roles; 3001 if the platform's versions cannot be read or name such a URL; 3002 if
+/// it does not have the version; 3003 if it lacks an interface that this service needs.
 pub async fn endpoints(
     app: &App,
     credentials: &Credentials,
@@ -92,7 +92,7 @@ pub async fn endpoints(
 /// Checks that the endpoints of a platform may be called.
 ///
 /// # Errors
-/// The first endpoint that may not be called, and why.
+/// The first endpoint that may not be called, and the reason.
 async fn check_endpoints(app: &App, endpoints: &[Endpoint]) -> Result<(), String> {
     let named = endpoints
         .iter()
@@ -101,10 +101,11 @@ async fn check_endpoints(app: &App, endpoints: &[Endpoint]) -> Result<(), String
     checked.map_err(|why| format!("endpoints: {why}"))
 }
 
-/// Checks that addresses may be called, those behind the names of their hosts included. Each has the name of where it was found.
+/// Checks that URLs may be called, including the addresses to which their host names resolve. Each has the name of the place where it was
+/// found.
 ///
 /// # Errors
-/// The first address that may not be called, and why.
+/// The first URL that may not be called, and the reason.
 async fn check_addresses<'a>(
     app: &App,
     addresses: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -118,19 +119,19 @@ async fn check_addresses<'a>(
     app.outbound.check_names(names).await
 }
 
-/// What both sides have agreed on.
+/// The result of an exchange, known to both sides.
 #[derive(Debug)]
 pub struct Agreed {
     pub version: OcpiVersion,
     pub endpoints: Vec<Endpoint>,
     pub credentials: Credentials,
-    /// The address of this service that the platform was given.
+    /// The URL of this service that the platform was given.
     pub own_url: String,
-    /// Whether the platform used the token before its present one, because it did not receive that.
+    /// Whether the platform used its previous token, because it did not receive the present one.
     pub repeated: bool,
 }
 
-/// Connects a network whose platform has sent its credentials, and issues the token that it uses from now on.
+/// Connects a network whose platform has sent its credentials, and issues its token for further requests.
 ///
 /// # Errors
 /// 409 if one of the parties belongs to another network, or the network is revoked.
@@ -161,7 +162,7 @@ pub async fn connect(
     Err(Error::Contended)
 }
 
-/// Stores a registration with the parties and tokens that follow from it.
+/// Stores a registration with its parties and tokens.
 async fn register(
     app: &App,
     origin: &Origin,
@@ -209,7 +210,7 @@ async fn register(
     Ok(network)
 }
 
-/// Makes a network and issues the token A with which its platform registers.
+/// Creates a network and issues the token A with which its platform registers.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -243,7 +244,7 @@ async fn create(
 /// Registers this service with a platform, with the token A that its operator has issued.
 ///
 /// # Errors
-/// 400 if the platform's address may not be called, or the platform refuses; 503 if it cannot be reached.
+/// 400 if the platform's URL may not be called, or the platform refuses; 503 if it cannot be reached.
 pub async fn start(
     app: &App,
     mode: Mode,
@@ -308,10 +309,10 @@ pub async fn start(
     }
 }
 
-/// Sets the status of a network. Its tokens and parties are released when it is revoked, also when it was before.
+/// Sets the status of a network. Its tokens and parties are released when it is revoked, even if it was revoked before.
 ///
 /// # Errors
-/// 409 if the network cannot have the status.
+/// 409 if the transition to the status is not allowed.
 pub async fn set_status(
     app: &App,
     origin: &Origin,
@@ -343,13 +344,13 @@ pub async fn set_status(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Notice {
     pub platform_informed: bool,
-    /// Why it could not be informed.
+    /// The reason for which it could not be informed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Ends a connection for good, and informs the platform if it was registered. The connection has ended whether or not the platform can be
-/// reached (OCPI 2.2.1-d2, "Credentials module", DELETE).
+/// Ends a connection permanently, and informs the platform if it was registered. The connection has ended whether or not the platform can
+/// be reached (OCPI 2.2.1-d2, "Credentials module", DELETE).
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -368,7 +369,7 @@ pub async fn revoke(
     let (Some(endpoint), true) = (endpoint, registered) else {
         return Ok((revoked, None));
     };
-    // A token that cannot be decrypted any more must not keep the network connected.
+    // A token that can no longer be decrypted must not keep the network connected.
     let problem = match token {
         Ok(token) => {
             let platform = app.platform(token, None);

@@ -1,8 +1,8 @@
-//! The parties behind a hub: what the hub reports about them (HubClientInfo), and which of them operators approve.
+//! The parties behind a hub: the hub's reports about them (HubClientInfo), and their approval by operators.
 //!
-//! A hub reports each party with `PUT`, and the list of all is read by full pulls, which are made at the registration and once a day. A
+//! A hub reports each party with `PUT`; full pulls, which are made at the registration and once a day, read the list of all parties. A
 //! party that operates charging stations is listed until an operator approves it. With the approval it belongs to the hub's network and to
-//! no other, and a full pull begins. A network that is trusted has its parties approved as they appear.
+//! no other, and a full pull begins. The parties of a trusted network are approved as they appear.
 
 use std::collections::BTreeSet;
 
@@ -17,23 +17,23 @@ use ocpi::party::Role;
 use ocpi::token::ClientInfo;
 use table::networks::shared_origin;
 
-/// How often a network is read again after a concurrent change.
+/// The maximum number of times that a network is read again after a concurrent change.
 const TRIES: usize = 8;
 
-/// How many parties are released at the same time.
+/// The number of parties that are released concurrently.
 const RELEASED_AT_ONCE: usize = 8;
 
-/// The most parties that are approved at once: a transaction has at most 100 writes.
+/// The maximum number of parties that are approved at once: a transaction has at most 100 writes.
 pub const MAX_APPROVED: usize = 50;
 
-/// A party that a hub reports and that is refused, and why.
+/// A refused party that a hub reports, and the reason.
 pub type Refused = (PartyId, String);
 
-/// Stores what a hub reports about up to 50 parties. `begins_pull` is whether a full pull begins for those that are new and approved.
-/// Returns those that are refused.
+/// Stores a hub's reports about up to 50 parties. `begins_pull` defines whether a full pull begins for those that are new and approved.
+/// Returns the refused parties.
 ///
 /// # Errors
-/// `Contended` if the network is changed all the time; `Unavailable` if DynamoDB cannot be reached.
+/// `Contended` if the network is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn report(
     app: &App,
     mode: Mode,
@@ -69,7 +69,7 @@ pub async fn report(
     Err(Error::Contended)
 }
 
-/// Why a party cannot be one of the hub's.
+/// The reason for which a party cannot belong to the hub, if any.
 async fn refusal(
     app: &App,
     origin: &Origin,
@@ -89,7 +89,7 @@ async fn refusal(
     Ok(is_of_another.then(|| "belongs to another network".into()))
 }
 
-/// Whether a party belongs to another network.
+/// Returns whether a party belongs to another network.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -104,7 +104,7 @@ pub async fn is_of_another(
     Ok(owner.is_some_and(|owner| owner != *network))
 }
 
-/// Approves parties of a network, or takes their approval back.
+/// Approves parties of a network, or withdraws their approval.
 ///
 /// # Errors
 /// 400 if the network has no such party; 409 if a party belongs to another network.
@@ -133,11 +133,11 @@ pub async fn approve(
     Err(Error::Contended)
 }
 
-/// Has the parties of a network approved as they appear, or ends that. Those that await approval are approved as far as they belong to no
-/// other network; the approval of the others stays as it is.
+/// Starts to approve the parties of a network as they appear, or stops it. Parties that await approval are approved if they belong to no
+/// other network; the approval of the others does not change.
 ///
 /// # Errors
-/// `Contended` if the network is changed all the time; `Unavailable` if DynamoDB cannot be reached.
+/// `Contended` if the network is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn trust(app: &App, mode: Mode, id: &Id, is_trusted: bool) -> Result<Network, Error> {
     let origin = shared_origin(mode, app.now());
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
@@ -160,7 +160,8 @@ pub async fn trust(app: &App, mode: Mode, id: &Id, is_trusted: bool) -> Result<N
     Ok(trusted)
 }
 
-/// Stores a network whose parties have changed. Parties that belong to it now belong to no other; those that do not any more are released.
+/// Stores a network whose parties have changed. Parties that belong to it now belong to no other; those that no longer belong to it are
+/// released.
 async fn save(
     app: &App,
     origin: &Origin,
@@ -184,7 +185,7 @@ async fn save(
     Ok(network.object)
 }
 
-/// Lets parties belong to other networks from now on. One that belongs to another network by now is left to that.
+/// Releases parties, so that other networks may have them from now on. A party that already belongs to another network does not change.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.

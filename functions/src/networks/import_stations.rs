@@ -1,9 +1,9 @@
 //! `import-stations`: loads stations from files of OCPI 2.2.1 Location and Tariff objects. Only an operator may invoke it.
 //!
-//! An object that cannot be used is reported and skipped; the others are loaded. Loading a station again changes what the file
-//! says differently than the last time (`ocpi::update`). Each station that changes is written on the condition that
-//! it has not changed since it was read, so that a session that starts or ends in between keeps its effect. An import that
-//! fails half-way has loaded some stations; the next one does the rest.
+//! An object that cannot be used is reported and skipped; the others are loaded. Loading a station again applies the differences between
+//! the file and its previous version (`ocpi::update`). Each station that changes is written on the condition that it has not changed since
+//! it was read, so that a session that starts or ends in between keeps its effect. An import that fails half-way has loaded some stations;
+//! the next import loads the others.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,16 +35,16 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::BatchWrites, Need::ReadStations, Need::ReadTable]),
 };
 
-/// How many stations are read at a time.
+/// The number of stations that are read at a time.
 const AT_A_TIME: usize = 100;
 
-/// How many changed stations are written at once.
+/// The number of changed stations that are written concurrently.
 const WRITERS: usize = 8;
 
-/// How often a station that changes concurrently is read again.
+/// The maximum number of times that a station that changes concurrently is read again.
 const TRIES: usize = 10;
 
-/// What to load.
+/// The files to load, and the mode.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Import {
@@ -57,30 +57,29 @@ pub struct Import {
     pub mode: Mode,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// How many locations of the file are stations now.
+    /// The number of locations in the file that are stations now.
     pub imported: usize,
-    /// How many of these are new.
+    /// The number of these that are new.
     pub created: usize,
-    /// How many of these were there already and have changed.
+    /// The number of these that existed already and have changed.
     pub updated: usize,
     /// The locations that could not be used.
     pub skipped: Vec<Skipped>,
-    /// How many tariffs the file has that can be used.
+    /// The number of usable tariffs in the file.
     pub tariffs: usize,
     /// The tariffs that could not be used.
     pub skipped_tariffs: Vec<Skipped>,
-    /// The tariffs that connectors name and that are not in the file of tariffs. Such connectors keep the prices that they
-    /// have.
+    /// The tariffs that connectors name but the file of tariffs does not contain. Such connectors keep their prices.
     pub unknown_tariffs: BTreeSet<String>,
 }
 
 /// Loads the files.
 ///
 /// # Errors
-/// A file is not there or is no JSON of the right shape, or the table cannot be reached.
+/// A file does not exist or is not JSON of the right shape, or the table cannot be reached.
 pub async fn handle(app: &App, import: Import) -> Result<Imported, Error> {
     function_scope::within(NAME, load(app, import)).await
 }
@@ -96,10 +95,10 @@ async fn load(app: &App, import: Import) -> Result<Imported, Error> {
     Ok(imported)
 }
 
-/// The stations of a file of locations, with the prices of a file of tariffs, and what was skipped.
+/// Reads the stations of a file of locations, with the prices of a file of tariffs, and the skipped objects.
 ///
 /// # Errors
-/// A file is no JSON of the right shape.
+/// A file is not JSON of the right shape.
 pub fn read(
     locations: &[u8],
     tariffs: Option<&[u8]>,
@@ -149,7 +148,7 @@ pub async fn add(
     Ok(())
 }
 
-/// Stores so many stations at once; says how many were new, and how many have changed.
+/// Stores these stations at once; returns the number of new and of changed stations.
 async fn add_some(
     app: &App,
     origin: &Origin,
@@ -183,7 +182,7 @@ async fn add_some(
     Ok((created, updated))
 }
 
-/// Changes a stored station to what a file says; whether there was anything to change.
+/// Applies the file's changes to a stored station. Returns whether anything changed.
 async fn change(
     app: &App,
     origin: &Origin,

@@ -1,4 +1,4 @@
-//! `manage-networks`: what operators do with charging networks. Only an operator may invoke it.
+//! `manage-networks`: the operations of operators on charging networks. Only an operator may invoke it.
 
 use std::time::Duration;
 
@@ -47,88 +47,89 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::EncryptionKeys, Need::ReadTable]),
 };
 
-/// How many unmatched objects are shown at once.
+/// The maximum number of unmatched objects in a response.
 const MAX_UNMATCHED: usize = 100;
 
-/// How many contested uids are shown at once.
+/// The maximum number of contested uids in a response.
 const MAX_CONTESTED: usize = 100;
 
-/// How often something is tried that collides with a job that writes the same network, such as a pull.
+/// The maximum number of attempts of an operation that conflicts with a job that writes the same network, such as a pull.
 const TRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(80));
 
-/// How long the name of a network may be, in characters.
+/// The maximum length of a network's name, in characters.
 const MAX_NAME: usize = 100;
 
-/// What to do.
+/// The operation to execute.
 #[derive(Clone, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Manage {
-    /// Issue a token A with which a platform registers.
+    /// Issues a token A with which a platform registers.
     IssueToken { mode: Mode, name: String },
-    /// Register with a platform.
+    /// Registers with a platform.
     Connect {
         mode: Mode,
         name: String,
-        /// The address of the platform's versions endpoint.
+        /// The URL of the platform's versions endpoint.
         url: String,
         /// The token A that the platform's operator has issued.
         token: String,
     },
-    /// List the networks.
+    /// Lists the networks.
     List { mode: Mode },
-    /// Refuse what a network sends, and send it nothing.
+    /// Refuses the messages of a network, and sends it none.
     Suspend { mode: Mode, network: Id },
-    /// End a suspension.
+    /// Ends a suspension.
     Resume { mode: Mode, network: Id },
-    /// End the connection for good, and inform the platform.
+    /// Ends the connection permanently, and informs the platform.
     Revoke { mode: Mode, network: Id },
-    /// Store what parties of a network send and send them commands. Those that a hub reports await it. Everything is pulled.
+    /// Stores the objects that parties of a network send, and sends them commands. The parties that a hub reports wait for this approval. A
+    /// full pull begins.
     ApproveParties {
         mode: Mode,
         network: Id,
         /// At most 50, such as `{"country_code": "NL", "party_id": "EXA"}`.
         parties: Vec<PartyId>,
     },
-    /// Refuse what parties of a network send, and send them nothing. Their stations are not matched.
+    /// Refuses the messages of parties of a network, and sends them none. Their stations are not matched.
     WithdrawApproval {
         mode: Mode,
         network: Id,
         parties: Vec<PartyId>,
     },
-    /// Approve the parties of a hub without being asked, those that await it included, or end that.
+    /// Approves the parties of a hub automatically, including those that await approval, or ends that.
     TrustHub {
         mode: Mode,
         network: Id,
         trusted: bool,
     },
-    /// Pull locations, tariffs, sessions and CDRs from a network now.
+    /// Pulls locations, tariffs, sessions and CDRs from a network now.
     Pull {
         mode: Mode,
         network: Id,
-        /// Whether to pull everything, and not only what has changed since the last time.
+        /// Whether to pull everything instead of only the changes since the last time.
         #[serde(default)]
         full: bool,
     },
-    /// Send the preferences of the driver of an active session to the network where it takes place.
+    /// Sends the preferences of the driver of an active session to the session's network.
     SetChargingPreferences {
         mode: Mode,
         account: Id,
         session: Id,
         preferences: ChargingPreferences,
     },
-    /// Decide about the price of a session that is under review, because it is disputed or was left open.
+    /// Decides about the price of a session that is under review, because it is disputed or no decision was made.
     DecideReview {
         mode: Mode,
         account: Id,
         session: Id,
         decision: OperatorDecision,
     },
-    /// List the sessions and CDRs that belong to no charging session of this service, the oldest first.
+    /// Lists the sessions and CDRs that belong to no charging session of this service, the oldest first.
     ListUnmatched { mode: Mode },
-    /// List the uids of charge cards that accounts claim which other accounts hold, the oldest claim first.
+    /// Lists the uids of charge cards that accounts claim but other accounts hold, the oldest claim first.
     ListContestedCards { mode: Mode },
-    /// Decide which account's charge card holds a uid. The cards of the other accounts with this uid become or stay pending.
+    /// Decides which account's charge card holds a uid. The cards of the other accounts with this uid become or stay pending.
     AssignCardUid {
         mode: Mode,
         uid: String,
@@ -136,11 +137,11 @@ pub enum Manage {
     },
 }
 
-/// What was done.
+/// The result of an operation.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Managed {
-    /// The token is shown here and never again.
+    /// The token is shown only here.
     Issued {
         network: Box<Network>,
         token: String,
@@ -157,8 +158,7 @@ pub enum Managed {
     Networks {
         data: Vec<Listed>,
     },
-    /// The operator's answer: `ACCEPTED`, `DEPARTURE_REQUIRED`, `ENERGY_NEED_REQUIRED`, `NOT_POSSIBLE` or
-    /// `PROFILE_TYPE_NOT_SUPPORTED`.
+    /// The operator's response: `ACCEPTED`, `DEPARTURE_REQUIRED`, `ENERGY_NEED_REQUIRED`, `NOT_POSSIBLE` or `PROFILE_TYPE_NOT_SUPPORTED`.
     Preferences {
         answer: String,
     },
@@ -172,7 +172,7 @@ pub enum Managed {
     ContestedCard(Box<ContestedCard>),
 }
 
-/// A uid that several accounts have charge cards with.
+/// A uid for which several accounts have charge cards.
 #[derive(Debug, Clone, Serialize)]
 pub struct ContestedCard {
     /// In lower case.
@@ -193,9 +193,9 @@ pub struct CardOfAccount {
 pub struct Claim {
     #[serde(flatten)]
     pub card: CardOfAccount,
-    /// When the card was created, or lost the uid by a decision.
+    /// The time at which the card was created, or lost the uid by a decision.
     pub since: Timestamp,
-    /// Whether it was decided against the claim.
+    /// Whether the claim was rejected.
     pub is_decided: bool,
 }
 
@@ -223,7 +223,7 @@ impl ContestedCard {
     }
 }
 
-/// A network, and how far the last pull from it has come; null before the first one.
+/// A network and the progress of the last pull from it, which is null before the first one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {
     #[serde(flatten)]
@@ -237,17 +237,17 @@ pub struct Unmatched {
     /// `sessions` or `cdrs`.
     pub module: &'static str,
     pub network: Id,
-    /// When it was received the last time.
+    /// The time at which it was last received.
     pub received: Timestamp,
-    /// As it was received.
+    /// The object as it was received.
     pub object: Value,
 }
 
-/// Does what an operator asks. `own_url` is the address of this service that networks are given, such as `https://api.example.com`.
+/// Executes an operator's operation. `own_url` is the URL of this service that networks are given, such as `https://api.example.com`.
 ///
 /// # Errors
-/// 400 for an unknown network, an address that may not be called, or a platform that refuses; 409 if the network or the session is not in
-/// a state that allows it; 503 if the platform cannot be reached.
+/// 400 for an unknown network, a URL that may not be called, or a platform that refuses; 409 if the network or the session is not in a
+/// state that allows it; 503 if the platform cannot be reached.
 pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<Managed, Error> {
     // A repeated registration would issue a second token.
     let tries = match manage {
@@ -337,7 +337,7 @@ async fn manage_networks(
     }
 }
 
-/// The address of this service that networks are given.
+/// The URL of this service that networks are given.
 fn required(own_url: Option<&str>) -> Result<&str, Error> {
     own_url.ok_or_else(|| {
         Error::malformed("BASE_URL must be set to the address at which networks reach this service")
@@ -401,7 +401,7 @@ async fn list_contested_cards(app: &App, mode: Mode) -> Result<Managed, Error> {
     Ok(Managed::ContestedCards { data })
 }
 
-/// Lets the card of an account hold a uid. The relay then changes the status of the cards.
+/// Assigns a uid to the card of an account. The relay then changes the status of the cards.
 async fn assign_card_uid(app: &App, mode: Mode, uid: &str, account: &Id) -> Result<Managed, Error> {
     let uid_use = app.store.card_uid(mode, uid).await?;
     let mut claims = uid_use.claims.iter();
@@ -457,7 +457,7 @@ async fn decide_review(
     Ok(Managed::Session(Box::new(row.object)))
 }
 
-/// Has a pull begin now. The relay sees it in the network's row.
+/// Starts a pull now: the relay reacts to the change of the network's item.
 async fn pull(
     app: &App,
     mode: Mode,

@@ -1,12 +1,12 @@
-//! Charging networks: connecting to them, what follows from what they send, and what is sent to them.
+//! Charging networks: connections to them, the processing of their messages, and the messages that are sent to them.
 //!
-//! - [`handshake`] exchanges credentials, in both directions; [`manage`] is what operators may do.
-//! - [`hubs`] has the parties that are reached by way of a hub.
-//! - [`objects`] and [`stations`] store what networks push and what is pulled from them; [`sync`] pulls.
-//! - [`received`] is what follows from the sessions and CDRs that they send; [`import_stations`] loads stations from files.
-//! - [`apply_tariff`] gives connectors the prices of a tariff that has changed.
-//! - [`operator`] is the port `Network` at work, and [`results`] what follows from the results of its commands; [`tokens`] are what
-//!   drivers are known by there.
+//! - [`handshake`] exchanges credentials, in both directions; [`manage`] has the operations of operators.
+//! - [`hubs`] manages the parties that are reached through a hub.
+//! - [`objects`] and [`stations`] store objects that networks push and that are pulled from them; [`sync`] pulls.
+//! - [`received`] processes the sessions and CDRs that networks send; [`import_stations`] loads stations from files.
+//! - [`apply_tariff`] applies the prices of a changed tariff to connectors.
+//! - [`operator`] implements the port `Network`, and [`results`] processes the results of its commands; [`tokens`] reads the tokens with
+//!   which drivers identify themselves at networks.
 //! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
 
 pub mod apply_tariff;

@@ -1,4 +1,4 @@
-//! Objects of networks that are stored as they are received, and nothing else at once: tariffs, sessions, CDRs and the parties of a hub.
+//! Objects of networks that are only stored at first, as they are received: tariffs, sessions, CDRs and the parties of a hub.
 
 use crate::App;
 use kernel::Error;
@@ -11,20 +11,20 @@ use table::networks::{ReceivedObject, shared_origin};
 use crate::ocpi::edge::Party;
 use crate::ocpi::reply::{Reply, Result as Replied};
 
-/// How often an object is read again after a concurrent change.
+/// The maximum number of times that an object is read again after a concurrent change.
 const TRIES: usize = 8;
 
 /// Shows an object as it was received.
 ///
 /// # Errors
-/// 404 if there is none.
+/// 404 if it does not exist.
 pub async fn show(app: &App, mode: Mode, id: &ObjectId) -> Replied {
     let stored = app.store.received(mode, id).await?;
     let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
     Reply::data(&stored.shown())
 }
 
-/// Stores what a party has pushed.
+/// Stores an object that a party has pushed.
 ///
 /// # Errors
 /// The refusal of `change`; status code 3000 if the table cannot be reached.
@@ -37,12 +37,11 @@ pub async fn store(
     Ok(store_from(app, party.mode, id, change).await??)
 }
 
-/// Stores an object that came over a network. `change` says what becomes of the object that is stored, if any; it is called again after
-/// a concurrent change of the object.
+/// Stores an object that was received through a network. `change` returns the change of the stored object, if one exists; it is called
+/// again after a concurrent change of the object.
 ///
 /// # Errors
-/// `Contended` if the object is changed all the time; `Unavailable` if DynamoDB cannot be reached. The inner result is that of
-/// `change`.
+/// `Contended` if the object is changed continuously; `Unavailable` if DynamoDB cannot be reached. The inner result is that of `change`.
 pub async fn store_from(
     app: &App,
     mode: Mode,
@@ -82,7 +81,7 @@ pub async fn store_from(
 /// Deletes an object.
 ///
 /// # Errors
-/// 404 if there is none.
+/// 404 if it does not exist.
 pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {

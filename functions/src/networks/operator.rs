@@ -1,4 +1,4 @@
-//! What operates a station: the adapters of the port [`Network`].
+//! The operators of stations: the adapters of the port [`Network`].
 
 use crate::App;
 use futures::FutureExt as _;
@@ -22,7 +22,7 @@ use ocpi::versions::{InterfaceRole, module};
 
 use super::commands::{self, Response};
 
-/// Accepts every command at once. What charges follows from the time that passes (`models::charging::simulation`).
+/// Accepts every command at once. The energy that is charged is derived from the time that passes (`models::charging::simulation`).
 #[derive(Debug, Clone, Copy)]
 pub struct Simulated(Simulation);
 
@@ -74,7 +74,7 @@ impl Ocpi<'_> {
                 command: sent.id,
                 until: sent.deadline,
             }),
-            // Whether the command has its effect is not known, as if its result were late.
+            // It is unknown whether the command has its effect, as if its result were late.
             Response::Unknown(why) => {
                 tracing::warn!(command.id = %sent.id, error = why, "a network did not respond to a command");
                 Ok(CommandStatus::Pending {
@@ -162,7 +162,7 @@ impl Network for Ocpi<'_> {
     }
 }
 
-/// What operates a station; nothing if its network does not reach its party, and in live mode also if it has none.
+/// The operator of a station; none if its network does not reach its party, and in live mode also if the station has no network.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -178,7 +178,7 @@ pub async fn of_station<'a>(
     of_owner(app, mode, location.owner()).await
 }
 
-/// What operates the stations of a party; nothing if its network does not reach it.
+/// The operator of a party's stations; none if its network does not reach the party.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -202,12 +202,12 @@ async fn over_ocpi<'a>(app: &'a App, mode: Mode, owner: &Owner) -> Result<Option
     }))
 }
 
-/// Sends the preferences of the driver of a session to the network where it takes place. Returns the operator's answer, such as `ACCEPTED` or
+/// Sends the preferences of the driver of a session to the session's network. Returns the operator's response, such as `ACCEPTED` or
 /// `NOT_POSSIBLE`.
 ///
 /// # Errors
-/// 400 if there is no such session, the network does not take preferences, or refuses them; 409 if the session does not take place at a
-/// connected network at present; 503 if the network cannot be reached.
+/// 400 if the session does not exist, the network does not support preferences, or it refuses them; 409 if the session does not take place
+/// at a connected network at present; 503 if the network cannot be reached.
 pub async fn set_charging_preferences(
     app: &App,
     tenant: &Tenant,
@@ -238,7 +238,7 @@ pub async fn set_charging_preferences(
     answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
 }
 
-/// Where a connector of a network's station is; none for a station without a network.
+/// The place of a connector of a network's station; none for a station without a network.
 pub fn place(station: &Stored<ChargingStation>, connector: &Connector) -> Option<Place> {
     let location = station.internal.location.clone()?;
     Some(Place {

@@ -1,4 +1,4 @@
-//! The objects of a page that a pull has read: which ones they are, and how they are stored.
+//! The objects of a page that a pull has read: their identification and storage.
 
 use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -17,10 +17,10 @@ use table::pulls::Pull;
 
 use super::{hubs, objects, stations};
 
-/// How many objects are stored at once.
+/// The number of objects that are stored concurrently.
 pub(super) const WRITERS: usize = 8;
 
-/// The largest object that is stored, in bytes: as large as one that is pushed.
+/// The maximum size of a stored object, in bytes: the same as for a pushed object.
 const MAX_OBJECT: usize = web::body::MAX_BODY;
 
 /// Stores the objects of a network's pages.
@@ -30,7 +30,7 @@ pub(super) struct PageObjects<'a> {
 }
 
 impl PageObjects<'_> {
-    /// Stores some objects of a page. Returns those that are known by their ids, whether they could be used or not.
+    /// Stores some objects of a page. Returns those whose ids are known, whether or not they could be used.
     pub async fn store_group(
         &self,
         pull: &mut Pull,
@@ -73,7 +73,7 @@ impl PageObjects<'_> {
             }
         }
         let Network { mode, id, .. } = self.network;
-        // This pull goes on with the objects of the parties.
+        // This pull continues with the objects of the parties.
         let refused = hubs::report(self.app, *mode, id, &reports, !pull.full).await?;
         for (party, why) in refused {
             pull.note_problem(&format!("hubclientinfo: {party} {why}"));
@@ -81,7 +81,7 @@ impl PageObjects<'_> {
         Ok(())
     }
 
-    /// Which object it is, if it belongs to one of the platform's parties.
+    /// The id of an object, if it belongs to one of the platform's parties.
     pub fn identify(&self, module: Module, object: &RawValue) -> Result<ObjectId, String> {
         let Named {
             id,
@@ -92,7 +92,7 @@ impl PageObjects<'_> {
         let party = PartyId::new(&country_code, &party_id).map_err(|why| format!("{id}: {why}"))?;
         let refused = |why: PartyRefusal| match why {
             PartyRefusal::Unknown => format!("{id}: {party} {why}"),
-            // What is the same for all objects of the party is said once.
+            // The message is the same for all objects of the party, so that it is listed once.
             PartyRefusal::NotApproved => format!("{party} {why}"),
         };
         let owner = self.network.owner(&party).map_err(refused)?;
@@ -118,7 +118,7 @@ impl PageObjects<'_> {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(why)) => Outcome::unusable(Some(id.clone()), format!("{id}: {why}")),
             Err(error @ Error::Unavailable(_)) => return Err(error),
-            // One object must not keep all others from being stored.
+            // One object must not prevent all others from being stored.
             Err(error) => {
                 tracing::error!(%error, object = %id, "an object of a network was not stored");
                 let why = format!("{id}: it could not be stored");
@@ -127,7 +127,7 @@ impl PageObjects<'_> {
         })
     }
 
-    /// Stores an object. The inner error says why it is refused.
+    /// Stores an object. The inner error is the reason of a refusal.
     async fn store_as(
         &self,
         id: &ObjectId,
@@ -162,7 +162,7 @@ impl PageObjects<'_> {
     }
 }
 
-/// What became of an object: which one it is, if that is known, and why it cannot be used, if so.
+/// The result for an object: its id, if that is known, and the reason for which it cannot be used, if any.
 struct Outcome {
     id: Option<ObjectId>,
     is_changed: bool,
@@ -179,7 +179,7 @@ impl Outcome {
     }
 }
 
-/// What identifies an object, read without the rest of it, which may be too large.
+/// The identifying fields of an object, read without the rest of it, which may be too large.
 #[derive(serde::Deserialize)]
 struct Named {
     #[serde(deserialize_with = "reader::text")]
@@ -197,7 +197,7 @@ fn read(object: &RawValue) -> Result<Value, String> {
     serde_json::from_str(object.get()).map_err(|error| error.to_string())
 }
 
-/// An object of a page that has what this service needs of it.
+/// An object of a page, if it has the fields that this service needs.
 fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
     let value = read(object)?;
     match module {

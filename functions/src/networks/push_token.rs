@@ -1,7 +1,7 @@
-//! Sends the token of a charge card to a network, after it was made or changed.
+//! Sends the token of a charge card to a network, after it was created or changed.
 //!
-//! The present state of the token is sent, so that messages may arrive in any order. A platform that cannot be reached is tried again by
-//! the queue; one that refuses the token is not.
+//! The present state of the token is sent, so that messages may arrive in any order. The queue repeats a message to a platform that cannot
+//! be reached, but not to one that refuses the token.
 
 use crate::App;
 use kernel::origin::Mode;
@@ -38,10 +38,10 @@ impl Job for PushToken {
         digest_of("token", &format!("{} {}", self.network, self.uid))
     }
 
-    /// Sends a token, if the network is connected and takes tokens.
+    /// Sends a token, if the network is connected and accepts tokens.
     ///
     /// # Errors
-    /// The table or the platform cannot be reached: the message comes again.
+    /// The table or the platform cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mode, network, uid } = &self;
         let mode = *mode;

@@ -1,17 +1,17 @@
-//! What follows from the sessions and CDRs that networks send.
+//! Processes the sessions and CDRs that networks send.
 //!
 //! An object belongs to the charging session that its `authorization_reference` names, which is the id of the command that started it; a
-//! CDR also to that of the session, or of the credited CDR, which it names. Else it belongs to a session with its token, at its EVSE and at
-//! its time. An object with a token of ours that belongs to no session is one that was started with a card: the session is created. A CDR
-//! for a reservation that was never used belongs to the reservation ([`crate::reservations::unused`]). Every other object stays as it is,
-//! unmatched: it is counted and listed for operators, and nothing is billed for it.
+//! CDR also to that of the session, or of the credited CDR, that it names. Otherwise it belongs to a session with its token, at its EVSE
+//! and at its time. If an object has a token of this service but belongs to no session, its session was started with a card: the charging
+//! session is created. A CDR for a reservation that was never used belongs to the reservation ([`crate::reservations::unused`]). Every
+//! other object stays unmatched: it is counted and listed for operators, and nothing is billed for it.
 //!
-//! Invariant: an object belongs to nothing but sessions and reservations at a station of its own party of its own network. All networks have
-//! all tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another
-//! party, or that may be about a session of its party over another network, stays unmatched.
+//! Invariant: an object belongs only to sessions and reservations at a station of its own party of its own network. All networks have all
+//! tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another party,
+//! or that may be about a session of its party over another network, stays unmatched.
 //!
-//! What an object belongs to is written in the transaction that changes the session, so that of two workers with the same object one has
-//! to begin again.
+//! The assignment of an object is written in the transaction that changes the session, so that one of two workers with the same object has
+//! to start again.
 
 use crate::App;
 use kernel::origin::{Mode, Origin, Tenant};
@@ -43,17 +43,17 @@ use crate::job::Job;
 use crate::references;
 use crate::reservations::unused;
 
-/// How often an object is worked on again because its session was changed concurrently.
+/// The maximum number of attempts to process an object whose session is changed concurrently.
 const TRIES: usize = 5;
 
-/// How much earlier than the network's session ours was created at most, and by how much the beginning of a CDR differs
-/// from that of its session.
+/// The maximum time by which the charging session of this service was created before the network's session, and by which the beginning of a
+/// CDR differs from that of its session.
 const NEAR: SignedDuration = minutes(15);
 
-/// How many sessions of a driver at a station are looked at.
+/// The maximum number of sessions of a driver at a station that are considered.
 const MAX_CANDIDATES: usize = 50;
 
-/// What an object says about where it belongs.
+/// The references in an object from which its session is found.
 struct Reference<'a> {
     object: &'a ReceivedObject,
     authorization: Option<&'a str>,
@@ -61,7 +61,7 @@ struct Reference<'a> {
     /// The CDR that a CDR credits.
     credited: Option<ObjectId>,
     token: &'a CdrToken,
-    /// None if its id is one that no location can have.
+    /// None if no location can have its id.
     location: Option<ObjectId>,
     evse: Option<&'a ForeignId>,
     connector: Option<&'a ForeignId>,
@@ -74,7 +74,7 @@ impl Reference<'_> {
         self.object.id.owner()
     }
 
-    /// Whether a session at an EVSE may be the one that is meant.
+    /// Returns whether a session at an EVSE may be the one that the object is about.
     fn is_at(&self, evse: &EvseId) -> bool {
         let Some(location) = &self.location else {
             return false;
@@ -86,15 +86,15 @@ impl Reference<'_> {
     }
 }
 
-/// Where an object belongs.
+/// The session or reservation of an object.
 enum Place {
-    /// To this session or reservation.
+    /// This session or reservation.
     Known(Subject),
-    /// To a session that there is not yet: it was started with this token.
+    /// A session that does not exist yet: it was started with this token.
     Card(Holder),
 }
 
-/// Works on a session or a CDR that a network has sent.
+/// Processes a session or a CDR that a network has sent.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApplyReceived {
     pub mode: Mode,
@@ -113,10 +113,11 @@ impl Job for ApplyReceived {
         digest_of("received", &self.object.to_string())
     }
 
-    /// Works on a session or a CDR that a network has sent, as it is by now.
+    /// Processes the present state of a session or a CDR that a network has sent.
     ///
     /// # Errors
-    /// `Contended` if the charging session changes all the time, `Unavailable` if DynamoDB cannot be reached: the message comes again.
+    /// `Contended` if the charging session changes continuously, `Unavailable` if DynamoDB cannot be reached: the message is delivered
+    /// again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mode, object: id } = &self;
         let mode = *mode;
@@ -138,7 +139,7 @@ impl Job for ApplyReceived {
     }
 }
 
-/// What a session or a CDR says to ours.
+/// The report of a session or a CDR for the charging session.
 enum Said<'a> {
     Session(&'a SessionReport),
     Cdr(&'a CdrReport),
@@ -165,7 +166,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         started: session.start_date_time,
     };
     let place = place(app, mode, &reference).await?;
-    // One that has not begun is worth no session of its own.
+    // A session that has not begun does not justify a charging session.
     let is_worth = matches!(
         report.state,
         ReportedState::Active | ReportedState::Completed
@@ -221,7 +222,7 @@ async fn reservation(
         Ok(cost) => cost,
         Err(why) => return unusable(app, object, &why),
     };
-    // The credit of such a CDR may name nothing but the CDR.
+    // The credit of such a CDR may name only the CDR.
     let known = match named(app, mode, reference).await? {
         Some(known) => Some((known, None)),
         None => {
@@ -252,7 +253,7 @@ fn location(object: &ReceivedObject, id: &ForeignId) -> Option<ObjectId> {
     object.id.beside(Module::Locations, id.as_str()).ok()
 }
 
-/// An object that this service cannot use stays unmatched.
+/// Leaves an object unmatched that this service cannot use.
 fn unusable(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> {
     tracing::warn!(object = %object.id, error = why, "an object of a network cannot be used");
     app.settings
@@ -261,7 +262,7 @@ fn unusable(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// What another object, which an object names, belongs to: its session, or the CDR that it credits.
+/// The session or reservation of another object that an object names: its session, or the CDR that it credits.
 async fn named(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Option<Subject>, Error> {
     let object = reference.object;
     if object.matched.is_some() {
@@ -282,7 +283,7 @@ async fn named(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
     Ok(None)
 }
 
-/// The command that an object names, whoever it was sent to.
+/// The command that an object names, to whichever party it was sent.
 async fn command(
     app: &App,
     mode: Mode,
@@ -295,7 +296,7 @@ async fn command(
     }
 }
 
-/// Finds where an object belongs.
+/// Finds the session or reservation of an object.
 async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Option<Place>, Error> {
     if let Some(known) = named(app, mode, reference).await? {
         return Ok(Some(Place::Known(known)));
@@ -319,7 +320,7 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
     })
 }
 
-/// Whether a session is not that of another object of the network.
+/// Returns whether a session does not belong to another object of the network.
 async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Result<bool, Error> {
     let row = app
         .store
@@ -329,7 +330,7 @@ async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Res
     Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
 }
 
-/// Whether a session with that id at the network may be the one that is meant.
+/// Returns whether a session with that id at the network may be the one that the object is about.
 fn is_same(known: Option<&ObjectId>, reference: &Reference<'_>) -> bool {
     match (known, &reference.session) {
         (Some(known), Some(named)) => known == named,
@@ -337,13 +338,13 @@ fn is_same(known: Option<&ObjectId>, reference: &Reference<'_>) -> bool {
     }
 }
 
-/// What is there with the token and at the time of an object.
+/// The session with the token and at the time of an object.
 enum Near {
     /// A session at the EVSE of the object.
     Session(Subject),
     Nothing,
-    /// A session of the same party over another network, which the party has left. The object may be about that one, so that it is neither
-    /// a session of its own nor, coming from another network, a reason to change that one.
+    /// A session of the same party over another network, which the party has left. The object may be about that session. Therefore it gets
+    /// no new session, and because it comes from another network, it does not change that one.
     OverAnotherNetwork,
 }
 
@@ -371,7 +372,7 @@ async fn near(app: &App, holder: &Holder, reference: &Reference<'_>) -> Result<N
         let is_near = is_named || apart(row) <= NEAR;
         is_near && reference.is_at(&network.evse) && is_same(network.session.as_ref(), reference)
     };
-    // The one that began last before the object's.
+    // The last session that began before the object's.
     let fitting = found.rows.iter().filter(fits);
     let nearest = fitting.min_by_key(|row| (apart(row), row.object.id.clone()));
     if let Some(row) = nearest {
@@ -454,7 +455,7 @@ async fn apply(
     tx.commit_without_response().await
 }
 
-/// The session to which an object belongs: the one that is known, or that of the card.
+/// The session of an object: the known one, or the one of the card.
 async fn session_of(
     app: &App,
     mode: Mode,
@@ -475,7 +476,7 @@ async fn session_of(
     })
 }
 
-/// Reports in the log and in the metrics that a CDR bills another price than its tariff's.
+/// Reports in the log and in the metrics that the price of a CDR differs from the price by its tariff.
 fn report_mismatch(
     app: &App,
     object: &ReceivedObject,
@@ -492,7 +493,7 @@ fn report_mismatch(
     }
 }
 
-/// Whether the driver or the vehicle of a session that was given up takes part in another one by now.
+/// Returns whether the driver or the vehicle of an abandoned session takes part in another one by now.
 async fn charges_elsewhere(
     app: &App,
     origin: &Origin,
@@ -516,7 +517,8 @@ async fn charges_elsewhere(
     Ok(false)
 }
 
-/// The session that was started with a card: not in the table yet. None if its place is not known, or the card leads to nobody there.
+/// The new session for an object that was started with a card. None if its place is not known, or the card has no driver who can charge
+/// there.
 async fn by_card(
     app: &App,
     mode: Mode,

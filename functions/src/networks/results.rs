@@ -1,8 +1,8 @@
-//! `operate-network`: commands to networks, their results, and what follows from the sessions and CDRs that networks send.
+//! `operate-network`: commands to networks, their results, and the sessions and CDRs that networks send.
 //!
-//! A row of a command changes when the network responds to it and when the station's result arrives. The relay then sends a message,
-//! and [`ApplyResult`] passes the command on to what it is about. What follows from a result is decided there, by the state that the object
-//! has by then, so that a message may come late or twice.
+//! The item of a command changes when the network responds to it and when the station's result arrives. The relay then sends a message, and
+//! [`ApplyResult`] passes the command on to its object. That object's state decides the effect of a result, so that a message may arrive
+//! late or twice.
 
 use crate::App;
 use kernel::origin::Mode;
@@ -16,7 +16,7 @@ use crate::function::Function;
 use crate::job::Job;
 use crate::reservations::outward;
 
-/// Works on the response to a command to a network, or on the station's result.
+/// Processes the response to a command to a network, or the station's result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApplyResult {
     pub mode: Mode,
@@ -31,10 +31,10 @@ impl Job for ApplyResult {
         JobSubject::shared(&self.command)
     }
 
-    /// Works on what is new about a command.
+    /// Processes a change of a command.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached; `Contended` if the object changes in the meantime: the message comes again.
+    /// `Unavailable` if DynamoDB cannot be reached; `Contended` if the object changes in the meantime: the message is delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mode, command } = &self;
         let mode = *mode;

@@ -1,16 +1,16 @@
 //! A location of a network and the charging station that it becomes: both are written in one transaction.
 //!
-//! What the network says counts: a status that it reports replaces the one that the station has, and a location whose EVSEs are all
-//! removed becomes a station with the status `removed`. The status of a single EVSE, which is what networks send most, takes one read
-//! and one transaction, and writes nothing of the station but that status. Everything else maps the whole location again.
+//! The network's report takes precedence: a status that it reports replaces that of the station, and a location whose EVSEs are all removed
+//! becomes a station with the status `removed`. The status of a single EVSE, which is the most frequent report, requires one read and one
+//! transaction, and writes only that status of the station. Every other report maps the whole location again.
 //!
-//! The id of a station follows from the party and the location, so a station keeps it when its party comes back over another network. It
-//! belongs to one network at a time, and moves to another in a transaction that fails unless the party belongs to that one. What another
-//! network says about a location of its own with the same id does not touch it.
+//! The id of a station is derived from the party and the location, so a station keeps it when its party comes back over another network. It
+//! belongs to one network at a time, and moves to another in a transaction that fails unless the party belongs to that one. A report of
+//! another network about a location of its own with the same id does not change the station.
 //!
-//! A location that cannot become a station (an unknown country, a connector without power) is stored all the same, and its station
-//! stays as it was. A connector that goes out of order, and a station that is removed, have their reservations matched again: the
-//! relay sees it in the station's row.
+//! A location that cannot become a station (an unknown country, a connector without power) is stored nevertheless, and its station does not
+//! change. If a connector goes out of order or a station is removed, the relay reacts to the change of the station's item, and the
+//! reservations are matched again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,17 +29,17 @@ use ocpi::update::merged;
 use serde_json::Value;
 use table::networks::{ReceivedObject, shared_origin};
 
-/// How often a location is read again after a concurrent change.
+/// The maximum number of times that a location is read again after a concurrent change.
 const TRIES: usize = 10;
 
-/// What becomes of the stored location, if there is one.
+/// The change of the stored location, if one exists.
 pub type LocationChange<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refusal> + Sync);
 
-/// What was stored.
+/// The result of storing a location.
 #[derive(Debug)]
 pub struct StoredLocation {
     pub update: Update,
-    /// Why the location could not become a station.
+    /// The reason for which the location could not become a station.
     pub unusable: Option<String>,
 }
 
@@ -49,11 +49,11 @@ struct Present {
     station: Option<Stored<ChargingStation>>,
 }
 
-/// Stores a location that came over a network, and its station.
+/// Stores a location that was received through a network, and its station.
 ///
 /// # Errors
-/// `Contended` if they are changed all the time; `Unavailable` if DynamoDB cannot be reached. The inner error says why the location is
-/// refused.
+/// `Contended` if they are changed continuously; `Unavailable` if DynamoDB cannot be reached. The inner error is the reason for which the
+/// location is refused.
 pub async fn store(
     app: &App,
     mode: Mode,
@@ -86,7 +86,7 @@ async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error>
     let (party, written) = (id.party(), id.id().as_str());
     let expected = Location::station_id(party.country_code(), party.party_id(), written);
     let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
-    // The location may have been stored first with its id written otherwise, in capitals or not.
+    // The location may have been stored first with a different spelling of its id, in upper or lower case.
     let other = location.as_ref().and_then(|one| one.station.as_ref());
     if let Some(other) = other.filter(|other| **other != expected) {
         let tenant = shared_origin(mode, app.now()).tenant;
@@ -156,7 +156,7 @@ async fn write(
     Ok(Ok(None))
 }
 
-/// Notes which tariffs a location names that it did not name before.
+/// Records the tariffs that a location names and did not name before.
 async fn note_tariffs(
     app: &App,
     mode: Mode,
@@ -173,7 +173,7 @@ async fn note_tariffs(
     Ok(())
 }
 
-/// The station that a location becomes, with the prices of the tariffs that are known.
+/// The station that a location becomes, with the prices of the known tariffs.
 async fn derive(
     app: &App,
     origin: &Origin,
@@ -204,9 +204,9 @@ async fn derive(
     imported.set_prices(&tariffs, origin.now);
     let before = station.map(|station| {
         let mut station = station.clone();
-        // The network's report counts, whatever it was the last time.
+        // The network's report takes precedence, whatever its previous report was.
         station.internal.imported_status = BTreeMap::new();
-        // The tariffs of the network before are not those of this one.
+        // The tariffs of the previous network are not those of this one.
         if owner_of(&station).is_some_and(|owner| owner != id.owner()) {
             station.object.set_pricing(Vec::new());
         }
@@ -220,10 +220,10 @@ async fn derive(
     Ok(Stored::read(object, internal, version))
 }
 
-/// Gives the connectors of a location the prices of the tariffs that they name, as they are stored by now.
+/// Applies the stored prices of their tariffs to the connectors of a location.
 ///
 /// # Errors
-/// `Contended` if the station is changed all the time; `Unavailable` if DynamoDB cannot be reached.
+/// `Contended` if the station is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
@@ -271,10 +271,11 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
     Err(Error::Contended)
 }
 
-/// Removes a location that its network has no more: its station becomes `removed` and stays readable. Returns whether it was there.
+/// Removes a location that its network no longer has: its station becomes `removed` and stays readable. Returns whether the location
+/// existed.
 ///
 /// # Errors
-/// `Contended` if they are changed all the time; `Unavailable` if DynamoDB cannot be reached.
+/// `Contended` if they are changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn remove(
     app: &App,
     mode: Mode,
@@ -305,7 +306,7 @@ pub async fn remove(
     Err(Error::Contended)
 }
 
-/// The party that operates a station; none for a station of a file.
+/// The party that operates a station; none for a station from a file.
 fn owner_of(station: &Stored<ChargingStation>) -> Option<&Owner> {
     station.internal.location.as_ref().map(ObjectId::owner)
 }
@@ -329,8 +330,9 @@ fn named_tariffs(location: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a location differs in nothing but the status of at most one EVSE and in times of update: the EVSE's uid and the new status
-/// of its connectors, if a status differs. `None` if anything else differs, or if the status decides more than that of connectors.
+/// Compares two versions of a location. If they differ only in the status of at most one EVSE and in times of update, returns the EVSE's
+/// uid and the new status of its connectors, if a status differs. `None` if anything else differs, or if the status affects more than that
+/// of connectors.
 fn only_status(
     before: &Value,
     after: &Value,

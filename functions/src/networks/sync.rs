@@ -1,27 +1,27 @@
-//! `sync-network`: pulls tariffs, locations, sessions and CDRs from a network. The same function gives connectors the prices of tariffs
-//! that have changed (`apply_tariff`), and sends tokens (`push_token`).
+//! `sync-network`: pulls tariffs, locations, sessions and CDRs from a network. The same function applies the prices of changed tariffs to
+//! connectors (`apply_tariff`), and sends tokens (`push_token`).
 //!
-//! A network's row says when the next pull is due; the relay sends a message for that moment, and the sweeper sends it again if it was
-//! lost. A pull reads the modules one after the other, page by page, and stores after each page how far it has come, so that it goes
-//! on there after a crash. A run ends after 40 seconds, and another one goes on.
+//! A network's item contains the time of the next pull; the relay sends a message for that time, and the sweeper sends it again if it was
+//! lost. A pull reads the modules one after the other, page by page, and stores its progress after each page, so that it continues there
+//! after a crash. A run ends after 40 seconds, and another one continues.
 //!
-//! One run at a time pulls from a network: it begins with a lease of the network, which moves the next action to the end of the lease. A second
-//! message finds nothing due. The end of a run ends its lease, so that the relay sends the message of the next run; after a crash that comes when
-//! the lease is over.
+//! One run at a time pulls from a network: it begins with a lease of the network, which moves the next action to the end of the lease. A
+//! second message finds nothing due. The end of a run ends its lease, so that the relay sends the message of the next run; after a crash
+//! that message comes when the lease is over.
 //!
-//! A *delta* pull reads what was updated since the last complete pull began (`date_from`), with ten minutes to spare for clocks that
-//! differ. A *full* pull reads everything, once a day or when an operator asks for it. Locations that are not in it are gone: their
-//! stations become `removed`.
+//! A *delta* pull reads the objects that were updated since the last complete pull began (`date_from`), with an overlap of ten minutes for
+//! clocks that differ. A *full* pull reads everything, once a day or when an operator requests it. Locations that are not in it no longer
+//! exist: their stations become `removed`.
 //!
-//! A page is read as a stream of objects, which are stored a few at a time: a platform may send a page of many megabytes, and an object takes
-//! up to eighty times the memory of its text. If the run ends before the page does, the next run reads the page again and goes on after the
-//! objects that are stored.
+//! A page is read as a stream of objects, which are stored a few at a time: a platform may send a page of many megabytes, and an object
+//! takes up to eighty times the memory of its text. If the run ends before the page does, the next run reads the page again and continues
+//! after the objects that are stored.
 //!
-//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later, or when the platform says. If the platform
-//! refuses the page, so that asking again does not help, the pull goes on with the next module instead, and the next pull reads everything
-//! that this one should have. The same happens when a module has more pages, objects or bytes than [`Limits`] says, when its pages lead to
-//! one that was read before, and, for all modules that are left, when the pull takes too long. No location counts as gone after that.
-//! Objects that cannot be used are counted and named, and the others are stored.
+//! A page that cannot be read ends the run: the pull continues there a quarter of an hour later, or at the time that the platform
+//! specifies. If the platform refuses the page, so that repeating the request does not help, the pull continues with the next module
+//! instead, and the next pull reads everything that this one should have read. The same happens when a module has more pages, objects or
+//! bytes than [`Limits`] allows, when its pages lead to one that was read before, and, for all remaining modules, when the pull takes too
+//! long. After that, no location counts as removed. Objects that cannot be used are counted and named, and the others are stored.
 //!
 //! A full pull of a hub begins with the parties that it reports (`super::hubs`), whose objects are pulled after that.
 
@@ -52,18 +52,18 @@ use super::{stations, workers};
 use crate::function::Function;
 use crate::job::Job;
 
-/// How much a pull may read, and how long it may take. What a large network has fits in: half a million locations.
+/// The limits of what a pull may read, and of its duration. A large network fits in: half a million locations.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Pages of a module.
+    /// The maximum number of pages of a module.
     pub pages: u32,
-    /// Objects of a module.
+    /// The maximum number of objects of a module.
     pub objects: u32,
-    /// Bytes of a module.
+    /// The maximum number of bytes of a module.
     pub bytes: u64,
-    /// The whole pull, with what is waited for.
+    /// The maximum duration of the whole pull, including waits.
     pub duration: SignedDuration,
-    /// One run of the function, and the page with which it ends.
+    /// The maximum duration of one run of the function, and of the page with which it ends.
     pub run: Duration,
     pub page: Duration,
 }
@@ -81,30 +81,30 @@ impl Default for Limits {
     }
 }
 
-/// The time between two pulls, and after one that was interrupted, unless the platform says when it may be asked again.
+/// The time between two pulls, and after an interrupted pull, unless the platform specifies when it may be called again.
 const INTERVAL: SignedDuration = HOUR;
 const RETRY: SignedDuration = minutes(15);
 const MIN_RETRY: SignedDuration = MINUTE;
 
-/// For how long no other run may pull from the network: longer than the function can run.
+/// The time for which no other run may pull from the network: longer than the function can run.
 const LEASE: SignedDuration = minutes(3);
 
-/// How often a network is read again that something else changes at the same time.
+/// The maximum number of times that a network is read again that is changed concurrently.
 const TRIES: usize = 8;
 
 /// The time between two full pulls.
 const FULL_INTERVAL: SignedDuration = DAY;
 
-/// How much earlier than the last pull a delta pull begins.
+/// The time before the last pull at which a delta pull begins.
 const OVERLAP: SignedDuration = minutes(10);
 
-/// From how many bytes of text on no further object is added to those that are stored at once.
+/// The size in bytes of text from which no further object is added to those that are stored at once.
 const GROUP_BYTES: usize = 64 * 1024;
 
-/// After how many objects it is stored how far the pull has come.
+/// The number of objects after which the progress of the pull is stored.
 const NOTED_AT_ONCE: usize = 1_000;
 
-/// How many objects a page is asked to have.
+/// The requested number of objects per page.
 const PAGE: usize = 100;
 
 /// In this order: parties have locations, locations name tariffs, and CDRs follow sessions.
@@ -116,7 +116,7 @@ const MODULES: [Module; 5] = [
     Module::Cdrs,
 ];
 
-/// Pulls what has changed at a charging network.
+/// Pulls the changes from a charging network.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SyncNetwork {
     pub mode: Mode,
@@ -131,10 +131,10 @@ impl Job for SyncNetwork {
         JobSubject::shared(&self.network).waiting_for(&self.network)
     }
 
-    /// Goes on with the pull of a network, or begins one, if it is due.
+    /// Continues the pull of a network, or begins one, if it is due.
     ///
     /// # Errors
-    /// The table cannot be reached: the message comes again, and the pull goes on where it was.
+    /// The table cannot be reached: the message is delivered again, and the pull continues where it was.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mode, network: id } = &self;
         let mode = *mode;
@@ -142,10 +142,10 @@ impl Job for SyncNetwork {
     }
 }
 
-/// Goes on with the pull of a network, or begins one, within the limits of one run. Does nothing while another run does.
+/// Continues the pull of a network, or begins one, within the limits of one run. Does nothing while another run does.
 ///
 /// # Errors
-/// The table cannot be reached: the message comes again, and the pull goes on where it was.
+/// The table cannot be reached: the message is delivered again, and the pull continues where it was.
 pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Result<(), Error> {
     let lease = |network: &mut Stored<Network>, now: Timestamp| {
         let is_due = network.is_due(Action::PullNetwork, now);
@@ -157,13 +157,13 @@ pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Res
     };
     let ended = pull(app, network, limits).await;
     if ended.is_err() {
-        // Another run goes on at once. If the table cannot be reached it does when the lease is over.
+        // Another run continues at once. If the table cannot be reached, it continues when the lease is over.
         drop(release(app, mode, id).await);
     }
     ended
 }
 
-/// Changes a network as it is at the moment, and returns it. None if there is no such network, or if it need not be changed.
+/// Changes the present state of a network, and returns it. None if the network does not exist or need not be changed.
 async fn change(
     app: &App,
     mode: Mode,
@@ -254,7 +254,7 @@ fn begin(network: &Stored<Network>, last: Option<Pull>, now: Timestamp) -> Pull 
     Pull::begin(last, modules, FULL_INTERVAL, asked, now)
 }
 
-/// Ends the lease, and notes when the next pull is due: at once if everything was asked for since this one began.
+/// Ends the lease, and stores the time of the next pull: now if a full pull was requested since this one began.
 async fn schedule(
     app: &App,
     mode: Mode,
@@ -279,13 +279,13 @@ async fn schedule(
     change(app, mode, id, schedule).await.map(drop)
 }
 
-/// How the reading of a page ended.
+/// The result of reading a page.
 enum PageEnd {
-    /// It was read to its end, or given up for good.
+    /// The page was read to its end, or abandoned.
     Whole,
     /// The run was over before the page was.
     OutOfTime,
-    /// It cannot be read now.
+    /// The page cannot be read now.
     Interrupted { why: String, wait: SignedDuration },
 }
 
@@ -294,9 +294,9 @@ struct Run<'a> {
     app: &'a App,
     network: Stored<Network>,
     limits: &'a Limits,
-    /// When the run is over.
+    /// The time at which the run is over.
     until: Instant,
-    /// Digests of the addresses of the pages that this run has read.
+    /// Digests of the URLs of the pages that this run has read.
     pages_read: HashSet<u64>,
     hasher: RandomState,
 }
@@ -352,7 +352,7 @@ impl Run<'_> {
         place: &str,
         mut page: PageStream,
     ) -> Result<PageEnd, Error> {
-        // The objects before this one were stored by a run before this one.
+        // A previous run has stored the objects before this one.
         let first = pull.page_objects;
         let until = self.until.max(Instant::now() + self.limits.page);
         let mut number = 0;
@@ -360,7 +360,7 @@ impl Run<'_> {
         let mut is_over = false;
         while !is_over {
             let group = timeout_at(until, next_group(&mut page)).await.ok();
-            // One that has arrived is returned although the time is up.
+            // An object that has arrived is returned even if the time is up.
             let has_progress = pull.page_objects > first;
             let is_late = has_progress && Instant::now() >= until;
             let Some(mut group) = group.filter(|group| group.is_empty() || !is_late) else {
@@ -405,7 +405,7 @@ impl Run<'_> {
         Ok(PageEnd::Whole)
     }
 
-    /// What follows when all pages of a module were read.
+    /// Completes a module of which all pages were read.
     async fn end_of_module(&mut self, pull: &mut Pull, module: Module) -> Result<(), Error> {
         let Network { mode, id, .. } = &self.network.object;
         match module {
@@ -422,7 +422,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Notes which locations a full pull has had, and how far it has come.
+    /// Records the locations that a full pull has read, and its progress.
     async fn note_listed(&self, pull: &mut Pull, listed: &mut Vec<ObjectId>) -> Result<(), Error> {
         let Network { mode, id, .. } = &self.network.object;
         let ids = std::mem::take(listed);
@@ -437,7 +437,7 @@ impl Run<'_> {
     }
 }
 
-/// The next objects of a page: eight at most, and not more than one that is large. None at the end of what can be read.
+/// The next objects of a page: at most eight, and at most one that is large. None at the end of the readable part.
 async fn next_group(page: &mut PageStream) -> Vec<Box<RawValue>> {
     let mut group = Vec::new();
     let mut bytes = 0;
@@ -451,7 +451,7 @@ async fn next_group(page: &mut PageStream) -> Vec<Box<RawValue>> {
     group
 }
 
-/// What follows from a page that could not be read.
+/// Decides how the pull continues after a page that could not be read.
 fn failed(pull: &mut Pull, place: &str, failure: &Failure) -> PageEnd {
     let why = format!("{place}: {failure}");
     if is_final(failure) {
@@ -465,7 +465,8 @@ fn failed(pull: &mut Pull, place: &str, failure: &Failure) -> PageEnd {
     }
 }
 
-/// Whether asking for the page again does not help. A refused token may be valid again later, and is refused for every page.
+/// Returns whether repeating the request for the page does not help. A refused token may be valid again later, and is refused for every
+/// page.
 fn is_final(failure: &Failure) -> bool {
     let is_of_token = matches!(
         failure,
@@ -477,7 +478,7 @@ fn is_final(failure: &Failure) -> bool {
     failure.is_refusal() && !is_of_token
 }
 
-/// The address of a module's first page. Sessions cannot be listed without a time.
+/// The URL of a module's first page. Sessions cannot be listed without a time.
 fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     let from = match pull.since {
         Some(since) if !pull.full => Some(since.plus(-OVERLAP)),
@@ -489,8 +490,8 @@ fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     format!("{endpoint}{separator}limit={PAGE}{from}")
 }
 
-/// Removes the locations that were not in a full pull and have not been pushed since it began. A hub may leave out those of a party that is
-/// not connected, and the pull had none of a party that was approved while it ran.
+/// Removes the locations that were not in a full pull and have not been pushed since it began. Locations are not removed if a hub may have
+/// left them out, because their party is not connected, or if their party was approved while the pull ran.
 async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result<(), Error> {
     let mode = network.mode;
     let (notes, pulled) = app.store.pulled(mode, &network.id, pull.started).await?;

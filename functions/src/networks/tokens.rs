@@ -1,4 +1,4 @@
-//! The tokens that drivers charge with, as networks know them: those of charge cards.
+//! The tokens with which drivers charge at networks: those of charge cards.
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
@@ -12,7 +12,7 @@ use ocpi::cost::CdrToken;
 use crate::charge_cards;
 use crate::charge_cards::tap::{CardUse, Place};
 
-/// Whose card it is.
+/// The tenant, driver and vehicle of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub tenant: Tenant,
@@ -23,7 +23,7 @@ pub struct Holder {
     pub vehicle: Option<Id>,
 }
 
-/// The token that a driver starts sessions with through the API: that of the driver's app card.
+/// The token with which a driver starts sessions through the API: that of the driver's app card.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -31,7 +31,7 @@ pub async fn of_driver(app: &App, tenant: &Tenant, driver: &Driver) -> Result<To
     charge_cards::app_token(app, tenant, driver).await
 }
 
-/// Whose token a network names in a session or a CDR; none for a token that this service has not issued.
+/// The holder of the token that a network names in a session or a CDR; none for a token that this service has not issued.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -53,8 +53,8 @@ pub async fn holder(app: &App, mode: Mode, token: &CdrToken) -> Result<Option<Ho
     }))
 }
 
-/// Who charges with the token that a network names in a session or a CDR; none for a token that this service has not issued, and
-/// for a card that leads to nobody there.
+/// Finds who charges with the token that a network names in a session or a CDR; none for a token that this service has not issued, and for
+/// a card that has no driver who can charge there.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.

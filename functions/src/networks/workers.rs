@@ -6,7 +6,7 @@ use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
 
-/// Commands to networks, their results, and what follows from the sessions and CDRs that networks send.
+/// Commands to networks, their results, and the sessions and CDRs that networks send.
 pub const OPERATE: Function = Function::worker(
     "operate-network",
     Deployment::in_background()
@@ -22,7 +22,7 @@ pub const OPERATE: Function = Function::worker(
         .needing(&[Need::EncryptionKeys, Need::Messages]),
 );
 
-/// Pulls from networks, and what goes to all of a network's stations or to the network itself.
+/// Pulls from networks, and updates that concern all stations of a network or the network itself.
 pub const SYNC: Function = Function::worker(
     "sync-network",
     Deployment::in_background()

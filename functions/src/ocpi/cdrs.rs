@@ -1,7 +1,7 @@
 //! `/ocpi/{version}/cdrs`: an operator sends a charge detail record, which never changes.
 //!
 //! The CDR is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service. A CDR that
-//! arrives twice is stored once; one with the same id and other content is refused.
+//! arrives twice is stored once; a CDR with the same id and other content is refused.
 
 use crate::App;
 use axum::extract::{Path, State};
@@ -31,7 +31,7 @@ pub fn module() -> Module {
     }
 }
 
-/// Stores a CDR. The header `Location` says where it can be read.
+/// Stores a CDR. The header `Location` contains its URL.
 async fn create(
     State(app): State<App>,
     party: Party,

@@ -1,5 +1,5 @@
-//! `POST /ocpi/{version}/chargingprofiles/{id}`: the result of a charging profile that this service has set or cleared, as the charging point
-//! gave it. It is stored as the result of a command is.
+//! `POST /ocpi/{version}/chargingprofiles/{id}`: receives the charging point's result for a charging profile that this service has set or
+//! cleared. It is stored like the result of a command.
 
 use crate::App;
 use axum::extract::{Path, State};

@@ -1,7 +1,7 @@
-//! `POST /ocpi/{version}/commands/{command}/{id}`: the result of a command that this service has sent, as the charging station gave it.
+//! `POST /ocpi/{version}/commands/{command}/{id}`: receives the charging station's result of a command that this service has sent.
 //!
-//! A result that arrives twice, late or after another one is kept with the time at which it arrived, and answered with success: what
-//! follows from it is decided by what the command was about.
+//! A result that arrives twice, late or after another one is stored with the time of its arrival, and the response is success: the object
+//! of the command decides its effect.
 
 use crate::App;
 use axum::extract::{Path, State};
@@ -18,7 +18,7 @@ use super::reply::{Reply, Result};
 
 const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
 
-/// How often a result is stored that another one arrives together with.
+/// The maximum number of attempts to store a result that arrives at the same time as another one.
 const TRIES: usize = 5;
 
 pub fn module() -> Module {

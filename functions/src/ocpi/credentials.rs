@@ -1,8 +1,8 @@
 //! `/ocpi/{version}/credentials`: a platform registers, renews its credentials, or ends the connection.
 //!
-//! A platform registers with the token A that an operator has issued (`POST`). This service asks the platform for its versions and
-//! endpoints with the token of the request's body, and answers with a new token. The token that was used stays valid for the modules
-//! `versions` and `credentials` until the new one is used, so that a platform that did not receive the answer can repeat its request.
+//! A platform registers with the token A that an operator has issued (`POST`). This service requests the versions and endpoints from the
+//! platform with the token of the request's body, and responds with a new token. The token that was used stays valid for the modules
+//! `versions` and `credentials` until the new one is used, so that a platform that did not receive the response can repeat its request.
 
 use crate::App;
 use axum::extract::State;
@@ -71,7 +71,7 @@ async fn register(
     .await
 }
 
-/// Renews the credentials of a platform that is registered, or lets it use another version.
+/// Renews the credentials of a registered platform, or changes its version.
 async fn renew(
     State(app): State<App>,
     platform: Platform,
@@ -122,7 +122,7 @@ fn not_registered() -> Reply {
     not_allowed("The platform is not registered: send POST first.")
 }
 
-/// Asks the platform for its endpoints, gives it a new token, and answers with that.
+/// Requests the endpoints from the platform, and responds with a new token for it.
 async fn exchange(
     app: &App,
     platform: Platform,

@@ -1,8 +1,8 @@
-//! What happens to every request of a network before and after its handler: message ids, the token, the rate; then the handler;
-//! then the envelope, the routing headers and one line of log.
+//! The processing of every request of a network before and after its handler: message ids, the token, the rate limit; then the handler;
+//! then the envelope, the routing headers and one log line.
 //!
-//! A token is either registered, which opens every module, or only registers (token A), which opens the modules `versions` and
-//! `credentials`. [`Platform`] and [`Party`] are the extractors of the two kinds of modules.
+//! A token is either registered, which gives access to every module, or only registers (token A), which gives access to the modules
+//! `versions` and `credentials`. [`Platform`] and [`Party`] are the extractors of the two kinds of modules.
 
 use crate::App;
 use axum::body::{Body, Bytes};
@@ -29,15 +29,15 @@ use web::source::Source;
 
 use super::reply::{Reply, Result};
 
-/// How long a request that exchanges credentials may take: the other platform is asked for its versions in the meantime.
+/// The time limit for a request that exchanges credentials: the versions are requested from the other platform in the meantime.
 pub const CREDENTIALS_PATIENCE: Duration = Duration::from_secs(28);
 
-/// Who is calling.
+/// The platform that sends the request.
 #[derive(Debug, Clone)]
 pub struct Platform {
     pub mode: Mode,
     pub network: Stored<Network>,
-    /// Whether the token only serves to register.
+    /// Whether the token can only be used to register.
     pub registers: bool,
     /// Whether the token was replaced by one that has not been used yet.
     pub is_previous: bool,
@@ -54,11 +54,11 @@ pub struct Party {
 }
 
 impl Party {
-    /// The party of a path, if it is one of the platform's that operate charging stations and the sender may act for it.
+    /// Returns the party of a path, if it is one of the platform's that operate charging stations and the sender may act for it.
     ///
     /// # Errors
-    /// 404 for any other party: a platform writes and reads only objects of its own parties, and a party behind a hub only its own.
-    /// Status code 2000 for a party that is not approved.
+    /// 404 for any other party: a platform writes and reads only objects of its own parties, and a party behind a hub only its own. Status
+    /// code 2000 for a party that is not approved.
     pub fn owner(&self, country_code: &str, party_id: &str) -> Result<Owner> {
         let party = PartyId::new(country_code, party_id).map_err(Reply::not_found)?;
         let owner = match self.network.owner(&party) {
@@ -80,14 +80,14 @@ impl Party {
         Ok(owner)
     }
 
-    /// Whether the message may be about objects of a party: behind a hub, only the party itself and the hub send such messages. The parties
-    /// of any other platform are one operator's.
+    /// Returns whether the message may be about objects of a party: behind a hub, only the party itself and the hub send such messages. The
+    /// parties of any other platform belong to one operator.
     pub fn acts_for(&self, party: &PartyId) -> bool {
         let sender = self.from.as_ref();
         !self.network.is_hub() || sender == Some(party) || sender == self.network.main_party()
     }
 
-    /// The object of a path, if it belongs to one of the platform's parties.
+    /// Returns the object of a path, if it belongs to one of the platform's parties.
     ///
     /// # Errors
     /// 404 for any other party, and for an id that no object can have.
@@ -97,10 +97,10 @@ impl Party {
         ObjectId::new(owner, module, id).map_err(Reply::not_found)
     }
 
-    /// The party of an object that names its owner itself.
+    /// Returns the party of an object that names its owner itself.
     ///
     /// # Errors
-    /// Status code 2001 if the object names none; 404 if it is not one of the platform's.
+    /// Status code 2001 if the object does not name a party; 404 if the party is not one of the platform's.
     pub fn owner_of(&self, object: &Value) -> Result<Owner> {
         let named: PartyId = ocpi::reader::lenient(object)
             .map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
@@ -108,18 +108,18 @@ impl Party {
     }
 }
 
-/// The message ids of a request, which the response repeats.
+/// The message ids of a request, which are repeated in the response.
 #[derive(Debug, Clone)]
 struct MessageIds {
     request: String,
     correlation: String,
 }
 
-/// The longest message id that is repeated, in characters.
+/// The maximum length of a message id that is repeated, in characters.
 const MAX_MESSAGE_ID: usize = 128;
 
 impl MessageIds {
-    /// The ids of a request. One that has none is given some, although the standard asks for them.
+    /// Returns the ids of a request. Missing ids are generated, although the standard requires them.
     fn of(headers: &HeaderMap, now: Timestamp) -> Self {
         let sent = |name: &str| {
             let value = headers.get(name)?.to_str().ok()?.trim();
@@ -135,7 +135,7 @@ impl MessageIds {
     }
 }
 
-/// Around the routes of OCPI.
+/// The middleware around the routes of OCPI.
 pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let (now, started) = (app.now(), Instant::now());
     let ids = MessageIds::of(request.headers(), now);
@@ -194,13 +194,13 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     response
 }
 
-/// Whether a path belongs to a module whose messages are not routed.
+/// Returns whether a path belongs to a module whose messages are not routed.
 fn is_configuration(path: &str) -> bool {
     let module = path.split('/').nth(3);
     matches!(module, None | Some("credentials" | "hubclientinfo"))
 }
 
-/// The reply of a handler, or what the router's own response means.
+/// The reply of a handler, or the reply that corresponds to the router's own response.
 fn reply_of(response: &Response) -> Reply {
     if let Some(reply) = response.extensions().get::<Reply>() {
         return reply.clone();
@@ -245,7 +245,7 @@ fn rendered(app: &App, reply: &Reply, from: &Response) -> Response {
     response
 }
 
-/// Authenticates a request, unless too many requests of its address had no valid token.
+/// Authenticates a request, unless its address has sent too many requests without a valid token.
 async fn admit(
     app: &App,
     headers: &HeaderMap,
@@ -271,7 +271,7 @@ async fn admit(
     authenticated
 }
 
-/// The token that a request was sent with, and its mode.
+/// The token of a request, and its mode.
 fn sent_token(headers: &HeaderMap) -> Result<(Mode, CredentialsToken)> {
     let header = headers.get(header::AUTHORIZATION);
     let header = header.and_then(|header| header.to_str().ok());
@@ -281,12 +281,12 @@ fn sent_token(headers: &HeaderMap) -> Result<(Mode, CredentialsToken)> {
     CredentialsToken::own(header).ok_or_else(|| Reply::unauthorized(UNKNOWN_TOKEN))
 }
 
-/// How often a network is read again after a concurrent change.
+/// The maximum number of times that a network is read again after a concurrent change.
 const TRIES: usize = 5;
 
 const UNKNOWN_TOKEN: &str = "The token is not valid.";
 
-/// The network behind a token, within its rate.
+/// Returns the network of a token, if its rate limit is not exceeded.
 async fn authenticate(
     app: &App,
     mode: Mode,
@@ -326,7 +326,7 @@ async fn authenticate(
     })
 }
 
-/// Ends the validity of the previous token, because the new one has arrived. A pull of the network may change it at the same time.
+/// Invalidates the previous token, because the new one has arrived. A pull of the network may change it at the same time.
 async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<Stored<Network>> {
     let origin = shared_origin(known.object.mode, now);
     let id = known.object.id.clone();
@@ -352,7 +352,7 @@ async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<St
     Err(Error::Contended.into())
 }
 
-/// The party in the routing headers of a direction, if they are there.
+/// The party in the routing headers of a direction, if they are present.
 fn parties(headers: &HeaderMap, direction: &str) -> Result<Option<PartyId>> {
     let part = |name: &str| {
         let value = headers.get(format!("ocpi-{direction}-{name}"))?;
@@ -389,7 +389,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Platform {
 impl FromRequestParts<App> for Party {
     type Rejection = Reply;
 
-    /// A platform that has registered, addressed to this service.
+    /// A registered platform whose request is addressed to this service.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let platform = Platform::from_request_parts(parts, app).await?;
         let network = platform.network.object;

@@ -1,7 +1,7 @@
 //! `/ocpi/{version}/hubclientinfo/{country_code}/{party_id}`: a hub reports a party that is connected to it.
 //!
-//! `crate::networks::hubs` says what becomes of the party. A report about one that does not operate charging stations is answered with
-//! success, and not kept.
+//! `crate::networks::hubs` describes how the party is processed. For a party that does not operate charging stations, the response is
+//! success, and the report is not stored.
 
 use crate::App;
 use axum::extract::{Path, State};
@@ -41,7 +41,7 @@ fn client(party: &Party, country: &str, id: &str) -> Result<PartyId> {
     PartyId::new(country, id).map_err(Reply::not_found)
 }
 
-/// Shows what the hub has reported about a party.
+/// Shows the hub's report about a party.
 async fn retrieve(
     party: Party,
     InVersion(_): InVersion,
@@ -60,7 +60,7 @@ async fn retrieve(
     })
 }
 
-/// Stores what the hub reports about a party.
+/// Stores the hub's report about a party.
 async fn replace(
     State(app): State<App>,
     party: Party,

@@ -1,5 +1,5 @@
 //! `/ocpi/{version}/locations/{country_code}/{party_id}/{location_id}[/{evse_uid}[/{connector_id}]]`: an operator pushes a location, an
-//! EVSE or a connector, or what has changed in one.
+//! EVSE or a connector, or the changed fields of one.
 //!
 //! The location is stored as it is received, together with the charging station that it becomes (`crate::networks::stations`).
 
@@ -164,7 +164,7 @@ async fn put(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>, object: Val
     store(app, party, id, &change).await
 }
 
-/// Stores what has changed in a location or a part of it.
+/// Stores the changed fields of a location or a part of it.
 async fn patch(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>, sent: &Value) -> Result {
     let change = |stored: Option<&Value>| patch_part(stored, at, sent, app.now());
     store(app, party, id, &change).await

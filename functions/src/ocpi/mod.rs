@@ -1,8 +1,7 @@
 //! OCPI: the interfaces that charging networks call, with this service as the eMSP. One file per module of the standard.
 //!
-//! A request goes through [`edge`], which authenticates the platform and wraps every answer in the envelope of OCPI. Objects of
-//! networks are stored as they are received (`table::networks`) and shown again as they were; what follows from them
-//! happens in `crate::networks`.
+//! A request passes through [`edge`], which authenticates the platform and wraps every response in the envelope of OCPI. Objects of
+//! networks are stored and shown as they are received (`table::networks`); `crate::networks` processes them.
 
 pub mod cdrs;
 pub mod charging_profiles;
@@ -33,7 +32,7 @@ use module::{Module, Operation};
 /// The name of the function.
 pub const NAME: &str = "serve-networks";
 
-/// One function serves all modules: a network's requests are alike, and each function would cost four resources of the stack.
+/// One function serves all modules: a network's requests are alike, and each function would require four resources of the stack.
 pub const FUNCTION: Function = Function {
     name: NAME,
     description: "The interfaces that charging networks call",

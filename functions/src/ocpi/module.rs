@@ -11,11 +11,11 @@ pub struct Operation {
     pub method: &'static str,
     /// `/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}`
     pub path: &'static str,
-    /// What answers it.
+    /// Its handler.
     pub(super) handler: MethodRouter<App>,
 }
 
-/// An operation that this handler answers.
+/// An operation with this handler.
 pub fn operation<H, T>(
     name: &'static str,
     method: &'static str,

@@ -1,4 +1,4 @@
-//! What a handler of OCPI answers, before it becomes an HTTP response.
+//! The reply of an OCPI handler, before it becomes an HTTP response.
 
 use axum::http::StatusCode as HttpStatus;
 use axum::response::{IntoResponse, Response};
@@ -9,10 +9,10 @@ use ocpi::object::Refusal;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The result of a handler. Both halves are replies.
+/// The result of a handler. The error is a reply, too.
 pub type Result<T = Reply> = std::result::Result<T, Reply>;
 
-/// An HTTP status, a status code, and what goes with them.
+/// An HTTP status, an OCPI status code, and their message, data and headers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     pub http: HttpStatus,
@@ -48,10 +48,10 @@ impl Reply {
         Self::new(http, StatusCode::SUCCESS)
     }
 
-    /// Success that shows something.
+    /// Success with data.
     ///
     /// # Errors
-    /// Status code 3000 if the data has no JSON.
+    /// Status code 3000 if the data cannot be written as JSON.
     pub fn data(data: &impl Serialize) -> Result {
         let data =
             serde_json::to_value(data).map_err(|error| Self::from(Error::internal(error)))?;
@@ -61,12 +61,12 @@ impl Reply {
         })
     }
 
-    /// An error in the content: HTTP 200 with a status code.
+    /// An error in the content: HTTP 200 with an OCPI status code.
     pub fn error(code: StatusCode, message: impl Into<String>) -> Self {
         Self::new(HttpStatus::OK, code).saying(message)
     }
 
-    /// An error of the transport.
+    /// An error of the transport: an HTTP status.
     pub fn transport(http: HttpStatus, message: impl Into<String>) -> Self {
         Self::new(http, StatusCode::CLIENT_ERROR).saying(message)
     }
@@ -76,7 +76,7 @@ impl Reply {
         Self::transport(HttpStatus::UNAUTHORIZED, message).with_header("www-authenticate", "Token")
     }
 
-    /// 404: there is no such object.
+    /// 404: the object does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::transport(HttpStatus::NOT_FOUND, message)
     }
@@ -114,7 +114,7 @@ impl From<Refusal> for Reply {
 }
 
 impl From<Error> for Reply {
-    /// Errors of this service are status code 3000, without their cause; those of the request keep their message.
+    /// Errors of this service have status code 3000, without their cause; errors of the request keep their message.
     fn from(error: Error) -> Self {
         match &error {
             Error::Client(refusal) => {

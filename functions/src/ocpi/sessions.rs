@@ -1,4 +1,4 @@
-//! `/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}`: an operator pushes a session, or what has changed in one.
+//! `/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}`: an operator pushes a session, or the changed fields of one.
 //!
 //! The session is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service.
 
@@ -57,7 +57,7 @@ async fn replace(
     Ok(Reply::stored(matches!(stored, Update::New(_))))
 }
 
-/// Stores what has changed in a session.
+/// Stores the changed fields of a session.
 async fn update(
     State(app): State<App>,
     party: Party,
@@ -78,7 +78,7 @@ async fn update(
     Ok(Reply::success())
 }
 
-/// Checks that a session has what this service needs of it.
+/// Checks that a session has the fields that this service needs.
 fn readable(session: &Value) -> std::result::Result<Session, Refusal> {
     lenient(session).map_err(Refusal::parameter)
 }

@@ -1,7 +1,7 @@
 //! `/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}`: an operator pushes a tariff, or removes one.
 //!
-//! A tariff that changes gives new prices to the connectors that name it (`crate::networks::apply_tariff`). Sessions keep the prices
-//! that they began with.
+//! After a change of a tariff, its prices are applied to the connectors that name it (`crate::networks::apply_tariff`). Sessions keep the
+//! prices with which they began.
 
 use crate::App;
 use axum::extract::{Path, State};
@@ -64,7 +64,7 @@ async fn replace(
     })
 }
 
-/// Removes a tariff. Connectors that name it keep the prices that they have.
+/// Removes a tariff. Connectors that name it keep their prices.
 async fn delete(
     State(app): State<App>,
     party: Party,

@@ -1,9 +1,9 @@
-//! `/ocpi/{version}/tokens`: a platform reads the tokens of charge cards, or asks whether one may charge (real-time authorization,
-//! OCPI 2.2.1 section 12.2.2.2).
+//! `/ocpi/{version}/tokens`: a platform reads the tokens of charge cards, or requests a real-time authorization (OCPI 2.2.1 section
+//! 12.2.2.2).
 //!
-//! The answer is that of the cards at this moment. If it depends on the place, and the platform does not say where, the status code is
-//! 2002; if the location is unknown, 2003. An authorization reference is new in every answer: a session belongs to its card by the uid
-//! of its token.
+//! The response depends on the present state of the card. If it depends on the place, and the platform does not name the place, the status
+//! code is 2002; if the location is unknown, 2003. Every response has a new authorization reference: a session is assigned to its card by
+//! the uid of its token.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub fn module() -> Module {
     }
 }
 
-/// Lists tokens, the one that was updated first first.
+/// Lists tokens, the least recently updated first.
 async fn list(
     State(app): State<App>,
     party: Party,
@@ -72,10 +72,10 @@ async fn list(
     })
 }
 
-/// How long an answer may take: networks wait for 2 seconds before they decide by themselves.
+/// The maximum time for a response: networks wait for 2 seconds before they decide by themselves.
 const PATIENCE: Duration = Duration::from_millis(1_800);
 
-/// Says whether a token may charge.
+/// Decides whether a token may charge.
 async fn authorize(
     State(app): State<App>,
     party: Party,
@@ -92,7 +92,7 @@ async fn authorize(
         Some((_, name)) => TokenType::from_name(&name)
             .ok_or_else(|| invalid("type: expected AD_HOC_USER, APP_USER or RFID".into()))?,
     };
-    // A network that does not say where leaves the body out, or sends an empty object or null.
+    // A network that does not name the place omits the body, or sends an empty object or null.
     let named =
         body.filter(|body| !body.is_null() && body.as_object().is_none_or(|one| !one.is_empty()));
     let place: Option<LocationReferences> = match &named {
@@ -156,7 +156,7 @@ async fn decide(
     })
 }
 
-/// The station that a location of the party became.
+/// The station of a location of the party.
 async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<ChargingStation>> {
     let owner = party
         .sender()

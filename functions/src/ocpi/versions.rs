@@ -1,4 +1,4 @@
-//! `GET /ocpi/versions` and `GET /ocpi/{version}`: the versions of OCPI that this service speaks, and its endpoints in each.
+//! `GET /ocpi/versions` and `GET /ocpi/{version}`: the OCPI versions that this service supports, and its endpoints in each.
 
 use crate::App;
 use axum::extract::State;

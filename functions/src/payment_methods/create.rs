@@ -1,6 +1,5 @@
-//! `POST /v1/payment_methods`: creates a payment method of a driver, a fleet or the account. The payment provider's customer that
-//! the token belongs to is reserved for the account: a token of another account's customer is refused with
-//! `payment_method_invalid_input`.
+//! `POST /v1/payment_methods`: creates a payment method of a driver, a fleet or the account. The payment provider's customer that owns the
+//! token is reserved for the account: a token of another account's customer is refused with `payment_method_invalid_input`.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ pub const ROUTE: Route = Route::post(
     "/v1/payment_methods",
     Resource::PaymentMethods,
 )
-// It asks the payment provider.
+// The payment provider is called.
 .patient(Duration::from_secs(25))
 .refusing(&[
     Code::PaymentMethodScopeInvalid,

@@ -1,5 +1,5 @@
-//! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is not a default and that no active session or open
-//! reservation pays with. What fell due before is still charged to it.
+//! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is not a default and that no active session or open reservation pays
+//! with. Amounts that fell due before are still charged to it.
 
 use crate::App;
 use axum::extract::State;

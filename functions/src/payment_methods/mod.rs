@@ -1,4 +1,4 @@
-//! Cards, bank accounts and wallets that are charged.
+//! Payment methods: cards, bank accounts and wallets.
 
 pub mod create;
 pub mod delete;

@@ -1,4 +1,4 @@
-//! What a request that charges is answered with when it cannot be finished.
+//! The response to a charging request that cannot be finished.
 
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
@@ -10,23 +10,23 @@ use kernel::error::{ErrorClass, ErrorType};
 use kernel::{Error, Id};
 use tokio::time::timeout;
 
-/// The time for everything that a charging request does: longer than the provider's own time-out of 20 seconds, and short
-/// enough that the answer still arrives before the route's patience ends.
+/// The time limit for all work of a charging request: longer than the provider's own time-out of 20 seconds, and short enough that the
+/// response is sent before the route's time-out.
 const LIMIT: Duration = Duration::from_secs(25);
 
-/// How often a request is run that lost against a concurrent change, and the first pause in between.
+/// The maximum number of runs of a request that conflicts with a concurrent change, and the first pause in between.
 const TRIES: u32 = 8;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(40));
 
-/// Which transaction a request may have charged.
+/// The transaction that a request may have charged.
 ///
-/// It is noted before the write that makes the charge possible, since whether that write took place may remain unknown. A
-/// request that fails with nothing noted has charged nothing.
+/// It is noted before the write that makes the charge possible, because it may remain unknown whether that write took place. A request that
+/// fails with nothing noted has charged nothing.
 #[derive(Debug, Default)]
 pub struct Progress(Mutex<Option<Id>>);
 
 impl Progress {
-    /// From here on this transaction may be charged.
+    /// Notes that this transaction may be charged from here on.
     pub fn note(&self, transaction: &Id) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(transaction.clone());
     }
@@ -39,10 +39,10 @@ impl Progress {
             .clone()
     }
 
-    /// The error that says what is certain about the charge. A refusal is already certain.
+    /// The error that describes what is certain about the charge. A refusal is already certain.
     fn explain(&self, error: Error) -> Error {
         match error {
-            // Another request with the same key is at it.
+            // Another request with the same key is in progress.
             Error::Client(refusal) if refusal.kind == ErrorType::Idempotency => {
                 let error = Error::Client(refusal);
                 match self.transaction() {
@@ -65,7 +65,7 @@ impl Progress {
     }
 }
 
-/// Runs a request that charges, again when it loses against a concurrent change, and stops it when its time is over.
+/// Runs a request that charges, again after a conflict with a concurrent change, and stops it when its time is over.
 ///
 /// # Errors
 /// `PaymentInterrupted` in place of `Contended`, `Unavailable` and `Internal`.

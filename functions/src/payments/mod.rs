@@ -2,41 +2,40 @@
 //!
 //! # Terms
 //!
-//! - The *provider* (Stripe, or the simulated one of test mode) charges cards and bank accounts. It is not part of a DynamoDB
-//!   transaction. A *wallet* is a number in the row of its owner and moves within the transaction of what it pays for.
-//! - A *charge key* is the provider's idempotency key. It is derived from an object of ours that is written before the charge
-//!   and used for one charge only: the transaction of a top-up, the numbered attempt to pay an invoice, the session, the
-//!   reservation. The client's `Idempotency-Key` has no part in it, since it may be used again after 24 hours.
+//! - The *provider* (Stripe, or the simulated one of test mode) charges cards and bank accounts. It is not part of a DynamoDB transaction.
+//!   A *wallet* is a number in the item of its owner and changes in the transaction of the object that it pays for.
+//! - A *charge key* is the provider's idempotency key. It is derived from an object of this service that is written before the charge and
+//!   used for one charge only: the transaction of a top-up, the numbered attempt to pay an invoice, the session, the reservation. It does
+//!   not depend on the client's `Idempotency-Key`, because that may be used again after 24 hours.
 //!
-//! # Life of a charge
+//! # Life cycle of a charge
 //!
-//! 1. What is to be charged is written: for a top-up ([`top_up`]) and for an invoice a `pending` transaction, and in the same
-//!    write an idempotency record that points to it. A session or reservation that is over is in the table anyway.
-//! 2. The provider is asked to charge. No clear answer means that the same charge, with the same key, is repeated later: by
-//!    the repeated request, or a minute after the first one by the queue `settle-transaction` (top-ups), `check-invoice` or
-//!    `settle-session`. A charge that is repeated after the provider may have forgotten its key is searched for first.
-//! 3. The result, the wallet or bill, and the answer to the request are written in one transaction that is conditional on the
-//!    versions read. What a provider has charged for a session is written first as a transaction whose id follows from the session, and then the
-//!    session: a repetition writes the transaction once. A top-up whose wallet was deleted or changed its currency is written as *to be refunded* before the
-//!    provider is asked for the refund, so that it cannot be credited any more; it ends `failed`.
+//! 1. The intended charge is written: for a top-up ([`top_up`]) and for an invoice a `pending` transaction, and in the same write an
+//!    idempotency record that points to it. A session or reservation that is over is in the table anyway.
+//! 2. The charge is requested from the provider. Without a clear response, the same charge, with the same key, is repeated later: by the
+//!    repeated request, or a minute after the first one by the queue `settle-transaction` (top-ups), `check-invoice` or `settle-session`. A
+//!    charge that is repeated after the provider may have forgotten its key is searched for first.
+//! 3. The result, the wallet or bill, and the response to the request are written in one transaction that is conditional on the versions
+//!    read. The provider's charge for a session is first written as a transaction whose id is derived from the session, and then the
+//!    session is written: a repetition writes the transaction once. A top-up whose wallet was deleted or changed its currency is written as
+//!    *to be refunded* before the refund is requested from the provider, so that it can no longer be credited; it ends `failed`.
 //!
-//! A refund that a client asks for is a transaction of its own. It names the charge by its key and the provider's id, so it
-//! needs no payment method. It returns the charge or a part of it, to where it came from or to a wallet; what the refunds of a charge that
-//! are pending or succeeded return is never more than the charge. If the provider declines it, it ends `failed`, and can be requested again.
+//! A refund that a client requests is a separate transaction. It names the charge by its key and the provider's id, so it needs no payment
+//! method. It returns the charge or a part of it, to its source or to a wallet; the pending and succeeded refunds of a charge together
+//! never exceed the charge. If the provider declines it, it ends `failed`, and can be requested again.
 //!
 //! # Invariants
 //!
-//! - Every charge at the provider belongs to one transaction of ours, and every transaction to at most one charge.
-//! - A transaction that is pending is found by the sweeper, whatever was lost. None stays pending once the provider answers.
+//! - Every charge at the provider belongs to one transaction of this service, and every transaction to at most one charge.
+//! - The sweeper finds every pending transaction, whatever was lost. None stays pending once the provider responds.
 //! - A wallet is credited once for each `succeeded` top-up and never for another.
-//! - A deleted payment method is kept for 90 days for what fell due before: its charge may have been made already.
+//! - A deleted payment method is kept for 90 days for amounts that fell due before: its charge may have been made already.
 //!
 //! # After a crash
 //!
-//! Before step 1 nothing was charged. Between 1 and 3 the charge may have been made; repeating step 2 finds out without
-//! charging twice. Within step 3 either everything or nothing was written, of the charge of a session perhaps only its transaction, until the
-//! job is repeated. The answer of an interrupted request says which of
-//! these it is: see [`Progress`].
+//! Before step 1 nothing was charged. Between 1 and 3 the charge may have been made; repeating step 2 shows whether it was, without
+//! charging twice. Within step 3 either everything or nothing was written; of the charge of a session perhaps only its transaction, until
+//! the job is repeated. The response to an interrupted request states which of these cases applies: see [`Progress`].
 
 mod interrupted;
 pub mod top_up;
@@ -58,19 +57,19 @@ use models::transaction::{ChargeSource, Transaction, TransactionInternal, Transa
 use table::UnitOfWork;
 use table::wallets::Wallet;
 
-/// What is to be paid.
+/// The amount to be paid, and the key of its charge.
 #[derive(Debug, Clone)]
 pub struct Bill {
-    /// What the charge key is derived from.
+    /// The object from which the charge key is derived.
     pub key: String,
     /// Nothing is charged if it is zero.
     pub amount: Money,
     pub description: String,
-    /// When the bill became due. It cannot have been charged before.
+    /// The time at which the bill became due. It cannot have been charged before.
     pub due_since: Timestamp,
 }
 
-/// How a payment ended, and where the money came from.
+/// The result of a payment, and the source of the money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     pub outcome: PaymentOutcome,
@@ -82,7 +81,7 @@ impl Payment {
         self.outcome == PaymentOutcome::Succeeded
     }
 
-    /// The payment of a charge that was recorded; none if it is pending.
+    /// The payment of a recorded charge; none if it is pending.
     pub fn recorded(charge: &Stored<Transaction>) -> Option<Self> {
         let outcome = match charge.object.status {
             TransactionStatus::Succeeded => PaymentOutcome::Succeeded,
@@ -93,7 +92,7 @@ impl Payment {
         Some(Self { outcome, source })
     }
 
-    /// A payment whose method was deleted so long ago that nothing is known of it.
+    /// The payment of a bill whose method was deleted so long ago that it is unknown.
     fn without_method(bill: &Bill) -> Self {
         Self {
             outcome: PaymentOutcome::Declined("payment_method_gone".to_owned()),
@@ -109,9 +108,9 @@ fn at_provider(bill: &Bill, reference: Option<String>) -> ChargeSource {
     }
 }
 
-/// Takes money from any payment method. A card or bank account is charged now. From a wallet the money goes with
-/// `changes`, so those have to be committed where this succeeds; they must not write the wallet owner's row otherwise,
-/// and a commit that is refused as contended means the wallet has changed: look again.
+/// Charges any payment method. A card or bank account is charged now. A wallet is debited with `changes`, so those have to be committed if
+/// this succeeds; they must not write the item of the wallet's owner otherwise, and if the commit fails with `Contended`, the wallet has
+/// changed and has to be read again.
 ///
 /// # Errors
 /// `Unavailable` if the provider cannot be reached or none is configured for live mode.
@@ -149,7 +148,7 @@ pub async fn take(
     Ok(Payment { outcome, source })
 }
 
-/// Takes money as [`take`] does, from a payment method that may have been deleted since the bill fell due.
+/// Charges a payment method as [`take`] does, even if it was deleted since the bill fell due.
 ///
 /// # Errors
 /// Those of [`take`].
@@ -173,7 +172,7 @@ pub async fn take_from(
     }
 }
 
-/// The row of a charge as it ended, with the event `service.succeeded` or `service.failed`.
+/// The transaction of a charge with its result, with the event `service.succeeded` or `service.failed`.
 pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction> {
     let event = match transaction.status {
         TransactionStatus::Succeeded => EventType::ServiceSucceeded,
@@ -183,7 +182,7 @@ pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction
     Stored::with_internal(transaction, internal).recording(event)
 }
 
-/// Refunds a charge, or a part of it, to where the refund says. To a wallet the money goes with `changes`, as in [`take`].
+/// Refunds a charge, or a part of it, to the target of the refund. A wallet is credited with `changes`, as in [`take`].
 ///
 /// # Errors
 /// `Unavailable` if the provider cannot be reached or none is configured for live mode.
@@ -250,7 +249,7 @@ async fn pay(
     })
 }
 
-/// Whether the provider may have forgotten a charge that was first tried at that moment.
+/// Returns whether the provider may have forgotten a charge that was first tried at that moment.
 fn key_expired(first: Timestamp, origin: &Origin) -> bool {
     origin.now.since(first) >= KEY_REMEMBERED
 }
@@ -258,8 +257,8 @@ fn key_expired(first: Timestamp, origin: &Origin) -> bool {
 /// The provider's description of the card or bank account of a new payment method.
 ///
 /// # Errors
-/// `payment_method_invalid_input` for a token that the provider does not know, or that stands for no card although the type
-/// is `card`; 503 if the provider cannot be reached.
+/// `payment_method_invalid_input` for a token that the provider does not know, or that does not represent a card although the type is
+/// `card`; 503 if the provider cannot be reached.
 pub async fn method_at_provider(
     app: &App,
     mode: Mode,
@@ -279,8 +278,8 @@ pub async fn method_at_provider(
     method.filter(fits).ok_or_else(unknown)
 }
 
-/// The answer to an earlier request with the same idempotency key. A request that charges asks for it first: other
-/// writes find out in their own transaction, but a charge cannot be taken back.
+/// The response to an earlier request with the same idempotency key. A request that charges reads it first: other writes detect the
+/// repetition in their own transaction, but a charge cannot be undone.
 pub async fn answered(app: &App, origin: &Origin) -> Result<Option<Response>, Error> {
     match &origin.idempotency {
         Some(idempotency) => app.store.recall(origin, idempotency).await,

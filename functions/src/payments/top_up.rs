@@ -1,8 +1,7 @@
 //! Top-ups of the wallets of accounts, drivers and fleets: a payment method is charged, and the wallet is credited.
 //!
-//! [`handle`] is behind the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be
-//! run at any stage, by several at once and any number of times: the provider's answer is the same for all of them, and one of
-//! them commits.
+//! [`handle`] serves the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be run at any stage,
+//! concurrently and any number of times: the provider's response is the same for all runs, and one of them commits.
 
 use crate::App;
 use kernel::Response;
@@ -43,7 +42,7 @@ pub const fn route(name: &'static str, path: &'static str, resource: Resource) -
         .needing(&[Need::Payments])
 }
 
-/// Charges a payment method and credits the wallet. Answers with the owner of the wallet.
+/// Charges a payment method and credits the wallet. Responds with the owner of the wallet.
 ///
 /// # Errors
 /// The 404 of the owner; `payment_method_not_found`; `payment_method_scope_invalid` for a method of another owner or a wallet;
@@ -75,7 +74,7 @@ async fn run(
             Some(Recalled::Open(id)) => Some(id),
             None => None,
         },
-        // The request itself is run again when it loses against a concurrent change.
+        // The request itself is run again after a conflict with a concurrent change.
         None => progress.transaction(),
     };
     let row = match begun {
@@ -152,10 +151,10 @@ async fn begin(
     Ok(row)
 }
 
-/// Finishes a top-up whose request did not, once its time is over.
+/// Finishes a top-up that its request did not finish, once its time is over.
 ///
 /// # Errors
-/// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if another instance finished it.
+/// `Unavailable` if the provider's response is not clear or DynamoDB cannot be reached; `Contended` if another instance finished it.
 pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Result<(), Error> {
     if row.is_due(Action::SettleTransaction, origin.now) {
         settle(app, origin, None, row).await?;
@@ -163,7 +162,7 @@ pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Res
     Ok(())
 }
 
-/// Finishes a top-up from whatever stage it has reached, and makes the response if a caller waits for one.
+/// Finishes a top-up from whatever stage it has reached, and returns the response for a waiting caller.
 async fn settle(
     app: &App,
     origin: &Origin,
@@ -213,7 +212,7 @@ async fn charge(
     app.payments.of(tenant.mode)?.charge(&charge).await
 }
 
-/// What the ends of a top-up need.
+/// The context in which a top-up ends.
 struct Ending<'a> {
     app: &'a App,
     origin: &'a Origin,
@@ -232,7 +231,7 @@ impl Ending<'_> {
             row.end_declined(code);
             return self.commit(row).await;
         }
-        // Read only now: charging takes long, and the owner may have changed in the meantime.
+        // Read only now, because charging takes long, and the owner may have changed in the meantime.
         let owner = self.app.store.wallet_owner(tenant, self.wallet).await?;
         let reason = match owner {
             Some(mut owner) if owner.currency() == row.object.currency => {
@@ -254,7 +253,7 @@ impl Ending<'_> {
         self.refund(row).await
     }
 
-    /// Refunds the charge of a top-up that the wallet cannot take.
+    /// Refunds the charge of a top-up that cannot be credited to the wallet.
     async fn refund(&self, mut row: Stored<Transaction>) -> Result<Response, Error> {
         let Some(TopUpState {
             stage:
@@ -302,7 +301,7 @@ impl Ending<'_> {
         tx.commit_without_response().await
     }
 
-    /// Writes the last stage with the answer.
+    /// Writes the last stage with the response.
     async fn commit(&self, mut row: Stored<Transaction>) -> Result<Response, Error> {
         let response = self.answer(&row).await?;
         let mut tx = self.app.store.begin(self.origin);
@@ -310,7 +309,7 @@ impl Ending<'_> {
         tx.commit_settled(&row.object.id, response).await
     }
 
-    /// The answer to a top-up that has ended.
+    /// The response to a top-up that has ended.
     async fn answer(&self, row: &Stored<Transaction>) -> Result<Response, Error> {
         let Some(context) = self.context else {
             return Ok(Response::ok(Vec::new()));
@@ -349,7 +348,7 @@ impl Ending<'_> {
         Ok(context.error_response(&refusal))
     }
 
-    /// The answer that shows the owner of the wallet.
+    /// The response that shows the owner of the wallet.
     fn show(&self, owner: &WalletOwner) -> Result<Response, Error> {
         let Some(context) = self.context else {
             return Ok(Response::ok(Vec::new()));

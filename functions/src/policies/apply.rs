@@ -1,4 +1,4 @@
-//! Which policies apply to what a driver does with a vehicle, and holding a plan to them.
+//! Finds the policies that apply to a driver's use of a vehicle, and checks plans against them.
 
 use crate::App;
 use kernel::Error;
@@ -9,7 +9,7 @@ use models::fleet::Fleet;
 use models::policy::Policy;
 use models::vehicle::Vehicle;
 
-/// The policies that the driver, the vehicle and the vehicle's fleet name. One read, none where they name none.
+/// The policies that the driver, the vehicle and the vehicle's fleet name. One read, or none if they name none.
 pub async fn of(
     app: &App,
     tenant: &Tenant,
@@ -26,7 +26,8 @@ pub async fn of(
     Ok(rows.into_iter().map(|row| row.object).collect())
 }
 
-/// 403 `policy_blocked` for what a policy in enforcement forbids; otherwise what those in suggestion mode have against it.
+/// 403 `policy_blocked` if a policy in enforcement forbids the plan; otherwise returns the policies in suggestion mode that the plan
+/// violates.
 pub fn check(policies: &[Policy], plan: &PolicyContext<'_>) -> Result<Vec<Breach>, Error> {
     let verdict = judge(policies, plan);
     match verdict.blocked {

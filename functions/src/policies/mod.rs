@@ -17,7 +17,7 @@ use kernel::error::Result;
 use models::policy::Policy;
 
 impl OnChange for Policy {
-    /// The tokens of charge cards depend on the policy.
+    /// Refreshes the tokens of charge cards, which depend on the policy.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.differs_in(|policy| (policy.status, policy.mode, policy.rules.clone())) {
             let id = &change.after.object.id;

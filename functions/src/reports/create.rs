@@ -1,5 +1,5 @@
-//! `POST /v1/reports`: creates a report. Its file is generated in the background. The key has to be allowed to read every kind of
-//! object that the report shows.
+//! `POST /v1/reports`: creates a report. Its file is generated in the background. The key must be allowed to read every kind of object that
+//! the report shows.
 
 use crate::App;
 use axum::extract::State;

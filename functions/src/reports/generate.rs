@@ -1,5 +1,5 @@
-//! `generate-report`: makes the file of a pending report. A try that fails, or ends without a word, is followed by another,
-//! three in all. A try for which DynamoDB is too slow or out of reach does not count: the report waits, and is tried again for a day.
+//! `generate-report`: generates the file of a pending report. An attempt that fails, or ends without a result, is followed by another,
+//! three in all. An attempt for which DynamoDB is too slow or unreachable does not count: the report waits, and is tried again for a day.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -76,13 +76,13 @@ impl Job for GenerateReport {
     }
 }
 
-/// How many fleets are read at a time.
+/// The number of fleets that are read at a time.
 const FLEETS_AT_A_TIME: usize = 100;
 
-/// Why a report of too many sessions fails.
+/// The reason for which a report of too many sessions fails.
 const TOO_LONG: &str = "the report would have more than 20,000 rows; please ask for a shorter period or another grouping";
 
-/// Makes the file and stores it. None if the report would have too many rows.
+/// Generates the file and stores it. None if the report would have too many rows.
 async fn make(
     app: &App,
     tenant: &Tenant,
@@ -141,7 +141,7 @@ async fn make(
     Ok(Some((file, summary.totals())))
 }
 
-/// How many vehicles the fleet has, or each fleet of the account.
+/// The number of vehicles of the fleet, or of each fleet of the account.
 async fn vehicles(
     app: &App,
     tenant: &Tenant,
@@ -174,7 +174,7 @@ async fn vehicles(
     }
 }
 
-/// The adjustments that a report covers, and what of each is paid, in minor units.
+/// The adjustments that a report covers, and the paid part of each, in minor units.
 async fn adjustments(
     app: &App,
     tenant: &Tenant,
@@ -191,7 +191,7 @@ async fn adjustments(
     let with_state = found.into_iter().filter_map(|row| {
         let billed_by = row.internal.invoice.as_ref();
         let state = billed_by.and_then(|invoice| states.get(invoice));
-        // Its credit note counts in its place.
+        // The credit note of the adjustment counts in its place.
         let counts = !row.is_credit_note() || state == Some(&InvoiceStatus::Void);
         let paid = match state {
             Some(InvoiceStatus::Paid) => row.object.line.amount,
@@ -202,7 +202,8 @@ async fn adjustments(
     Ok(with_state.collect())
 }
 
-/// The credit notes of a report, and whether the invoice of each is paid. Those of void invoices do not count, as their invoices do not.
+/// The credit notes of a report, and whether the invoice of each is paid. Those of void invoices do not count, like the invoices
+/// themselves.
 async fn credit_notes(
     app: &App,
     tenant: &Tenant,
@@ -233,7 +234,7 @@ async fn invoice_states(
         .collect())
 }
 
-/// The names of the groups; deleted ones have none.
+/// The names of the groups; deleted objects have none.
 async fn names(
     app: &App,
     tenant: &Tenant,
@@ -255,7 +256,7 @@ async fn names(
             let stations = store.get_all::<ChargingStation>(tenant, ids).await?;
             named(stations, |station| (station.id, station.name))
         }
-        // Sessions carry the names themselves, and months have none.
+        // Sessions contain the names themselves, and months have none.
         Grouping::Month | Grouping::Session => HashMap::new(),
     })
 }

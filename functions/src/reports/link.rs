@@ -1,4 +1,4 @@
-//! The link to a report's file, signed again whenever the report is shown.
+//! The link to a report's file, which is signed again whenever the report is shown.
 
 use crate::App;
 use kernel::Error;

@@ -1,6 +1,6 @@
 //! Files with charging data, generated in the background.
 //!
-//! A key creates only reports of what it may read, and is shown the link to a file only if it may read everything in it.
+//! A key may create only reports of objects that it may read, and is shown the link to a file only if it may read everything in it.
 
 pub mod create;
 pub mod generate;
@@ -13,12 +13,12 @@ use crate::stream::change::OnChange;
 use models::report::Report;
 use web::Conditional;
 
-/// The kinds of objects that a report shows, for the document.
+/// The kinds of objects that a report shows, for the OpenAPI document.
 const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of charging_stations and vehicles for \
     carbon; of fleets if a fleet is named; of what \
     group_by names, which is charging_stations, drivers and vehicles for session";
 
-/// What the document says of the routes that show the link to a file.
+/// The scope condition in the OpenAPI document of the routes that show the link to a file.
 const SHOWS_FILE: Conditional = Conditional {
     scope: "<resource>:read",
     when: "the url of a report is to be shown: of every kind of object that the file shows; without it, url is null",

@@ -42,7 +42,7 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
     tx.commit_without_response().await
 }
 
-/// Whether a report of the fleet covers any session.
+/// Returns whether a report of the fleet covers any session.
 async fn charged(
     app: &App,
     origin: &Origin,

@@ -1,4 +1,4 @@
-//! Booking the best match, for an attempt to confirm. [`models::charging::matching`] describes how it is chosen.
+//! Books the best match in an attempt to confirm. [`models::charging::matching`] describes how it is chosen.
 
 use crate::App;
 use kernel::Error;
@@ -11,14 +11,14 @@ use table::calendars::{Booked, CalendarHold};
 
 use super::matcher::Matcher;
 
-/// How often an attempt reads the calendars again after another one has taken the match it had chosen.
+/// The maximum number of times that an attempt reads the calendars again after another one has booked its match.
 const ROUNDS: usize = 20;
 
-/// How booking ended.
+/// The result of booking.
 pub(super) enum Booking {
     /// The match is booked: the reservation as it is in the table now.
     Done(Box<Stored<Reservation>>),
-    /// The reservation was changed meanwhile, by another request or by this very attempt, whose acknowledgement was lost.
+    /// The reservation was changed meanwhile, by another request or by this attempt itself, whose acknowledgement was lost.
     ReservationMoved,
     /// Nothing can be booked.
     NoMatch(FailedReason, MatchSummary),
@@ -36,7 +36,7 @@ pub(super) async fn book(
     late_free: SignedDuration,
     mut matcher: Matcher<'_>,
 ) -> Result<Booking, Error> {
-    // What is reserved now is released in the transaction that books another connector.
+    // The present assignment is released in the transaction that books another connector.
     let before = CalendarHold::of_reservation(row);
     let reserved = before.as_ref().map(|hold| hold.window);
     if let Some(hold) = &before {

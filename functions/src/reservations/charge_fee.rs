@@ -1,4 +1,4 @@
-//! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
+//! `settle-session`, for a reservation that is over: charges its fee to its payment method, once.
 
 use kernel::money::Money;
 use kernel::origin::{Origin, Tenant};

@@ -33,7 +33,7 @@ use crate::function::Function;
 use crate::job::Job;
 use crate::policies;
 
-/// How often one piece of work moves a reservation whose connectors go out of order one after the other.
+/// The maximum number of times that one job moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;
 
 /// Tries to confirm a pending reservation, or checks whether the connector of a confirmed one is still in order.
@@ -41,7 +41,7 @@ const MOVES: usize = 5;
 pub struct ConfirmReservation {
     pub tenant: Tenant,
     pub reservation: Id,
-    /// What the attempt can read at the same time as the reservation.
+    /// The request of the reservation, which lets the attempt read other objects at the same time as the reservation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ReservationRequest>>,
 }
@@ -103,7 +103,7 @@ impl Job for ConfirmReservation {
     }
 }
 
-/// How an attempt to match a reservation ended.
+/// The result of an attempt to match a reservation.
 enum Attempt {
     /// Nothing is left to do.
     Settled,
@@ -113,17 +113,17 @@ enum Attempt {
     Overtaken,
 }
 
-/// What an attempt reads of the reservation's request, before it reads any station.
+/// The objects that an attempt reads for the reservation's request, before it reads any station.
 struct Inputs {
     request: ReservationRequest,
     driver: Option<Driver>,
     vehicle: Option<Stored<Vehicle>>,
     fleet: Option<Fleet>,
-    /// The stations of the radius by their entries in the index.
+    /// The stations within the radius, by their entries in the index.
     stations: Vec<IndexedStation>,
 }
 
-/// The driver and the vehicle of an attempt, which may use the reservation.
+/// The driver and the vehicle of an attempt, if they may use the reservation.
 struct Drive {
     driver: Driver,
     vehicle: Stored<Vehicle>,
@@ -192,7 +192,7 @@ async fn read_inputs(
     })
 }
 
-/// Whether the reserved connector is still in order, its network keeps it free, and the window can still begin.
+/// Returns whether the reserved connector is still in order, its network keeps it free, and the window can still begin.
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
@@ -242,7 +242,7 @@ async fn attempt(
         Some(inputs) => inputs,
         None => read_inputs(app, &origin.tenant, request).await?,
     };
-    // A confirmed reservation is kept even if its driver or vehicle is deleted or no longer active.
+    // A confirmed reservation continues even if its driver or vehicle is deleted or no longer active.
     let is_confirmed = reservation.object.status() == ReservationStatus::Confirmed;
     let drive = match inputs.drive(is_confirmed) {
         Ok(drive) => drive,
@@ -250,7 +250,7 @@ async fn attempt(
     };
     let windows = matching::windows(&reservation.object, origin.now);
     if windows.is_empty() && !is_confirmed && reservation.object.match_summary.is_some() {
-        // It is too late. The summary of the previous attempt says why nothing was found.
+        // It is too late. The summary of the previous attempt contains the reason for which nothing was found.
         let reason = FailedReason::NoAvailableConnectors;
         return record_failure(app, origin, reservation, reason, None).await;
     }
@@ -263,7 +263,7 @@ async fn attempt(
     }
 }
 
-/// Searches the best connector in one of these windows, and books it.
+/// Searches for the best connector in one of these windows, and books it.
 async fn match_and_book(
     app: &App,
     origin: &Origin,
@@ -287,8 +287,8 @@ async fn match_and_book(
     let fleet = fleet.as_ref();
     let zone = Fleet::zone(fleet);
     let context = PolicyContext::at(windows, reservation.object.currency, &zone);
-    // Which stations are read first may depend on policies and on the battery's level, the result does not: so all can be read
-    // at the same time.
+    // The policies and the battery's level may affect which stations are read first, but not the result: so everything can be read at the
+    // same time.
     let without_policies = PlanInputs {
         driver: &driver,
         vehicle: &vehicle,
@@ -333,8 +333,8 @@ async fn record_failure(
     tx.save(&mut row)?;
     tx.release_all(lost.as_slice()).await?;
     match tx.commit_without_response().await {
-        // The reservation was changed meanwhile, and that change has its own attempt; or only a calendar that has to
-        // give time back, and then it is tried again.
+        // Either the reservation was changed meanwhile, and that change has its own attempt; or only a calendar was changed in which time
+        // has to be released, and then the attempt is repeated.
         Err(Error::Contended) if lost.is_some() => Ok(Attempt::Overtaken),
         Err(Error::Contended) | Ok(()) => Ok(Attempt::Settled),
         Err(error) => Err(error),

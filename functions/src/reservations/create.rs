@@ -1,5 +1,5 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. With `need` in place of a
-//! window, the cheapest block of time is chosen in which the vehicle gets what it needs; the confirmation chooses again.
+//! window, the service chooses the cheapest block of time in which the vehicle's need can be charged; the confirmation chooses again.
 
 use crate::App;
 use axum::extract::State;
@@ -105,7 +105,7 @@ async fn read_named(
     new: &NewReservation,
     now: Timestamp,
 ) -> Result<(Stored<Driver>, Vehicle, Option<Fleet>), Error> {
-    // The body names no fleet. It is likely the one that the tenant has reserved for the last time.
+    // The body names no fleet. It is likely the fleet of the tenant's latest reservation.
     let last_fleet = app.last_fleets.get(tenant, now);
     let named = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
     let method = new.payment_method.as_ref();

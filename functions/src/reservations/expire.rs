@@ -14,7 +14,7 @@ use table::access::Rows;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
-/// Ends a confirmed reservation whose vehicle has not arrived in time.
+/// Expires a confirmed reservation whose vehicle has not arrived in time.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ExpireReservation {
     pub tenant: Tenant,

@@ -1,7 +1,7 @@
-//! `POST /v1/reservations/candidates`: shows what an attempt to confirm a reservation with these parameters would find now,
-//! without making one: the connectors that could be booked, the best first, and the stations that are refused. What
-//! `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a
-//! candidate before the reservation is confirmed.
+//! `POST /v1/reservations/candidates`: shows what an attempt to confirm a reservation with these parameters would find now, without
+//! creating one: the connectors that could be booked, the best first, and the refused stations. Parameters that `POST /v1/reservations`
+//! refuses are refused with the same error. Nothing is reserved, and other reservations may book a candidate before the reservation is
+//! confirmed.
 
 use crate::App;
 use axum::extract::State;
@@ -110,7 +110,7 @@ fn candidate(
     ))
 }
 
-/// The nearest stations that filters refused, with the policy that did.
+/// The nearest refused stations, with the policy that refused them.
 fn refused_stations(matcher: &Matcher<'_>, request: &MatchRequest<'_>) -> Vec<RefusedStation> {
     let center = request.reservation.location.center();
     let refused = matcher.refused().into_iter().map(|refused| {

@@ -1,6 +1,6 @@
-//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `fleet`, `status`, `created[gte]`, `created[gt]`,
-//! `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it
-//! ends, so `created` bounds what a calendar has to read.
+//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `fleet`, `status`, `created[gte]`,
+//! `created[gt]`, `created[lte]`, `created[lt]`. A reservation is created before its window and, unless it is updated, at most 98 days
+//! before its end, so a calendar can bound its request with `created`.
 
 use crate::App;
 use axum::extract::State;
@@ -31,7 +31,7 @@ pub struct Filters {
     driver: Option<Id>,
     /// Id of a vehicle: only the reservations of this vehicle.
     vehicle: Option<Id>,
-    /// Id of a fleet: only reservations whose vehicle belonged to this fleet when they were made.
+    /// Id of a fleet: only reservations whose vehicle belonged to this fleet when they were created.
     fleet: Option<Id>,
     /// Only reservations of this status.
     status: Option<ReservationStatus>,
@@ -58,7 +58,7 @@ pub async fn handle(
     if let Some(vehicle) = vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }
-    // A reservation shows no fleet, so the list of the fleet is read whatever else is asked for.
+    // A reservation does not show its fleet, so the fleet's partition is read whatever the other filters are.
     let partition = match (fleet, vehicle, driver) {
         (Some(fleet), vehicle, driver) => {
             filter.extend(Condition::given("vehicle", vehicle));

@@ -1,5 +1,5 @@
-//! Reads the stations and calendars that the search for the best match asks for.
-//! [`models::charging::matching::best_first`] describes the search.
+//! Reads the stations and calendars that the search for the best match requires. [`models::charging::matching::best_first`] describes the
+//! search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use models::reservation::{Assignment, MatchFilter, MatchSummary};
 use models::stored::Stored;
 use table::calendars::Calendars;
 
-/// A search and what was read for it.
+/// A search and the objects that were read for it.
 pub struct Matcher<'a> {
     app: &'a App,
     tenant: &'a Tenant,
@@ -29,19 +29,19 @@ pub struct Matcher<'a> {
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
     calendars: Calendars,
-    /// The stations that were read and that nothing operates. They are not matched.
+    /// The stations that were read and that have no operator. They are not matched.
     not_connected: Vec<ChargingStation>,
     /// The stations that were read, if they are kept.
     kept: Option<BTreeMap<Id, ChargingStation>>,
-    /// The ids of the stations that were read or are gone, for a need.
+    /// The ids of the stations that were read or do not exist, for a need.
     asked: Vec<Id>,
-    /// What the blocks of a need charge that the search looks for.
+    /// The Wh that the blocks of a need charge, for which the search looks.
     energy: u32,
-    /// Why that is less than what is needed.
+    /// The reason for which that is less than the need.
     limited_by: Option<LimitedBy>,
 }
 
-/// How exactly the energy of a block is found that cannot charge all that is needed, in Wh.
+/// The precision, in Wh, with which the energy of a block is found that cannot charge the whole need.
 const SHORT_PRECISION: u32 = 10;
 
 /// A station that a filter refused.
@@ -56,7 +56,7 @@ pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -
 }
 
 impl<'a> Matcher<'a> {
-    /// A search for the best matches, so many as are wanted, among the stations of the radius.
+    /// Creates a search for the best `wanted` matches among the stations within the radius.
     pub fn new(
         app: &'a App,
         tenant: &'a Tenant,
@@ -84,7 +84,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The same, keeping the stations that it reads for [`Self::station`] and [`Self::refused`].
+    /// The same search, which keeps the stations that it reads for [`Self::station`] and [`Self::refused`].
     #[must_use]
     pub fn keeping_stations(mut self) -> Self {
         self.kept = Some(BTreeMap::new());
@@ -110,7 +110,7 @@ impl<'a> Matcher<'a> {
         not_connected.chain(read).collect()
     }
 
-    /// Adds stations that were read already: those of the ids `asked` that are published.
+    /// Adds stations that were read already: the published ones of the ids `asked`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -137,7 +137,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    /// Whether sessions can take place at a station: its network reaches its party, or the station is simulated.
+    /// Returns whether sessions can take place at a station: its network reaches its party, or the station is simulated.
     async fn is_operated(&self, station: &Stored<ChargingStation>) -> Result<bool, Error> {
         let mode = self.tenant.mode;
         let Some(location) = &station.internal.location else {
@@ -150,7 +150,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved. If no block
-    /// charges all that is needed, these are the blocks that charge most.
+    /// charges the whole need, the matches are the blocks that charge most.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -172,7 +172,7 @@ impl<'a> Matcher<'a> {
         if found.is_empty() {
             return Ok(found);
         }
-        // What is possible for an energy is possible for less.
+        // If an energy is possible, so is any smaller one.
         let (mut possible, mut impossible) = (0, first);
         while impossible - possible > SHORT_PRECISION {
             let energy = possible.midpoint(impossible);
@@ -191,7 +191,7 @@ impl<'a> Matcher<'a> {
         Ok(found)
     }
 
-    /// Begins the search for blocks that charge so many Wh, with what was read before.
+    /// Begins the search for blocks that charge `energy` Wh, with the objects that were read before.
     fn look_for(&mut self, energy: u32) {
         let request = MatchRequest {
             vehicle: self.request.vehicle.limited_to(energy),
@@ -239,7 +239,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Reads calendars, also those that were read before, on the days of all windows of the request and of `more`.
+    /// Reads calendars, including those that were read before, on the days of all windows of the request and of `more`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -268,7 +268,7 @@ impl<'a> Matcher<'a> {
         &self.calendars
     }
 
-    /// How many stations there are, and how many of them each filter refused.
+    /// The number of stations, and the number that each filter refused.
     pub fn summary(&self) -> MatchSummary {
         let mut summary = self.search.summary();
         let not_connected = u32::try_from(self.not_connected.len()).unwrap_or(u32::MAX);
@@ -277,7 +277,7 @@ impl<'a> Matcher<'a> {
         summary
     }
 
-    /// Whether a connector passed every filter but the calendars.
+    /// Returns whether a connector passed all filters except the calendars.
     pub fn has_candidates(&self) -> bool {
         self.search.has_candidates()
     }

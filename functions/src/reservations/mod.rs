@@ -1,4 +1,5 @@
-//! Requests for a charging window in an area, or for what a vehicle needs by a time. A reservation is assigned a station and a connector when it is confirmed.
+//! Requests for a charging window in an area, or for the energy that a vehicle needs by a time. A reservation is assigned a station and a
+//! connector when it is confirmed.
 
 mod book;
 pub mod cancel;
@@ -30,7 +31,7 @@ use models::stored::Stored;
 use outward::CancelAtNetwork;
 
 impl OnChange for Reservation {
-    /// Ends the reservation at the network of its station, if it is no longer as it was there.
+    /// Cancels the reservation at the network of its station, if it differs now from the one that the network has.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let before = change.before.as_ref();
         let Some((station, outward)) =
@@ -47,7 +48,7 @@ impl OnChange for Reservation {
         job.send(app).await
     }
 
-    /// An attempt to confirm can read at the same time what the message names.
+    /// The message contains the request, so that an attempt to confirm can read its objects at the same time.
     fn next_message(tenant: &Tenant, stored: &Stored<Self>) -> Result<Option<Message>> {
         let Some((_, action)) = stored.next_action() else {
             return Ok(None);

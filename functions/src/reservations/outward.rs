@@ -1,7 +1,7 @@
 //! A confirmed reservation at the network of its station: RESERVE_NOW, its result, and CANCEL_RESERVATION
 //! ([`models::reservation::outward`] describes the life cycle).
 //!
-//! The messages come to `operate-network`, which may talk to networks: when a reservation is to be sent, when the result of its command
+//! The messages are sent to `operate-network`, which may call networks: when a reservation is to be sent, when the result of its command
 //! has arrived or is lost, and when it has ended.
 
 use crate::App;
@@ -24,10 +24,10 @@ use crate::job::Job;
 use crate::networks::operator;
 use crate::networks::workers;
 
-/// How often a reservation is read again after a concurrent change.
+/// The maximum number of times that a reservation is read again after a concurrent change.
 const TRIES: usize = 8;
 
-/// Takes the next step of a confirmed reservation at the network of its station.
+/// Executes the next step of a confirmed reservation at the network of its station.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ReserveAtNetwork {
     pub tenant: Tenant,
@@ -47,10 +47,10 @@ impl Job for ReserveAtNetwork {
     }
 }
 
-/// Takes the next step of a reservation at its network: sends it, or looks what became of it.
+/// Executes the next step of a reservation at its network: sends it, or checks the result of its command.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB cannot be reached: the message comes again.
+/// `Unavailable` if DynamoDB cannot be reached: the message is delivered again.
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     for _ in 0..TRIES {
         let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
@@ -76,7 +76,7 @@ async fn save(app: &App, tenant: &Tenant, row: &mut Stored<Reservation>) -> Resu
     tx.commit_without_response().await
 }
 
-/// Sends RESERVE_NOW, and notes the response.
+/// Sends RESERVE_NOW, and stores the response.
 async fn send(
     app: &App,
     tenant: &Tenant,
@@ -130,8 +130,8 @@ async fn send(
     cancellation.run(app).await
 }
 
-/// RESERVE_NOW, and the network that operates the station. None if the driver or the connector is not there any more, or the network is
-/// not connected.
+/// RESERVE_NOW, and the network that operates the station. None if the driver or the connector no longer exists, or the network is not
+/// connected.
 async fn command<'a>(
     app: &'a App,
     tenant: &Tenant,
@@ -164,7 +164,7 @@ async fn command<'a>(
     Ok(network.map(|network| (network, request)))
 }
 
-/// Looks what became of RESERVE_NOW.
+/// Checks the result of RESERVE_NOW.
 async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Result<(), Error> {
     let Some(outward) = row.outward() else {
         return Ok(());
@@ -183,20 +183,20 @@ async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     match (outcome, until) {
         (ReserveOutcome::Kept, Some(_)) => row.accept_outward(command),
         (ReserveOutcome::Refused, _) => row.refuse_outward(now),
-        // A result that is lost counts as a refusal; the relay cancels what the network may have kept.
+        // A lost result counts as a refusal; the relay cancels a reservation that the network may have.
         (ReserveOutcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
         (ReserveOutcome::Open, _) | (ReserveOutcome::Kept, None) => return Ok(()),
     }
     save(app, tenant, &mut row).await
 }
 
-/// Ends a reservation at the network of the station.
+/// Cancels a reservation at the network of the station.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CancelAtNetwork {
     pub tenant: Tenant,
     pub reservation: Id,
     pub station: Id,
-    /// What the network calls the reservation.
+    /// The network's id of the reservation.
     pub outward: String,
 }
 
@@ -212,10 +212,11 @@ impl Job for CancelAtNetwork {
         digest_of("cancel", &self.outward)
     }
 
-    /// Sends CANCEL_RESERVATION. A network that does not know the reservation, or refuses, is not asked again: it expires by itself.
+    /// Sends CANCEL_RESERVATION. The request is not repeated if the network does not know the reservation, or refuses: it expires by
+    /// itself.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached: the message comes again.
+    /// `Unavailable` if DynamoDB cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self {
             tenant,

@@ -29,7 +29,7 @@ pub(super) struct PlanInputs<'a> {
     pub fleet: Option<&'a Fleet>,
     pub policies: &'a [Policy],
     pub telemetry: Option<&'a VehicleTelemetry>,
-    /// The stations of the radius by their entries in the index.
+    /// The stations within the radius, by their entries in the index.
     pub stations: &'a [IndexedStation],
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Named {
     pub vehicle: Vehicle,
     pub fleet: Option<Fleet>,
     pub telemetry: Option<VehicleTelemetry>,
-    /// The stations of the area by their entries in the index.
+    /// The stations in the area, by their entries in the index.
     pub stations: Vec<IndexedStation>,
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn read_named(
     })
 }
 
-/// Plans a pending reservation by need. A reservation of another kind stays as it is.
+/// Plans a pending reservation by need. Any other reservation is not changed.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -158,7 +158,7 @@ pub(super) async fn plan(
     Ok(())
 }
 
-/// Plans a pending reservation by need again, with everything that it depends on as it is now.
+/// Plans a pending reservation by need again, with the present state of everything that it depends on.
 ///
 /// # Errors
 /// `driver_not_found` or `vehicle_not_found`; `Unavailable` if DynamoDB cannot be reached.

@@ -1,7 +1,8 @@
 //! `replan-needs`: plans the pending reservations by need of a vehicle again.
 //!
-//! The relay sends a message when the level or the battery of a vehicle has changed. A level that differs by at most three points from that of
-//! a plan changes nothing. What is about to be confirmed is left to the confirmation, which plans with the present state too.
+//! The relay sends a message when the level or the battery of a vehicle has changed. A level that differs by at most three points from that
+//! of a plan changes nothing. Reservations that are about to be confirmed are left to the confirmation, which plans with the present state
+//! too.
 
 use kernel::error::ErrorClass;
 use kernel::origin::{Origin, Tenant};
@@ -23,13 +24,13 @@ use crate::App;
 use crate::function::Function;
 use crate::job::Job;
 
-/// A reservation is made at most so long before its window.
+/// The maximum time between the creation of a reservation and its window.
 const OLDEST: SignedDuration = days(98);
 
-/// How many pending reservations of a vehicle are looked at: the newest.
+/// The maximum number of pending reservations of a vehicle that are considered: the newest.
 const MOST: usize = 100;
 
-/// Plans the needs of a vehicle again.
+/// Plans the reservations by need of a vehicle again.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ReplanNeeds {
     pub tenant: Tenant,
@@ -86,7 +87,7 @@ impl ReplanNeeds {
             None => ReplanReason::Vehicle,
         };
         match plan_again(app, &origin.tenant, row, because, origin.now).await {
-            // Its driver or vehicle was deleted: the attempt to confirm says so.
+            // Its driver or vehicle was deleted: the attempt to confirm reports that.
             Err(Error::Client(error)) if error.class == ErrorClass::NotFound => return Ok(()),
             planned => planned?,
         }

@@ -1,4 +1,4 @@
-//! Bills what the network of a station charges for a reservation that was never used ([`models::reservation::unused`]).
+//! Bills the price of a station's network for a reservation that was never used ([`models::reservation::unused`]).
 
 use crate::App;
 use kernel::origin::Origin;
@@ -10,8 +10,8 @@ use models::reservation::Reservation;
 use models::reservation::unused::UnusedOutcome;
 use table::networks::ReceivedObject;
 
-/// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is due for one that does
-/// not. `command` is the RESERVE_NOW that the CDR names, if it names one.
+/// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is due for a CDR that does
+/// not. `command` is the RESERVE_NOW that the CDR names, if any.
 ///
 /// # Errors
 /// `Contended` if the reservation or the CDR changes in the meantime, `Unavailable` if DynamoDB cannot be reached.

@@ -1,4 +1,4 @@
-//! `POST /v1/reservations/{id}`: updates a pending reservation. One by need is planned again.
+//! `POST /v1/reservations/{id}`: updates a pending reservation. A reservation by need is planned again.
 
 use crate::App;
 use axum::extract::State;

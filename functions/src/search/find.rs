@@ -1,6 +1,6 @@
-//! `GET /v1/search`: finds vehicles whose plate or VIN begins with a text, drivers and fleets by name or e-mail address, sites by name, invoices
-//! and credit notes by number. A name is also found by the beginning of any of its first four words. Case, spaces and hyphens do not count. Shows
-//! at most 10 objects, and only those of kinds that the key may read.
+//! `GET /v1/search`: finds vehicles whose plate or VIN begins with a text, drivers and fleets by name or e-mail address, sites by name,
+//! invoices and credit notes by number. A name is also found by the beginning of any of its first four words. Case, spaces and hyphens are
+//! ignored. Shows at most 10 objects, and only those of kinds that the key may read.
 
 use axum::extract::State;
 use kernel::fields::text::Text;

@@ -1,9 +1,9 @@
-//! Metadata that lists find objects by: an account declares the keys. The relay keeps the pairs of each object up to date, and `index-metadata`
-//! notes those of objects that were there before their key was declared.
+//! Metadata by which lists find objects: an account declares the keys. The relay keeps the indexed pairs of each object up to date, and
+//! `index-metadata` indexes those of objects that existed before their key was declared.
 //!
-//! Whoever notes pairs reads the declared keys as they are at that moment. So an object that the relay has missed, because the key was not
-//! declared yet, is seen by the job, which is sent once it is. A pair that an object has no more may be left behind, where a job runs beside a change: a
-//! list shows only what has the pair.
+//! The relay and the job read the declared keys at the moment when they index an object. So an object whose change the relay processed
+//! before the key was declared is indexed by the job, which is sent after the declaration. A pair that an object no longer has may remain
+//! in the index if a job runs concurrently with a change: a list shows only objects that have the pair.
 
 use kernel::error::Result;
 use kernel::fields::metadata::{Metadata, MetadataPair, SearchableKeys};
@@ -25,16 +25,16 @@ use crate::batches::run::RunBatch;
 use crate::function::Function;
 use crate::job::Job;
 
-/// How many objects one message is for.
+/// The number of objects per message.
 const AT_A_TIME: usize = 50;
 
-/// How long the job waits, in seconds, for the lists to show what was created before the key was declared.
+/// The delay of the job, in seconds, after which the lists contain the objects that were created before the key was declared.
 const DELAY: u16 = 5;
 
-/// The kinds of objects that are found by metadata.
+/// The kinds of objects that can be found by metadata.
 const KINDS: [Kind; 3] = [Kind::Driver, Kind::Fleet, Kind::Vehicle];
 
-/// Notes the pairs of an object if a change makes others of them. `None` stands for no object.
+/// Updates the indexed pairs of an object if a change affects them. `None` stands for no object.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached: the change has to be relayed again.
@@ -58,13 +58,13 @@ pub async fn follow(
     app.store.save_pairs(tenant, id, gained, lost).await
 }
 
-/// The keys that an account declares, as they are at this moment; none of an account that was erased.
+/// The keys that an account declares at this moment; none for an account that was erased.
 async fn declared(app: &App, tenant: &Tenant) -> Result<Option<SearchableKeys>> {
     let account = app.store.find::<Account>(tenant, &tenant.account).await?;
     Ok(account.map(|account| account.object.preferences.searchable_metadata))
 }
 
-/// Has the pairs noted of all objects of an account that has declared further keys.
+/// Starts indexing all objects of an account that has declared further keys.
 ///
 /// # Errors
 /// `Unavailable` if SQS cannot be reached.
@@ -95,7 +95,7 @@ pub async fn on_account_change(
     Ok(())
 }
 
-/// Notes the pairs of the objects of a kind, those after the given one.
+/// Indexes the pairs of the objects of a kind, from the object after the given one on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct IndexMetadata {
     pub tenant: Tenant,
@@ -168,13 +168,13 @@ impl IndexMetadata {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct MetadataFilter {
     /// A key and its value, such as `depot:north`: only objects whose metadata has this pair. The account declares the key in
-    /// `preferences.searchable_metadata`. Of several pairs, objects have all.
+    /// `preferences.searchable_metadata`. If several pairs are given, objects must have all of them.
     #[serde(rename = "metadata[]", default, deserialize_with = "pairs")]
     pairs: Vec<MetadataPair>,
 }
 
 impl MetadataFilter {
-    /// The pair that the objects are looked up by, once it is known that the account has declared the keys of all.
+    /// Checks that the account has declared the keys of all pairs, and returns the pair by which the objects are looked up.
     ///
     /// # Errors
     /// 400 for a key that is not declared.
@@ -194,7 +194,7 @@ impl MetadataFilter {
         }
     }
 
-    /// Whether an object has all pairs.
+    /// Returns whether an object has all pairs.
     pub fn keeps(&self, metadata: &Metadata) -> bool {
         self.pairs.iter().all(|pair| metadata.has(pair))
     }

@@ -1,4 +1,4 @@
-//! Search for what people know an object by. The relay keeps the texts up to date; a change shows within seconds.
+//! Search by the texts under which people know an object. The relay keeps the texts up to date; a change is visible within seconds.
 
 pub mod find;
 pub mod metadata;
@@ -11,7 +11,7 @@ use models::stored::{Object, Stored};
 
 use crate::App;
 
-/// Writes the texts and the metadata that an object is found by if a change makes others of them. `after` is none for an object that was deleted.
+/// Updates the texts and the metadata by which an object is found, if a change affects them. `after` is none for a deleted object.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached: the change has to be relayed again.
@@ -30,7 +30,7 @@ pub async fn follow<'a, T: Object>(
     if old == new {
         return Ok(());
     }
-    // A change that is read after its account was erased leaves nothing behind.
+    // A change that is read after its account was erased must not write anything.
     let keys = &app.edge.keys;
     if !keys.has_account(&app.store, tenant, app.now()).await? {
         return Ok(());
@@ -43,7 +43,7 @@ pub async fn follow<'a, T: Object>(
         .await
 }
 
-/// The names of an object; none where there is no object.
+/// The names of an object; none if there is no object.
 fn names<T: Object>(stored: Option<&Stored<T>>) -> Vec<(SearchField, &str)> {
     stored.map_or_else(Vec::new, |stored| stored.object.names())
 }

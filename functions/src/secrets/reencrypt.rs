@@ -1,13 +1,12 @@
-//! `reencrypt-secrets`: encrypts the secrets in rows with the first key of `ENCRYPTION_KEYS`, so that the other keys can be
-//! removed. Only an operator may invoke it.
+//! `reencrypt-secrets`: encrypts the secrets in items with the first key of `ENCRYPTION_KEYS`, so that the other keys can be removed. Only
+//! an operator may invoke it.
 //!
-//! Keys are rotated in three steps (`kernel::encryption`): `old,new`, `new,old`, and `new` when no row needs the old key any more.
-//! This function does what lies between the second and the third: it reads the whole table and encrypts anew what the old key
-//! has encrypted, the secrets of webhook endpoints, the tokens of charging networks, and the stored responses that contain
-//! secrets. It can be invoked any number of times, also while requests are served.
+//! Keys are rotated in three steps (`kernel::encryption`): `old,new`, `new,old`, and `new` when no item needs the old key any more. This
+//! function runs between the second and the third step: it reads the whole table and encrypts again everything that was encrypted with the
+//! old key: the secrets of webhook endpoints, the tokens of charging networks, and the stored responses that contain secrets. It can be
+//! invoked any number of times, also while requests are served.
 //!
-//! One invocation reads for ten minutes at most; while it answers `running`, it is invoked again with the cursor that it
-//! returned.
+//! One invocation reads for ten minutes at most; while it returns `running`, it is invoked again with the cursor that it returned.
 
 use crate::App;
 use kernel::function_scope;
@@ -39,35 +38,35 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::EncryptionKeys, Need::ScanTable]),
 };
 
-/// Where to begin.
+/// The cursor and the limits of an invocation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reencrypt {
-    /// What the invocation before this one returned.
+    /// The cursor that the previous invocation returned.
     #[serde(default)]
     pub cursor: Option<Cursor>,
-    /// How often the next pages of the table are read at most in this invocation. Without it, the time alone limits it.
+    /// The maximum number of times that this invocation reads the next pages of the table. Without it, only the time limits the invocation.
     #[serde(default)]
     pub max_pages: Option<u32>,
-    /// How many rows a page has at most, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
+    /// The maximum number of items per page, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
     #[serde(default)]
     pub rows_per_page: Option<u32>,
 }
 
-/// How far the rows have been read.
+/// The progress of reading the items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
     pass: Pass,
     done: Reencrypted,
 }
 
-/// What all invocations have done.
+/// The results of all invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReencryptionProgress {
     pub status: ReencryptionStatus,
     #[serde(flatten)]
     pub done: Reencrypted,
-    /// What to invoke the function with to continue; null when every row has been read.
+    /// The cursor for the next invocation; null when every item has been read.
     pub cursor: Option<Cursor>,
 }
 
@@ -75,11 +74,11 @@ pub struct ReencryptionProgress {
 #[serde(rename_all = "snake_case")]
 pub enum ReencryptionStatus {
     Running,
-    /// Every row has been read. The old keys are needed as long as `unreadable` or `overtaken` is not empty.
+    /// Every item has been read. The old keys are needed as long as `unreadable` or `overtaken` is not empty.
     Succeeded,
 }
 
-/// Encrypts the outdated secrets of the next rows.
+/// Encrypts the outdated secrets of the next items.
 ///
 /// # Errors
 /// `Internal` if the function has no keys; `Unavailable` if DynamoDB cannot be reached.

@@ -1,4 +1,4 @@
-//! Whether a session at a station of a network may start: its site must have room for its power ([`models::site::starts`]).
+//! Decides whether a session at a station of a network may start: its site must have room for its power ([`models::site::starts`]).
 
 use crate::App;
 use kernel::Error;
@@ -13,7 +13,7 @@ use crate::job::Job as _;
 
 /// The decision about a start.
 pub enum Admission {
-    /// No capacity limit is in the way.
+    /// No capacity limit applies.
     Free,
     /// The site has room. It is written with the start, so that no other start and no plan uses the room.
     Room(Box<Stored<Site>>),
@@ -46,7 +46,7 @@ pub async fn admit(
     if inputs.may_start(&site.object, &session.id, *now) {
         return Ok(Admission::Room(Box::new(site)));
     }
-    // The plan keeps room for it.
+    // The plan reserves room for it.
     let (tenant, site) = (tenant.clone(), id);
     PlanSite { tenant, site }.send(app).await?;
     Ok(Admission::Full)

@@ -1,12 +1,12 @@
-//! `plan-site`: carries out the plan of a site and plans again.
+//! `plan-site`: executes the plan of a site and plans again.
 //!
-//! The job accounts for what has flowed since its last run, ends the departures that are over, and plans again with what is known now. It
-//! runs at the end of each slot, and when limits, prices, departures, sessions or telemetry change. In test mode it writes the levels of the
-//! vehicles that have charged, so that their telemetry follows the plan. Sessions at stations of networks get charging profiles: they are
-//! written to the sessions together with the site, and the job `operate-session` sends them.
+//! The job accounts for the energy that has flowed since its last run, ends the departures that are over, and plans again with the present
+//! data. It runs at the end of each slot, and when limits, prices, departures, sessions or telemetry change. In test mode it writes the
+//! levels of the vehicles that have charged, so that their telemetry follows the plan. Sessions at stations of networks are given charging
+//! profiles, which are written to the sessions together with the site; the job `operate-session` sends them.
 //!
-//! Levels and ended departures are written before the site. They follow from the site as it was read: after a crash the next run writes
-//! them again.
+//! Levels and ended departures are written before the site. They are derived from the site as it was read: after a crash the next run
+//! writes them again.
 
 use std::time::Duration;
 
@@ -30,17 +30,17 @@ use super::read::inputs;
 use crate::function::Function;
 use crate::job::Job;
 
-/// How many items one transaction writes: DynamoDB accepts a hundred.
+/// The maximum number of items that one transaction writes here: DynamoDB accepts a hundred.
 const PART: usize = 90;
 
-/// How often a site is planned that changes meanwhile: several causes have it planned at the same moment.
+/// The maximum number of times that a site is planned that changes meanwhile: several causes can start its planning at the same moment.
 const TRIES: u32 = 6;
 
-/// The pauses after writes that collide with a plan of a site.
+/// The pauses after writes that conflict with a plan of a site.
 pub(crate) const COLLISIONS: Backoff =
     Backoff::new(Duration::from_millis(20), 2, Duration::from_millis(400));
 
-/// Carries out the plan of a site.
+/// Executes the plan of a site.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PlanSite {
     pub tenant: Tenant,
@@ -68,14 +68,14 @@ impl Job for PlanSite {
     }
 
     /// # Errors
-    /// `Contended` if others change the site or its sessions all the time; `Unavailable` if DynamoDB cannot be reached.
+    /// `Contended` if the site or its sessions are changed continuously; `Unavailable` if DynamoDB cannot be reached.
     async fn run(self, app: &App) -> Result<(), Error> {
         COLLISIONS.after_collisions(TRIES, || self.plan(app)).await
     }
 }
 
 impl PlanSite {
-    /// Plans the site as it is now.
+    /// Plans the site in its present state.
     async fn plan(&self, app: &App) -> Result<(), Error> {
         let Self { tenant, site: id } = self;
         let Some(mut site) = app.store.find::<Site>(tenant, id).await? else {
@@ -113,7 +113,7 @@ impl PlanSite {
     }
 }
 
-/// The sessions that get another profile, or are stopped. They are written with the site: see [`models::site::starts`].
+/// The sessions that are given a changed profile or are stopped. They are written with the site: see [`models::site::starts`].
 async fn changed_sessions(
     app: &App,
     origin: &Origin,
@@ -186,7 +186,7 @@ async fn write_levels(
             let mut row = found.unwrap_or_else(new);
             let battery = row.object.battery.as_ref();
             if battery.map(|one| one.updated) != read {
-                // The vehicle has reported another level meanwhile: the site is planned again with that.
+                // The vehicle has reported another level meanwhile: the site is planned again with that level.
                 continue;
             }
             row.object.charge_to(level, vehicle, now);

@@ -1,5 +1,5 @@
-//! Depots: stations and vehicles behind common limits, the prices of their electricity, and the plan that has every vehicle ready for its
-//! departure.
+//! Depots: stations and vehicles behind common limits, the prices of their electricity, and the plan by which every vehicle is ready for
+//! its departure.
 
 pub mod admit;
 pub mod create;
@@ -32,7 +32,7 @@ use web::RequestContext;
 impl OnChange for Site {}
 
 impl OnChange for VehicleDepartures {
-    /// The site is planned again with the departures.
+    /// Plans the site again with the departures.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let departures = &change.after.object.departures;
         let before = change.before.iter().flat_map(|one| &one.object.departures);
@@ -42,7 +42,7 @@ impl OnChange for VehicleDepartures {
 }
 
 impl OnChange for VehicleTelemetry {
-    /// The site is planned again with a level that the vehicle has reported, and so are the vehicle's reservations by need.
+    /// Plans the site again with a level that the vehicle has reported, and also the vehicle's reservations by need.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let of_row = |row: &Stored<Self>| row.object.battery.as_ref().map(|one| one.level);
         let level = of_row(&change.after);
@@ -58,7 +58,7 @@ impl OnChange for VehicleTelemetry {
     }
 }
 
-/// Has sites planned again.
+/// Sends jobs that plan sites again.
 pub(crate) async fn plan_again<'a>(
     app: &App,
     tenant: &Tenant,
@@ -74,7 +74,7 @@ pub(crate) async fn plan_again<'a>(
     Ok(())
 }
 
-/// 404 for a station that is not there.
+/// 404 for a station that does not exist.
 async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<()> {
     let kind = Kind::ChargingStation;
     match app.store.missing(tenant, kind, stations).await? {
@@ -83,7 +83,7 @@ async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<(
     }
 }
 
-/// Notes the stations of a site in place of those that it had. The commit fails with 409 for a station of another site.
+/// Replaces the stored stations of a site. The commit fails with 409 for a station of another site.
 fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
     let after = &site.stations;
     for station in before.iter().filter(|one| !after.contains(one)) {
@@ -95,7 +95,7 @@ fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<
     Ok(())
 }
 
-/// Sets a part of a series of a site, and has the site planned again if that changes anything.
+/// Sets a part of a series of a site, and plans the site again if that changes anything.
 async fn set_series(
     app: &App,
     context: &RequestContext,

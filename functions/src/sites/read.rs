@@ -1,4 +1,4 @@
-//! What the plan of a site depends on.
+//! The inputs of the plan of a site.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ use table::calendars::Calendars;
 use table::keys::Partition;
 use table::list::PageRequest;
 
-/// Reads it: the vehicles of the site with their departures and telemetry, the series, the stations and their calendars.
+/// Reads the inputs: the vehicles of the site with their departures and telemetry, the series, the stations and their calendars.
 ///
 /// # Errors
 /// 409 for more than 500 vehicles; `Unavailable` if DynamoDB cannot be reached.
@@ -100,10 +100,10 @@ pub(super) async fn inputs(
     Ok(inputs)
 }
 
-/// How long after the end of its last hold an active session is still found: holds are extended by a job.
+/// The time after the end of its last hold in which an active session is still found: a job extends holds.
 const LAPSED: SignedDuration = HOUR;
 
-/// The EVSEs of the stations that take charging profiles by way of a network that passes them on.
+/// The EVSEs of the stations that accept charging profiles, through a network that passes them on.
 async fn profile_takers(
     app: &App,
     tenant: &Tenant,
@@ -230,7 +230,7 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
     Ok(vehicles.collect())
 }
 
-/// The calendars of the EVSEs of the stations, and the W of the strongest connector of each.
+/// The calendars of the stations' EVSEs, and the power of the strongest connector of each, in W.
 async fn calendars(
     app: &App,
     tenant: &Tenant,
@@ -249,7 +249,7 @@ async fn calendars(
     let pages = owners
         .keys()
         .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));
-    // Which sessions are to start has to be known exactly: see [`models::site::starts`].
+    // The sessions that are to start must be read consistently: see [`models::site::starts`].
     let is_of_network = |one: &Stored<ChargingStation>| one.internal.location.is_some();
     let calendars = match stations.iter().any(is_of_network) {
         true => {
@@ -261,7 +261,7 @@ async fn calendars(
     Ok((owners, calendars))
 }
 
-/// The times in which connectors are taken by reservations and sessions, with the power of each.
+/// The times in which reservations and sessions occupy connectors, with the power of each.
 fn entries(
     owners: &HashMap<CalendarOwner, u32>,
     calendars: &Calendars,

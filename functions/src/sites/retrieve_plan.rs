@@ -1,5 +1,5 @@
-//! `GET /v1/sites/{id}/plan`: shows when each vehicle of a site charges until its next departure within 48 hours, by what is known now: the
-//! power, limit and price of each slot, and of each vehicle its energy, its cost and what will be missing.
+//! `GET /v1/sites/{id}/plan`: shows when each vehicle of a site charges until its next departure within 48 hours, according to the present
+//! data: the power, limit and price of each slot, and for each vehicle its energy, its cost and the energy that will be missing.
 
 use crate::App;
 use axum::extract::State;

@@ -1,5 +1,5 @@
-//! `POST /v1/sites/{id}/carbon`: sets the carbon intensity of the electricity of a site, by hours or quarter-hours. The values
-//! replace those that were known of that time. The body is JSON or `text/csv` with the columns `from`, `g_per_kwh` and, where needed, `until`.
+//! `POST /v1/sites/{id}/carbon`: sets the carbon intensity of the electricity of a site, by hours or quarter-hours. The values replace
+//! earlier values for the same times. The body is JSON or `text/csv` with the columns `from`, `g_per_kwh` and, where needed, `until`.
 
 use crate::App;
 use axum::extract::State;

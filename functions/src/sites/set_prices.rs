@@ -1,6 +1,6 @@
-//! `POST /v1/sites/{id}/prices`: sets the prices of the electricity of a site, by hours or quarter-hours. They replace those that
-//! were known of that time. The body is JSON or `text/csv` with the columns `from`, `price_per_kwh` and, where
-//! needed, `until`. After the last price the plan takes those of the same hours of the day before, and says so.
+//! `POST /v1/sites/{id}/prices`: sets the prices of the electricity of a site, by hours or quarter-hours. They replace earlier prices for
+//! the same times. The body is JSON or `text/csv` with the columns `from`, `price_per_kwh` and, where needed, `until`. After the last price
+//! the plan uses the prices of the same hours of the day before, and shows this.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `POST /v1/sites/{id}`: updates a site. With other limits or stations it is planned again at once.
+//! `POST /v1/sites/{id}`: updates a site. If its limits or stations change, it is planned again at once.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! The jobs of next actions: the one that takes each action, and its message.
+//! The jobs of next actions: the job that executes each action, and its message.
 
 use kernel::error::Result;
 use kernel::id::Id;
@@ -27,7 +27,7 @@ use crate::webhooks::deliver::DeliverWebhook;
 use crate::webhooks::replay::ReplayEvents;
 use crate::webhooks::resume::ResumeEndpoint;
 
-/// The jobs that objects wait for, and the one that the deliveries of an event wait for.
+/// The jobs that objects wait for, and the job that the deliveries of an event wait for.
 pub(crate) const JOBS: &[RegisteredJob] = &[
     RegisteredJob::of::<ConfirmReservation>(),
     RegisteredJob::of::<ExpireReservation>(),
@@ -50,7 +50,7 @@ pub(crate) const JOBS: &[RegisteredJob] = &[
     RegisteredJob::of::<RunBatch>(),
 ];
 
-/// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
+/// The message of the job that executes an action; none for the deliveries of an event, which the relay plans itself.
 #[rustfmt::skip]
 pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> {
     let schedule = action_schedule(id, action);

@@ -1,8 +1,8 @@
-//! Changes of objects: what follows from a write of an object's item.
+//! Changes of objects: the effects of a write of an object's item.
 //!
-//! A [`Change`] has the object before and after, decoded once. The relay does what follows from the change of any object: it sends the message
-//! of the next action when that is new or has moved, and writes the recorded events and has them delivered. What follows from the change of
-//! one kind of object stands in the folder of its subject, as [`OnChange::on_change`].
+//! A [`Change`] has the object before and after, decoded once. For a change of any object, the relay sends the message of the next action
+//! if that is new or has moved, and writes the recorded events and sends their deliveries. The effects of a change of one kind of object
+//! are implemented in the folder of its subject, as [`OnChange::on_change`].
 
 use std::future::Future;
 
@@ -40,16 +40,16 @@ impl<T: Record> Change<T> {
         })
     }
 
-    /// Whether an object that is not new differs in this.
+    /// Returns whether this part of an object has changed. False for a new object.
     pub fn differs_in<U: PartialEq>(&self, part: impl Fn(&T) -> U) -> bool {
         let before = self.before.as_ref();
         before.is_some_and(|before| part(&before.object) != part(&self.after.object))
     }
 }
 
-/// What follows from a change of a kind of object, besides its next action and its events.
+/// The effects of a change of a kind of object, besides its next action and its events.
 pub trait OnChange: Record + 'static {
-    /// Does what follows. A change may be relayed twice.
+    /// Handles a change. A change may be relayed twice.
     ///
     /// # Errors
     /// The change has to be relayed again, or can never be relayed if the error is permanent.
@@ -57,7 +57,7 @@ pub trait OnChange: Record + 'static {
         async { Ok(()) }
     }
 
-    /// Does what follows from the deletion of an object.
+    /// Handles the deletion of an object.
     ///
     /// # Errors
     /// As [`OnChange::on_change`].
@@ -65,10 +65,10 @@ pub trait OnChange: Record + 'static {
         async { Ok(()) }
     }
 
-    /// The message whose job takes the next action of the object.
+    /// The message whose job executes the next action of the object.
     ///
     /// # Errors
-    /// `Internal` if it cannot be written.
+    /// `Internal` if the message cannot be serialized.
     fn next_message(tenant: &Tenant, stored: &Stored<Self>) -> Result<Option<Message>> {
         match stored.next_action() {
             Some((_, action)) => actions::message(tenant, stored.object.id(), action),
@@ -77,7 +77,7 @@ pub trait OnChange: Record + 'static {
     }
 }
 
-/// What follows from the changes and the deletion of a kind of object.
+/// The handlers of the changes and the deletion of a kind of object.
 #[derive(Clone, Copy)]
 pub struct Followers {
     pub relay: for<'a> fn(&'a App, &'a Tenant, Option<&'a Item>, &'a Item) -> Relayed<'a>,
@@ -120,7 +120,8 @@ async fn delete<T: OnChange>(
     T::on_deletion(app, tenant, id).await
 }
 
-/// Sends the message of the next action, when that is new or has moved. The schedule of an action that is obsolete before its moment is deleted.
+/// Sends the message of the next action, if that is new or has moved. The schedule of an action that is obsolete before its time is
+/// deleted.
 async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
     let next = |stored: &Stored<T>| -> Result<Option<(Timestamp, Message)>> {
         let message = T::next_message(&change.tenant, stored)?;
@@ -160,7 +161,7 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
         return Ok(());
     }
     let now = app.now();
-    // A change that is read after its account was erased leaves no event behind.
+    // A change that is read after its account was erased must not write an event.
     if !app.edge.keys.has_account(&app.store, tenant, now).await? {
         return Ok(());
     }

@@ -1,18 +1,18 @@
-//! The relay: turns the changes of the table's stream into events, deliveries and scheduled work.
+//! The relay: converts the changes of the table's stream to events, deliveries and scheduled work.
 //!
-//! Terms. A *change* is an object before and after a write (`super::change`), from a record of the stream (`super::record`). An item carries the
-//! types of the events that its last write has recorded (`events`).
+//! Terms. A *change* is an object before and after a write (`super::change`), from a record of the stream (`super::record`). An item
+//! contains the types of the events that its last write has recorded (`events`).
 //!
-//! Life cycle of a change. The relay writes each recorded event, and sends a message for every subscribed endpoint. A delivery that waits for
-//! another attempt comes back over the stream, and so does an event that was written with its object: the relay sends their messages. For
-//! an object with a next action it sends a message for that moment, on a queue or by EventBridge Scheduler. The messages of a batch of changes
-//! are sent together at its end.
+//! Life cycle of a change. The relay writes each recorded event, and sends a message for every subscribed endpoint. A delivery that waits
+//! for another attempt comes back over the stream, and so does an event that was written with its object: the relay sends their messages.
+//! For an object with a next action it sends a message for that time, through a queue or EventBridge Scheduler. The messages of a batch of
+//! changes are sent together at its end.
 //!
-//! Invariants. The id of an event follows from its object and the version of the item, so that a change which is relayed twice
-//! writes one event. Every message can be sent twice: its worker checks what is left to do.
+//! Invariants. The id of an event is derived from its object and the version of the item, so that a change which is relayed twice writes
+//! one event. Every message can be sent twice: its worker checks what is left to do.
 //!
-//! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed goes to the
-//! failure destination. The sweeper finds objects whose message was lost by their next action.
+//! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed is sent to the failure
+//! destination. The sweeper finds objects whose message was lost by their next action.
 
 use crate::App;
 use kernel::Timestamp;
@@ -52,7 +52,7 @@ use crate::job::Job as _;
 use crate::webhooks::{outcome, plan};
 use crate::{accounts, charge_cards, charging_stations, networks};
 
-/// What follows from the changes of the objects of a kind. None for a kind whose changes have no events and lead to nothing.
+/// The handlers for the changes of a kind of objects. None for a kind whose changes have no events and no effects.
 fn followers(kind: Kind) -> Option<Followers> {
     Some(match kind {
         Kind::Adjustment => Followers::of::<Adjustment>(),
@@ -77,8 +77,8 @@ fn followers(kind: Kind) -> Option<Followers> {
     })
 }
 
-/// Works on one change. One that can never be relayed, such as a row that cannot be read or whose event is too large, goes to
-/// the failure destination at once: read again, it would hold up everything behind it in its shard.
+/// Processes one change. A change that can never be relayed, such as one whose item cannot be read or whose event is too large, is sent to
+/// the failure destination at once: otherwise it would be read again and block everything behind it in its shard.
 ///
 /// # Errors
 /// The table, a queue or the scheduler cannot be reached: the record has to be read again.
@@ -89,7 +89,7 @@ pub async fn relay(app: &App, change: &StreamRecord) -> Result<()> {
     }
 }
 
-/// Sends a change that can never be relayed to the failure destination, with the place of its row.
+/// Sends a change that can never be relayed to the failure destination, with the key of its item.
 async fn fail(app: &App, change: &StreamRecord, error: &Error) -> Result<()> {
     let item = change.new.as_ref().or(change.old.as_ref());
     let attribute = |name| item.and_then(|item| text(item, name)).unwrap_or_default();
@@ -110,7 +110,7 @@ async fn fail(app: &App, change: &StreamRecord, error: &Error) -> Result<()> {
     Ok(())
 }
 
-/// Finds out what has changed, and does what follows.
+/// Determines what has changed, and handles it.
 async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     let (pk, sk) = record.key();
     let (before, after) = (record.old.as_ref(), record.new.as_ref());
@@ -145,17 +145,17 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     networks::changes::on_change(app, record).await
 }
 
-/// How the work is repeated that an item waits for.
+/// The way in which the work is repeated that an item waits for.
 #[derive(Debug)]
 pub enum Repetition {
-    /// At the moment of the action, which has passed unless all messages are lost.
+    /// Sends a message for the time of the action, which has passed unless all messages are lost.
     Send(Timestamp, Message),
-    /// The deliveries of an event are planned by the relay itself.
+    /// The relay itself plans the deliveries of an event.
     Plan(Id, Box<Stored<Event>>),
 }
 
 impl Repetition {
-    /// The function whose queue the message goes to, if there is one.
+    /// The function to whose queue the message is sent, if any.
     pub fn function(&self) -> Option<&'static str> {
         match self {
             Self::Send(_, message) => Some(message.function),
@@ -163,7 +163,7 @@ impl Repetition {
         }
     }
 
-    /// Repeats it.
+    /// Repeats the work.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached.
@@ -175,7 +175,7 @@ impl Repetition {
     }
 }
 
-/// How the work is repeated that an overdue item waits for, if it still does.
+/// The repetition of the work that an overdue item waits for; none if it no longer waits.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -205,8 +205,8 @@ pub async fn repetition(app: &App, waiting: &Waiting) -> Result<Option<Repetitio
     }
 }
 
-/// The message that an object waits for as it is in the table now, and its moment. It names the object alone, so that the job looks at the
-/// state first.
+/// The message that an object waits for in its present state, and its time. It names only the object, so that the job reads the state
+/// first.
 async fn current_message(
     app: &App,
     tenant: &Tenant,

@@ -1,17 +1,17 @@
-//! Which overdue work the sweep repeats.
+//! Decides which overdue work the sweep repeats.
 //!
-//! Overdue work is late or lost, and the sweep cannot see which: its message may still wait in a queue. A message that is sent again although
-//! the first one waits makes the queue longer, and everything behind it later. So:
+//! Overdue work is late or lost, and the sweep cannot distinguish the two: the message may still wait in a queue. If it is sent again
+//! although the first one waits, the queue becomes longer, and everything behind it later. Therefore:
 //!
-//! - An item is repeated when it has been overdue for 2, 4, 8, 16, 32 and 64 minutes, and for each further 64. That follows from its moment and
-//!   from those of this run and the one before, so that nothing is written.
+//! - An item is repeated when it has been overdue for 2, 4, 8, 16, 32 and 64 minutes, and for each further 64. That is computed from its
+//!   time and from those of this run and the previous one, so that nothing is written.
 //! - While the queue of its function has a backlog, an item is repeated only if it has been overdue for more than half an hour, and a run adds at
 //!   most a hundredth of what the queue drains meanwhile.
-//! - Without a backlog in the queue, messages may be late elsewhere: in the stream, or at EventBridge Scheduler. Then a great many items are
-//!   overdue at once, and a run repeats a few of those that have been for less than half an hour. Losses are found sooner that way than by
-//!   waiting, and they are rare.
+//! - Without a backlog in the queue, messages may be late elsewhere: in the stream, or at EventBridge Scheduler. Then a great many items
+//!   are overdue at once, and a run repeats a few of those that have been overdue for less than half an hour. Losses are found sooner that
+//!   way than by waiting, and they are rare.
 //!
-//! Each partition of the index is swept by itself and has its share of both limits.
+//! Each partition of the index is swept separately and has its share of both limits.
 
 use std::collections::BTreeMap;
 
@@ -21,41 +21,41 @@ use models::ports::QueueDepth;
 use serde::{Deserialize, Serialize};
 use table::keys::NEXT_ACTION_PARTITIONS;
 
-/// How long work may be overdue before its message counts as lost, and how long while messages are known to be late.
+/// The time for which work may be overdue before its message counts as lost, and that time while messages are known to be late.
 const GRACE: SignedDuration = minutes(2);
 const PATIENCE: SignedDuration = minutes(30);
 
 /// The longest time between two repetitions of an item, in minutes: two to the sixth.
 const LONGEST_PAUSE: i64 = 64;
 
-/// How many messages a queue holds that has a backlog, those included that failed and are held back.
+/// The number of messages from which a queue has a backlog, including those that failed and are held back.
 const BACKLOG: u64 = 100;
 
-/// The part of the messages in flight that a run adds to a queue with a backlog, and how many it adds at most. A message in flight has ended
-/// a minute later, or has failed, so that the queue drains at least that many from run to run unless all of them fail.
+/// The fraction of the messages in flight that a run adds to a queue with a backlog, and the maximum number that it adds. A message in
+/// flight has ended a minute later, or has failed, so that the queue drains at least that many from run to run unless all of them fail.
 const PART: u64 = 100;
 const MOST: u64 = 100;
 
-/// How many items of a partition a run repeats that are overdue for less than [`PATIENCE`].
+/// The maximum number of items of a partition that a run repeats although they are overdue for less than [`PATIENCE`].
 const RECENT: u32 = 5;
 
-/// What a run of the sweep repeats of a partition of the index, and what it may still repeat of it.
+/// The items of a partition of the index that a run of the sweep repeats, and the remaining limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
     partition: u8,
     now: Timestamp,
-    /// When the sweep ran before this run, if that is known.
+    /// The time of the previous run of the sweep, if that is known.
     since: Option<Timestamp>,
-    /// Whether everything is repeated that is due, because all messages are known to be lost.
+    /// Whether everything that is due is repeated, because all messages are known to be lost.
     is_everything: bool,
-    /// How many more items may be repeated that are overdue for less than half an hour.
+    /// The number of further items that may be repeated although they are overdue for less than half an hour.
     recent: u32,
-    /// By function: how many more messages may be added to its queue. None for a queue without a backlog.
+    /// By function: the number of further messages that may be added to its queue. None for a queue without a backlog.
     queues: BTreeMap<String, Option<u64>>,
 }
 
 impl Repeats {
-    /// Those of a run of the sweep.
+    /// The repetitions of a run of the sweep.
     pub fn of_run(partition: u8, since: Option<Timestamp>, now: Timestamp) -> Self {
         Self {
             partition,
@@ -67,7 +67,7 @@ impl Repeats {
         }
     }
 
-    /// Everything that is due before a moment.
+    /// Repeats everything that is due before a moment.
     pub fn everything(partition: u8, moment: Timestamp) -> Self {
         Self {
             is_everything: true,
@@ -79,17 +79,17 @@ impl Repeats {
         self.partition
     }
 
-    /// Nothing that is due at this moment or later is repeated.
+    /// The time from which on due items are not repeated.
     pub fn until(&self) -> Timestamp {
         if self.is_everything {
             self.now
         } else {
-            // Work that is due on the minute is overdue for exactly two minutes in a run that is.
+            // Work that is due on the minute is overdue for exactly two minutes in a run on the minute.
             self.now.plus(millis(1) - GRACE)
         }
     }
 
-    /// Whether an item that is due since then may be repeated by this run, whatever its queue is. It is not worth reading otherwise.
+    /// Returns whether this run may repeat an item that is due since then, whatever its queue is. Otherwise the item need not be read.
     pub fn considers(&self, due: Timestamp) -> bool {
         if self.is_everything {
             return true;
@@ -99,16 +99,16 @@ impl Repeats {
         is_next && (self.recent > 0 || self.is_old(due))
     }
 
-    /// Whether it is known how many messages the queue of a function holds.
+    /// Returns whether the number of messages in the queue of a function is known.
     pub fn knows(&self, function: &str) -> bool {
         self.is_everything || self.queues.contains_key(function)
     }
 
-    /// Notes how many messages the queue of a function holds.
+    /// Stores the number of messages in the queue of a function.
     pub fn learn(&mut self, function: &str, depth: QueueDepth) {
         let has_backlog = depth.waiting + depth.in_flight >= BACKLOG;
         let added = (depth.in_flight / PART).min(MOST);
-        // Every partition is the one that rounds up in turn.
+        // The partitions round up in turn.
         let partitions = u64::from(NEXT_ACTION_PARTITIONS);
         let minute = self.now.unix_seconds().unsigned_abs() / 60;
         let turn = (minute + u64::from(self.partition)) % partitions;
@@ -116,7 +116,8 @@ impl Repeats {
         self.queues.insert(function.to_owned(), share);
     }
 
-    /// Whether an item that the run considers is repeated, whose message goes to the queue of that function, and counts it if so.
+    /// Returns whether an item that the run considers is repeated, whose message is sent to the queue of that function, and counts it if
+    /// so.
     pub fn admits(&mut self, function: &str, due: Timestamp) -> bool {
         let is_old = self.is_old(due);
         let left = match self.queues.get_mut(function) {
@@ -134,7 +135,7 @@ impl Repeats {
     }
 }
 
-/// Takes one of what is left, if anything is.
+/// Decrements a remaining number; returns false if nothing is left.
 fn count_down<N: Copy + Default + PartialEq + std::ops::SubAssign + From<u8>>(
     left: &mut N,
 ) -> bool {
@@ -145,7 +146,7 @@ fn count_down<N: Copy + Default + PartialEq + std::ops::SubAssign + From<u8>>(
     is_left
 }
 
-/// How often an item that is overdue for so long should have been repeated: after 2, 4, 8 … 64 minutes, and then every 64.
+/// The number of times that an item with this overdue time should have been repeated: after 2, 4, 8 … 64 minutes, and then every 64.
 fn repetitions(overdue: SignedDuration) -> i64 {
     match overdue.as_mins() {
         ..2 => 0,
@@ -164,7 +165,7 @@ mod tests {
         Timestamp::EPOCH.plus(minutes(minute))
     }
 
-    /// The minutes in which an item is repeated that is due at minute 0, if the sweep runs every minute and finds the queue like this.
+    /// The minutes in which an item that is due at minute 0 is repeated, if the sweep runs every minute and finds this queue depth.
     fn repeated(depth: QueueDepth) -> Vec<i64> {
         let run = |minute: &i64| {
             let mut repeats = Repeats::of_run(0, Some(at(minute - 1)), at(*minute));

@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 pub struct StreamRecord {
     pub old: Option<Item>,
     pub new: Option<Item>,
-    /// Whether DynamoDB has removed the item by itself, because its time has passed.
+    /// Whether DynamoDB has removed the item itself, because its time has passed.
     pub is_expired: bool,
 }
 
-/// The items that stand for something that happens later have one of these attributes, by name and type of DynamoDB: objects and stations a
-/// version; commands to networks and tokens a state; objects of networks the text as it was received. Idempotency records and request
-/// rates have none.
+/// Items that can have effects when they change have one of these attributes, by name and DynamoDB type: objects and stations a version;
+/// commands to networks and tokens a state; objects of networks the text as it was received. Idempotency records and request rates have
+/// none.
 const RELAYED: [(&str, &str); 3] = [("version", "N"), ("state", "S"), ("raw", "S")];
 
-/// Of the deliveries of events, those that wait for another attempt and those whose last one has failed: the attribute and its values.
+/// The deliveries of events that wait for another attempt, and those whose last attempt has failed: the attribute and its values.
 const DELIVERIES: (&str, [&str; 2]) = ("delivery", ["waiting", "exhausted"]);
 
-/// Something follows from the removal of an object alone.
+/// Of all removals, only that of an object has effects.
 const REMOVED: (&str, &str) = RELAYED[0];
 
-/// The patterns of the event source mapping that let through the records for which [`StreamRecord::is_relayed`] holds: the others do not
-/// invoke the relay. At most five are possible. Nothing follows when DynamoDB removes an item whose time has passed: such a record names the
-/// service as the user.
+/// The patterns of the event source mapping that select the records for which [`StreamRecord::is_relayed`] holds: other records do not
+/// invoke the relay. At most five patterns are possible. The expiry of an item has no effects: such a record names the DynamoDB service as
+/// the user.
 pub fn filters() -> Vec<Value> {
     let exists = |(name, kind): (&str, &str)| json!({name: {kind: [{"exists": true}]}});
     let changed = |attribute| json!({"dynamodb": {"NewImage": exists(attribute)}});
@@ -40,7 +40,7 @@ pub fn filters() -> Vec<Value> {
 }
 
 impl StreamRecord {
-    /// Whether the relay has to work on the record.
+    /// Returns whether the relay has to process the record.
     pub fn is_relayed(&self) -> bool {
         let has = |item: &Item, (name, kind): (&str, &str)| match item.get(name) {
             Some(AttributeValue::N(_)) => kind == "N",

@@ -1,4 +1,4 @@
-//! `relay-stream`: turns what changed in the table into events, deliveries and schedules.
+//! `relay-stream`: converts the changes of the table to events, deliveries and schedules.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,15 @@ use crate::webhooks::plan::reading_endpoints_once;
 /// The name of the function.
 pub const NAME: &str = "relay-stream";
 
-/// How many items of a batch are worked on at a time.
+/// The number of items of a batch that are processed concurrently.
 const ABREAST: usize = 8;
 
-/// Relays a batch of changes until a moment, each within its span: those of one item in their order, as the stream has them, those of eight items
-/// side by side. A batch takes as long as its longest item then, and not as long as all its changes together. The messages of all changes
-/// are sent at the end, together, an equal one of the same item once, and the webhook endpoints of each tenant are read once.
+/// Relays a batch of changes until a deadline, each within its span: the changes of one item in their order, as in the stream, those of
+/// eight items concurrently. So a batch takes as long as its slowest item, and not as long as all its changes together. The messages of all
+/// changes are sent together at the end, equal messages of the same item once, and the webhook endpoints of each tenant are read once.
 ///
-/// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
-/// a change that is relayed twice leads to the same events and messages.
+/// Returns the position of the first change that was not relayed. It has to be delivered again with those behind it, of which some were
+/// relayed: a change that is relayed twice leads to the same events and messages.
 pub async fn handle_batch(
     app: &App,
     batch: &[(StreamRecord, Span)],
@@ -38,7 +38,7 @@ pub async fn handle_batch(
 ) -> Option<usize> {
     let changes = batch.iter().map(|(change, _)| change);
     let counted = timeout_at(until, function_scope::within(NAME, count(app, changes))).await;
-    // Without time left nothing is relayed.
+    // If no time is left, nothing is relayed.
     let uncounted = counted.map_or(Some(0), |failed| failed.into_iter().next());
     let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (place, (change, _)) in batch.iter().enumerate() {
@@ -55,7 +55,7 @@ pub async fn handle_batch(
                 span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
                 return (messages, Some(place));
             }
-            // What was sent for an earlier change of the item is done for the later one.
+            // A message for an earlier change of the item is replaced by the equal one for the later change.
             messages.retain(|(_, (earlier, _))| gathered.iter().all(|(later, _)| later != earlier));
             messages.extend(gathered.into_iter().map(|message| (place, message)));
         }
@@ -69,7 +69,7 @@ pub async fn handle_batch(
     failed.chain(unsent).chain(uncounted).min()
 }
 
-/// Sends the messages of changes, each given with the place of its change. Returns the first of these places if not all could be sent.
+/// Sends the messages of changes, each with the position of its change. Returns the first of these positions if not all could be sent.
 async fn send(app: &App, messages: Vec<(usize, (Message, u16))>, until: Instant) -> Option<usize> {
     let first = messages.iter().map(|(place, _)| *place).min()?;
     let messages: Vec<_> = messages.into_iter().map(|(_, message)| message).collect();
@@ -95,8 +95,8 @@ pub async fn handle(app: &App, change: &StreamRecord) -> Result<(), Error> {
     relay(app, change).await
 }
 
-/// Relays a change of the table. One that the event source mapping does not let through is not worked on anywhere else, either, so that a
-/// test notices a filter that lets too little through.
+/// Relays a change of the table. A change that the event source mapping filters out is not processed in other environments, either, so that
+/// a test detects a filter that excludes too much.
 ///
 /// # Errors
 /// The change has to be relayed again: the table or a queue cannot be reached.
@@ -104,7 +104,7 @@ async fn relay(app: &App, change: &StreamRecord) -> Result<(), Error> {
     if !change.is_relayed() {
         return Ok(());
     }
-    // Boxed, because whoever waits for it would have its many states on the stack.
+    // Boxed, because its large state would otherwise be on the stack of every future that awaits it.
     function_scope::within(NAME, Box::pin(changes::relay(app, change))).await
 }
 

@@ -1,11 +1,10 @@
 //! `sweep`: finds pending work whose trigger was lost, and sends it again.
 //!
-//! Once a minute `sweep` reads the first page of each partition of the index `next_action`, and sends the messages of its rows again as far as
-//! [`super::overdue`] says. A
-//! partition with more than that is handed to `sweep-partition` as a message with the place where its next page begins; that works on
-//! a few pages and hands on the rest in turn. So a backlog of any size is worked on in as many instances as there are partitions,
-//! and none holds more than a page of keys. Everything that is sent may be sent twice: the workers check whether there is still
-//! anything to do.
+//! Once a minute `sweep` reads the first page of each partition of the index `next_action`, and sends the messages of its items again
+//! according to [`super::overdue`]. If a partition has more than a page, a message with the cursor of its next page is sent to
+//! `sweep-partition`, which processes a few pages and passes on the rest in turn. So a backlog of any size is processed by as many
+//! instances as there are partitions, and none holds more than a page of keys. Every message may be sent twice: the workers check whether
+//! there is still anything to do.
 
 use std::sync::PoisonError;
 
@@ -39,18 +38,19 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::Messages, Need::QueueDepths]),
 };
 
-/// How many partitions are read at a time, and how many rows of a page are worked on at a time.
+/// The number of partitions that are read concurrently, and the number of items of a page that are processed concurrently.
 const ABREAST: usize = 8;
 const AT_A_TIME: usize = 32;
 
-/// How many pages one message works on before it hands the rest to another: seconds of work, far below the function's time-out.
+/// The number of pages that one message processes before the rest is passed on to another: seconds of work, far below the function's
+/// time-out.
 const PAGES: usize = 4;
 
-/// Sends again what has been overdue for two minutes or more, as [`super::overdue`] says. Returns how many messages were sent for the first
-/// page of each partition; partitions with more than a page are handed to `sweep-partition`.
+/// Repeats the messages of items that have been overdue for two minutes or more, according to [`super::overdue`]. Returns the number of
+/// messages that were sent for the first page of each partition; partitions with more than a page are passed on to `sweep-partition`.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB or SQS cannot be reached. What could be sent again was sent.
+/// `Unavailable` if DynamoDB or SQS cannot be reached. The other messages were sent.
 pub async fn handle(app: &App) -> Result<usize, Error> {
     let now = app.now();
     let last = || {
@@ -60,12 +60,12 @@ pub async fn handle(app: &App) -> Result<usize, Error> {
     let since = *last();
     let of_run = |partition| Repeats::of_run(partition, since, now);
     let sent = function_scope::within(NAME, sweep(app, of_run)).await?;
-    // A run that failed is made up for by the next one.
+    // The next run compensates for a failed one.
     *last() = Some(now);
     Ok(sent)
 }
 
-/// Sends again everything that is due before a moment, and all first attempts to deliver events, because all messages are lost. It reads the
+/// Repeats everything that is due before a moment, and all first attempts to deliver events, because all messages are lost. It reads the
 /// whole table. Otherwise as [`handle`].
 ///
 /// # Errors
@@ -83,7 +83,7 @@ async fn sweep(app: &App, of_partition: impl Fn(u8) -> Repeats) -> Result<usize,
             .store
             .due_before(partition, repeats.until(), None)
             .await?;
-        // The rest is handed on first: if this function ends early, it is worked on all the same.
+        // The rest is passed on first, so that it is processed even if this function ends early.
         hand_on(app, &repeats, page.next).await?;
         Ok(repeat(app, &mut repeats, &page.rows).await)
     });
@@ -97,7 +97,7 @@ async fn sweep(app: &App, of_partition: impl Fn(u8) -> Repeats) -> Result<usize,
     }
 }
 
-/// Sends again what is overdue in a partition of the index `next_action`, from a place on.
+/// Repeats the overdue work in a partition of the index `next_action`, from a cursor on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SweepPartition {
     pub repeats: Repeats,
@@ -123,10 +123,11 @@ impl Job for SweepPartition {
         format!("sweep-{}", self.repeats.partition())
     }
 
-    /// Works on a few pages, and hands on the rest. What cannot be sent now is sent by a later run: the message does not come again for that.
+    /// Processes a few pages, and passes on the rest. A later run repeats the messages that cannot be sent now: this message is not
+    /// delivered again for them.
     ///
     /// # Errors
-    /// `Unavailable` if a page cannot be read or the rest cannot be handed on.
+    /// `Unavailable` if a page cannot be read or the rest cannot be passed on.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mut repeats, after } = self;
         let mut after = Some(after);
@@ -156,7 +157,7 @@ async fn hand_on(app: &App, repeats: &Repeats, after: Option<DueCursor>) -> Resu
     rest.send(app).await
 }
 
-/// What a part of a run has done.
+/// The result of a part of a run.
 #[derive(Debug, Default)]
 struct Swept {
     sent: usize,
@@ -181,7 +182,7 @@ impl Swept {
     }
 }
 
-/// Sends the messages again that items wait for, as far as they are to be repeated. An item that fails keeps no other one waiting.
+/// Repeats the messages that items wait for, if they are to be repeated. An item that fails does not delay the others.
 async fn repeat(app: &App, repeats: &mut Repeats, items: &[Waiting]) -> Swept {
     let mut swept = Swept::default();
     for items in items.chunks(AT_A_TIME) {
@@ -229,7 +230,7 @@ async fn admit(
     Ok(Some(repetition).filter(|_| is_admitted))
 }
 
-/// What follows from the error of one item. One that can never be read is logged, and is no failure of the run.
+/// The result for an item with an error. The error of an item that can never be read is logged, and does not fail the run.
 fn of_item(item: &Waiting, error: Error) -> Swept {
     tracing::error!(object.id = %item.id, %error, "overdue work was not sent again");
     Swept {

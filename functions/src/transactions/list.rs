@@ -44,7 +44,7 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Whether a transaction passes all of them.
+    /// Returns whether a transaction meets all filters.
     fn let_through(&self, transaction: &Transaction) -> bool {
         fn is_met<T: PartialEq>(filter: Option<&T>, value: Option<&T>) -> bool {
             filter.is_none() || filter == value

@@ -1,6 +1,6 @@
-//! `POST /v1/transactions/{id}/refund`: refunds a charge, or a part of it, to where its money came from or to a wallet. The refund is a
-//! transaction of its own, pending until the money has moved. A refund that failed can be requested again. Top-ups are not refunded, and
-//! what was paid for stays paid.
+//! `POST /v1/transactions/{id}/refund`: refunds a charge, or a part of it, to the source of its money or to a wallet. The refund is a
+//! separate transaction, pending until the money has moved. A refund that failed can be requested again. Top-ups are not refunded, and the
+//! invoice, session or fee that the charge paid stays paid.
 
 use crate::App;
 use axum::extract::State;
@@ -39,8 +39,8 @@ pub async fn handle(
     tx.commit(response).await
 }
 
-/// The owner of the wallet that takes the money of a charge: the owner of the payment method that was charged, or if that was deleted long
-/// ago the fleet or the account.
+/// The owner of the wallet that receives the money of a charge: the owner of the payment method that was charged, or, if that was deleted
+/// long ago, the fleet or the account.
 async fn wallet(app: &App, tenant: &Tenant, charge: &Stored<Transaction>) -> Result<Id, Error> {
     let charge = &charge.object;
     let method = match &charge.payment_method {

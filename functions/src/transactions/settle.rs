@@ -1,4 +1,4 @@
-//! `settle-transaction`: sends a pending refund, once. The same queue carries top-ups that their requests did not finish.
+//! `settle-transaction`: sends a pending refund, once. The same queue processes top-ups that their requests did not finish.
 
 use kernel::origin::{Origin, Tenant};
 use models::charging_session::ChargingSession;
@@ -58,13 +58,13 @@ impl Job for SettleTransaction {
             tenant,
             transaction: id,
         } = &self;
-        // A credit note of a refund may lose its number to another.
+        // A credit note of a refund may lose its number to a concurrent one.
         let run = || settle(app, tenant, id);
         BACKOFF.after_collisions(TRIES, run).await
     }
 }
 
-/// How often a transaction is tried to be settled at once.
+/// The maximum number of attempts to settle a transaction in one run.
 const TRIES: u32 = 8;
 
 async fn settle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
@@ -94,7 +94,7 @@ async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Res
         tx.save(&mut charge)?;
     }
     match (row.object.kind, &outcome) {
-        // The adjustment of an invoice counts as settled, and nothing else does.
+        // Only the adjustment of an invoice counts as settled.
         (TransactionType::Adjustment, _) => {}
         (_, PaymentOutcome::Succeeded) => reach(app, &mut tx, &mut row.object).await?,
         (_, PaymentOutcome::Declined(_)) => note_failure(app, &mut tx, &row.object).await?,
@@ -103,7 +103,8 @@ async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Res
     tx.commit_without_response().await
 }
 
-/// Records on an invoice that a refund of one of its credit notes has failed: when the charge is refunded again, it needs no other.
+/// Records on an invoice that a refund of one of its credit notes has failed: when the charge is refunded again, no further credit note is
+/// needed.
 async fn note_failure(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -129,7 +130,7 @@ async fn note_failure(
     Ok(())
 }
 
-/// Credits a final invoice with a refund that no credit note has led to, and names the credit note in it.
+/// Credits a final invoice with a refund that no credit note has caused, and names the credit note in it.
 async fn credit(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -151,8 +152,8 @@ async fn credit(
     tx.create(&mut note)
 }
 
-/// Counts a refund on what was paid with its charge: the session or the reservation, and the invoice that bills it. A final invoice gets a
-/// credit note.
+/// Counts a refund on the objects that its charge paid: the session or the reservation, and the invoice that bills it. A final invoice
+/// receives a credit note.
 async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &mut Transaction) -> Result<(), Error> {
     let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
     let mut billed_by = refund.invoice.clone();
@@ -174,7 +175,7 @@ async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &mut Transaction) -> 
     let Some(id) = billed_by else {
         return Ok(());
     };
-    // In this order: an invoice in the making is created in the transaction that ends that.
+    // The order matters: the transaction that creates an invoice also ends its state of being in the making.
     if app.store.is_in_the_making(tenant, &id).await? {
         return Err(Error::Contended);
     }

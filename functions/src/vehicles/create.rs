@@ -55,7 +55,7 @@ pub async fn handle(
     }
     tx.create(&mut row)?;
     match tx.commit(response).await {
-        // DynamoDB takes at most 4 MB in one transaction, the rows of the drivers included.
+        // DynamoDB accepts at most 4 MB in one transaction, including the items of the drivers.
         Err(error @ Error::Internal(_)) if error.is_permanent() && names_drivers => {
             tracing::warn!(%error, "the drivers of a vehicle are too large for a transaction");
             let message = "the drivers are larger than 4 MB together, the most one request can change: name fewer, or shorten \

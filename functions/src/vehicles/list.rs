@@ -31,17 +31,16 @@ pub struct Filters {
     driver: Option<Id>,
     /// Id of a site: only vehicles of this site.
     site: Option<Id>,
-    /// Registration plate: only vehicles with this plate. Upper and lower case are the same, and spaces and hyphens do not count.
+    /// Registration plate: only vehicles with this plate. Case, spaces and hyphens are ignored.
     registration_plate: Option<Text<64>>,
-    /// Vehicle identification number: only vehicles with this number. Upper and lower case are the same. Not together with
-    /// `registration_plate`.
+    /// Vehicle identification number: only vehicles with this number. Case is ignored. Cannot be combined with `registration_plate`.
     vin: Option<Text<64>>,
     /// Only vehicles of this status.
     status: Option<VehicleStatus>,
 }
 
 impl Filters {
-    /// Whether a vehicle meets all of them but `driver`.
+    /// Returns whether a vehicle meets all filters except `driver`.
     fn keep(&self, vehicle: &Vehicle) -> bool {
         let is_same = |member: Lookup, wanted: Option<&Text<64>>, value: &Text<64>| {
             wanted.is_none_or(|wanted| member.is_same(wanted.as_str(), value.as_str()))
@@ -60,7 +59,7 @@ impl Filters {
             && self.status.is_none_or(|status| vehicle.status == status)
     }
 
-    /// The list with the fewest others, and the conditions that are left.
+    /// The most selective partition, and the remaining conditions.
     fn partition<'a>(&'a self, tenant: &'a Tenant) -> (Partition<'a>, Vec<Condition<'a>>) {
         let kind = Kind::Vehicle;
         let (fleet, site) = (self.fleet.as_ref(), self.site.as_ref());

@@ -22,7 +22,7 @@ use kernel::origin::Tenant;
 use models::vehicle::Vehicle;
 
 impl OnChange for Vehicle {
-    /// The tokens of charge cards, the plan of its site and the plans of its reservations depend on the vehicle.
+    /// Refreshes the tokens of charge cards, and plans the vehicle's site and its reservations again: they depend on the vehicle.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.differs_in(|vehicle| {
             let Vehicle {

@@ -1,5 +1,5 @@
-//! `POST /v1/vehicles/{id}/departures`: replaces all departures of a vehicle that are ahead, together or not at all. Its site is planned
-//! again. A departure that is as it was keeps its id and its progress.
+//! `POST /v1/vehicles/{id}/departures`: replaces all future departures of a vehicle, all or none. Its site is planned again. An unchanged
+//! departure keeps its id and its progress.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/vehicles/{id}/departures`: shows the departures of a vehicle that are ahead, and how the last ones have ended.
+//! `GET /v1/vehicles/{id}/departures`: shows the future departures of a vehicle, and the results of its last ones.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Members that are left out are kept.
+//! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Omitted fields keep their values.
 
 use crate::App;
 use axum::extract::State;

@@ -1,6 +1,5 @@
-//! `POST /v1/webhook_endpoints`: creates a webhook endpoint. The key has to be allowed to read the
-//! objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at
-//! most 1,000, unless the deployment sets another number.
+//! `POST /v1/webhook_endpoints`: creates a webhook endpoint. The key must be allowed to read the objects that these events show. An account
+//! has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
 
 use crate::App;
 use axum::extract::State;

@@ -1,6 +1,5 @@
-//! `GET /v1/webhook_endpoints/{id}/deliveries`: lists every attempt of the last 30 days to deliver to this endpoint, newest first.
-//! Filters: `status`, `event`, `type`, `created[gt|gte|lt|lte]`. The first attempt to deliver an event counts as made at the moment of the
-//! event.
+//! `GET /v1/webhook_endpoints/{id}/deliveries`: lists every attempt of the last 30 days to deliver to this endpoint, newest first. Filters:
+//! `status`, `event`, `type`, `created[gt|gte|lt|lte]`. The time of the first attempt to deliver an event is that of the event.
 
 use crate::App;
 use axum::extract::State;
@@ -25,11 +24,11 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
-    /// Attempts to deliver this event.
+    /// Only attempts to deliver this event.
     event: Option<Id>,
-    /// Attempts that ended like this.
+    /// Only attempts with this outcome.
     status: Option<DeliveryStatus>,
-    /// Attempts to deliver events of this type.
+    /// Only attempts to deliver events of this type.
     #[serde(rename = "type")]
     kind: Option<EventType>,
 }

@@ -1,7 +1,7 @@
 //! URLs to which events are delivered.
 //!
-//! A key subscribes only to events whose objects it may read, and sees an endpoint's secret and the values
-//! of its headers only if it may write endpoints.
+//! A key may subscribe only to events whose objects it may read, and is shown an endpoint's secret and the values of its headers only if it
+//! may write endpoints.
 
 use crate::App;
 use crate::job::Job as _;
@@ -27,13 +27,13 @@ pub mod rotate;
 pub mod test;
 pub mod update;
 
-/// What the document says of the routes that show endpoints to readers.
+/// The condition in the OpenAPI document of the routes that show endpoints to readers.
 const SHOWS_SECRET: Conditional = Conditional {
     scope: "webhook_endpoints:write",
     when: "the secret and the values of headers are to be shown; without it they are masked",
 };
 
-/// What the document says of the routes that subscribe an endpoint.
+/// The condition in the OpenAPI document of the routes that subscribe an endpoint.
 const SUBSCRIBES: Conditional = Conditional {
     scope: "<resource>:read",
     when: "always, of every kind of object that the endpoint's enabled_events show; for * of all kinds that events show",

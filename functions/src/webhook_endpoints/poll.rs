@@ -1,7 +1,8 @@
 //! `GET /v1/webhook_endpoints/{id}/events`: shows the next events of an endpoint of `type` `polling`, in the order in which the service has
-//! published them. A request without `cursor` begins now, or at `from`, and answers at once; every response has the `cursor` of the next request. `wait`
-//! is how many seconds the request waits while there is nothing: an event is shown some ten seconds after it has happened. An event
-//! may be shown more than once. The key has to be allowed to read the objects of all events that the endpoint is subscribed to.
+//! published them. A request without `cursor` begins now, or at `from`, and returns at once; every response has the `cursor` of the next
+//! request. `wait` is the number of seconds for which the request waits while there is no event: an event is shown some ten seconds after
+//! it has happened. An event may be shown more than once. The key must be allowed to read the objects of all events that the endpoint is
+//! subscribed to.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -40,26 +41,26 @@ pub const ROUTE: Route = Route::get(
 .reading_side_by_side()
 .needing(&[Need::PageTokens]);
 
-/// How often the feed is looked at while a request waits.
+/// The interval at which the feed is read while a request waits.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// How many entries are read at a time.
+/// The number of entries that are read at a time.
 const AT_A_TIME: usize = 100;
 
-/// How many entries are read for a page at most, those included that the endpoint is not shown.
+/// The maximum number of entries that are read for a page, including those that are not for the endpoint.
 const MOST_READ: usize = 1_000;
 
-/// Where the page begins, and how long to wait for it.
+/// The beginning of the page, and the time to wait for it.
 #[derive(Deserialize, ToSchema)]
 pub struct Place {
     /// The `cursor` of the last response. It is valid for 30 days.
     cursor: Option<String>,
-    /// Begin with the events that were published at or after this moment, of the last 30 days. Only without `cursor`.
+    /// Begin with the events that were published at or after this time, of the last 30 days. Only without `cursor`.
     from: Option<Timestamp>,
-    /// How many events a page holds.
+    /// The number of events per page.
     #[schema(default = 10)]
     limit: Option<Whole<1, 100>>,
-    /// How many seconds to wait for an event. Default 0.
+    /// The number of seconds to wait for an event. Default 0.
     wait: Option<Whole<0, 20>>,
 }
 
@@ -118,7 +119,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Where the request begins to read.
+    /// The position from which the request reads.
     fn begin(&self, place: &Place, now: Timestamp) -> Result<FeedPlace, Error> {
         let oldest = now.plus(-event::KEPT);
         if let Some(cursor) = &place.cursor {
@@ -144,7 +145,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The events behind a place, and the place behind them.
+    /// The events after a position, and the position after them.
     async fn page(&self, from: FeedPlace) -> Result<(EventFeed, FeedPlace), Error> {
         let tenant = self.binding.tenant;
         let until = self.app.now().plus(-LAG);
@@ -176,7 +177,7 @@ impl Reader<'_> {
         self.shown(shown, place, more)
     }
 
-    /// Whether the endpoint is shown an entry.
+    /// Returns whether an entry is for the endpoint.
     fn is_for(&self, entry: &FeedEntry) -> bool {
         match &entry.only {
             Some(only) => *only == self.endpoint.id,
@@ -184,12 +185,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the endpoint is shown an event of its feed. A ping is for the endpoint that was to be tested.
+    /// Returns whether an event of the feed is for the endpoint. A ping is for the endpoint that was tested.
     fn wants(&self, event: &Stored<Event>) -> bool {
         event.object.kind == EventType::Ping || self.endpoint.wants(event)
     }
 
-    /// Leaves out what follows so many entries that the endpoint is shown. Returns whether there was anything.
+    /// Removes the entries after the first `room` ones that are for the endpoint. Returns whether any were removed.
     fn cut(&self, entries: &mut Vec<FeedEntry>, room: usize) -> bool {
         let all = entries.len();
         let own = (0..all).filter(|place| self.is_for(&entries[*place]));
@@ -200,7 +201,7 @@ impl Reader<'_> {
         entries.len() < all
     }
 
-    /// The events of entries that the endpoint is shown, as it is shown them.
+    /// The events of entries that are for the endpoint, in the form that the endpoint receives.
     async fn events(&self, entries: &[FeedEntry]) -> Result<HashMap<Id, Event>, Error> {
         let own = entries.iter().filter(|entry| self.is_for(entry));
         let mut ids: Vec<Id> = own.map(|entry| entry.event.clone()).collect();

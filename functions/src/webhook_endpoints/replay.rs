@@ -1,7 +1,7 @@
-//! `POST /v1/webhook_endpoints/{id}/replay`: delivers the events of a period to this endpoint once more, in the background and in the order
-//! of their age. `only_failed` leaves out those that it has acknowledged. Redeliveries have the header `webhook-redelivery: true`. An endpoint
-//! has one replay at a time: while one is running, 409. The key has to be allowed to read the objects of all events that the endpoint is
-//! subscribed to.
+//! `POST /v1/webhook_endpoints/{id}/replay`: delivers the events of a period to this endpoint again, in the background and oldest first.
+//! `only_failed` leaves out the events that the endpoint has acknowledged. Redeliveries have the header `webhook-redelivery: true`. An
+//! endpoint has one replay at a time: while one is running, 409. The key must be allowed to read the objects of all events that the
+//! endpoint is subscribed to.
 
 use crate::App;
 use axum::extract::State;

@@ -1,5 +1,5 @@
-//! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret and
-//! masked headers. `health` follows from the newest lines of the endpoint's log: about 100 at most, of the last 24 hours.
+//! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret and masked
+//! headers. `health` is derived from the newest lines of the endpoint's log: about 100 at most, of the last 24 hours.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/webhook_endpoints/{id}/replay`: shows the last replay of a webhook endpoint and how far it has come.
+//! `GET /v1/webhook_endpoints/{id}/replay`: shows the last replay of a webhook endpoint and its progress.
 
 use crate::App;
 use axum::extract::State;

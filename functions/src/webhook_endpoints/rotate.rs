@@ -1,5 +1,5 @@
-//! `POST /v1/webhook_endpoints/{id}/rotate_secret`: gives an endpoint a new secret. Every secret it replaced in the last 24
-//! hours keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
+//! `POST /v1/webhook_endpoints/{id}/rotate_secret`: gives an endpoint a new secret. Every secret that was replaced in the last 24 hours
+//! keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
 
 use crate::App;
 use axum::extract::State;

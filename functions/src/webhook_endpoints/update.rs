@@ -1,5 +1,5 @@
-//! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it. The key has to be allowed to
-//! read the objects of all events that the endpoint is subscribed to afterwards.
+//! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it. The key must be allowed to read the
+//! objects of all events that the endpoint is subscribed to afterwards.
 
 use crate::App;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! One attempt to deliver an event to an endpoint: the request, and what is written of its outcome.
+//! One attempt to deliver an event to an endpoint: the request, and the writes of its outcome.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use models::webhooks::attempt::{self, Control, DeliveryOutcome};
 use models::webhooks::signature;
 use table::deliveries::Attempt;
 
-/// How long a claimed attempt may take before it counts as lost.
+/// The maximum time for a claimed attempt before it counts as lost.
 pub const CLAIM: SignedDuration = MINUTE;
 
-/// How often the health of an endpoint is written that other deliveries change at the same time.
+/// The maximum number of attempts to write the health of an endpoint that other deliveries change at the same time.
 const TRIES: u32 = 8;
 
-/// How much of a response is read, and how much of that is kept, in bytes.
+/// The number of bytes of a response that are read, and the number that are stored.
 const READ: usize = 64 * 1024;
 const KEEP: usize = 4 * 1024;
 
-/// The event in the version of the endpoint it goes to.
+/// The event in the version of the endpoint that receives it.
 pub fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
     let (versions, version) = (&app.settings.versions, &receiver.api_version);
     let mut rendered = event.object.clone();
@@ -41,7 +41,7 @@ pub fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) ->
     rendered
 }
 
-/// The line of the log for the outcome of an attempt.
+/// The log line for the outcome of an attempt.
 fn line(
     event: &Event,
     endpoint: &Id,
@@ -154,10 +154,10 @@ async fn record_outcome(
     change_endpoint(app, origin, &known.object.id, record).await
 }
 
-/// Changes an endpoint, until no other change comes in between. `change` returns whether there is anything to write.
+/// Changes an endpoint, again if another change comes in between. `change` returns whether there is anything to write.
 ///
 /// # Errors
-/// `Contended` if the endpoint changes all the time; `Unavailable` if DynamoDB cannot be reached.
+/// `Contended` if the endpoint is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn change_endpoint(
     app: &App,
     origin: &Origin,
@@ -188,8 +188,8 @@ pub async fn change_endpoint(
     Err(Error::Contended)
 }
 
-/// The endpoint, as it was read a few seconds ago at most. One that was disabled then is read again, so that no event is given up that comes
-/// after it was enabled.
+/// The endpoint, as it was read at most a few seconds ago. An endpoint that was disabled then is read again, so that no event is abandoned
+/// that follows the enabling of the endpoint.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -208,7 +208,7 @@ pub async fn known_endpoint(
     let lately = app.store.find_lately::<WebhookEndpoint>(tenant, id).await?;
     let row = match lately.filter(is_enabled) {
         Some(enabled) => Some(enabled),
-        // Whoever decides that nothing is sent looks at the endpoint as it is now.
+        // The decision not to send an event requires the present state of the endpoint.
         None => app.store.find::<WebhookEndpoint>(tenant, id).await?,
     };
     if let Some(row) = &row {
@@ -217,8 +217,8 @@ pub async fn known_endpoint(
     Ok(row)
 }
 
-/// Sends an event to an enabled endpoint, and reports the outcome in the metrics. An error on the way is an outcome, too. `signed` is
-/// the machine's time, which the receiver compares with its own clock.
+/// Sends an event to an enabled endpoint, and reports the outcome in the metrics. A transport error is an outcome, too. `signed` is the
+/// machine's time, which the receiver compares with its own clock.
 async fn send(
     app: &App,
     origin: &Origin,
@@ -247,7 +247,7 @@ async fn send(
 /// The request that delivers an event.
 ///
 /// # Errors
-/// The endpoint has no URL that may be called, or the event cannot be written.
+/// The endpoint has no URL that may be called, or the event cannot be serialized.
 fn request(
     app: &App,
     receiver: &Stored<WebhookEndpoint>,
@@ -282,7 +282,7 @@ fn request(
     Ok(request.body(body))
 }
 
-/// Reads the part of a response that is kept.
+/// Reads the part of a response that is stored.
 async fn read(app: &App, mut response: reqwest::Response) -> DeliveryOutcome {
     let headers = response.headers();
     let kept = KEPT_HEADERS.into_iter().filter_map(|name| {

@@ -22,16 +22,17 @@ use super::pace;
 use crate::function::{Function, Trigger};
 use crate::job::Job;
 
-/// How often a message is received: for ten hours while the table cannot be reached. Nothing but its message stands for a first attempt.
+/// The maximum number of times that a message is received: for ten hours while the table cannot be reached. A first attempt is recorded
+/// only by its message.
 const RECEIVES: u32 = 100;
 
-/// How long an attempt waits here until its endpoint takes it. For longer waits the message goes back to the queue.
+/// The maximum time for which an attempt waits here for a slot of its endpoint. For longer waits the message is returned to the queue.
 const LONGEST_WAIT: SignedDuration = seconds(2);
 
-/// How long an attempt waits until it is looked at again whether an event before it is there.
+/// The time after which an attempt checks again whether an event before it has arrived.
 const MISSING: SignedDuration = MINUTE;
 
-/// How long a first attempt in order waits until it is looked at again whether a replay has ended.
+/// The time after which a first attempt in order checks again whether a replay has ended.
 const REPLAYING: SignedDuration = seconds(10);
 
 /// Makes one attempt to deliver an event.
@@ -41,7 +42,7 @@ pub struct DeliverWebhook {
     pub event: Id,
     pub endpoint: Id,
     pub attempt: u32,
-    /// Whether an endpoint that limits its pace takes the attempt at the moment of the message.
+    /// Whether the attempt has a slot of a rate-limited endpoint at the time of the message.
     #[serde(default, skip_serializing_if = "is_default")]
     pub has_slot: bool,
 }
@@ -71,9 +72,9 @@ impl Job for DeliverWebhook {
         WebhookDelivery::first_id(&self.event, &self.endpoint).to_string()
     }
 
-    /// Makes one attempt, unless it was made before or the delivery is closed. While another worker has the attempt, this message waits for the
-    /// end of its claim: if that worker has died, the next attempt is made then. While the endpoint fails, the attempt is held. At an ordered
-    /// endpoint the first attempt waits for its turn, and for the end of a replay.
+    /// Makes one attempt, unless it was made before or the delivery is closed. While another worker has the attempt, this message waits for
+    /// the end of its claim: if that worker has crashed, the next attempt is made then. While the endpoint fails, the attempt is held. At
+    /// an ordered endpoint the first attempt waits for its turn, and for the end of a replay.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached: the message is then delivered again.
@@ -157,14 +158,14 @@ impl DeliverWebhook {
             }
             Claim::Held { until } => self.next().send_at(app, until).await.map(|()| None),
             Claim::Closed => {
-                // The worker that has finished the delivery may have died before it has sent the next message.
+                // The worker that finished the delivery may have crashed before it sent the next message.
                 self.send_following(app, receiver).await?;
                 Ok(None)
             }
         }
     }
 
-    /// Sends the message for the next event of the object, if the endpoint is ordered, or was deleted, and the turn has passed to it.
+    /// Sends the message for the next event of the object, if the endpoint is ordered or was deleted, and that event is next in the queue.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached.
@@ -176,7 +177,7 @@ impl DeliverWebhook {
         let place = match receiver {
             Some(receiver) if !receiver.object.ordered => return Ok(()),
             Some(ordered) => Place::of(&ordered.object),
-            // What waits for a deleted endpoint is given up, one after another.
+            // The events that wait for a deleted endpoint are abandoned, one after another.
             None => Place::deleted(&self.endpoint, app.now()),
         };
         let Some(event) = app.store.find::<Event>(&self.tenant, &self.event).await? else {

@@ -1,4 +1,4 @@
-//! Holding deliveries back while the circuit breaker of their endpoint is open.
+//! Holds deliveries while the circuit breaker of their endpoint is open.
 
 use crate::App;
 use kernel::Error;
@@ -9,7 +9,8 @@ use table::held::HeldDelivery;
 
 use super::attempt::change_endpoint;
 
-/// Holds the attempt to deliver an event, and has the endpoint probed if nothing else does. False if there is no such endpoint any more.
+/// Holds the attempt to deliver an event, and starts probing the endpoint unless something else does. Returns false if the endpoint no
+/// longer exists.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.

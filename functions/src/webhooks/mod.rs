@@ -1,4 +1,4 @@
-//! Delivering events to webhook endpoints. [`models::webhooks`] describes deliveries.
+//! Delivery of events to webhook endpoints. [`models::webhooks`] describes deliveries.
 
 pub mod attempt;
 pub mod deliver;

@@ -1,4 +1,4 @@
-//! Sending the events of an object in order to endpoints with `ordered`. [`models::webhooks::order`] describes the queues.
+//! In-order delivery of the events of an object to endpoints with `ordered`. [`models::webhooks::order`] describes the queues.
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
@@ -12,8 +12,8 @@ use table::queues::QueueOf;
 
 use super::pace;
 
-/// Adds an event to the queues of its object at the ordered endpoints among these: as one to deliver at those it is delivered to, as one that
-/// only counts at the others. Returns the endpoints and events whose turn has come thereby.
+/// Adds an event to the queues of its object at the ordered endpoints among these: as an event to deliver at its receivers, as an event
+/// that is only counted at the others. Returns the endpoints and events whose turn has come as a result.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -45,7 +45,7 @@ pub async fn enqueue(
             app.store.enqueue(&origin, of, &entry).await?;
         }
         if !is_delivered {
-            // An event after it may wait already.
+            // An event after it may already be waiting.
             let next = following(app, tenant, Place::of(endpoint), event).await?;
             due.extend(next.map(|next| (endpoint.id.clone(), next)));
         }
@@ -53,20 +53,20 @@ pub async fn enqueue(
     Ok(due)
 }
 
-/// Whether the first attempt to deliver an event may be made now.
+/// The permission to make the first attempt to deliver an event now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Permission {
     Granted,
-    /// The event is sent when its turn comes. If no attempt was made to deliver the event whose turn it is, that is this one.
+    /// The event is sent when its turn comes. `unbegun` is the event whose turn it is, if no attempt was made to deliver it.
     Waits {
         unbegun: Option<Id>,
     },
-    /// An event before it is missing: it has to be looked at again.
+    /// An event before it is missing: the check has to be repeated.
     Unknown,
 }
 
-/// Whether the first attempt to deliver an event to an ordered endpoint may be made. It may not be made while an earlier event of the object has
-/// the turn, unless the event was delivered once more meanwhile.
+/// Decides whether the first attempt to deliver an event to an ordered endpoint may be made. It may not be made while it is the turn of an
+/// earlier event of the object, unless the event was redelivered meanwhile.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -101,8 +101,8 @@ pub async fn permission(
     }
 }
 
-/// Whether the first attempt to deliver an event to an ordered endpoint waits for a replay, which may send earlier events about the object once
-/// more.
+/// Returns whether the first attempt to deliver an event to an ordered endpoint waits for a replay, which may redeliver earlier events
+/// about the object.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -125,8 +125,8 @@ pub async fn waits_for_replay(
     Ok(replay.precedes(&event.object, created))
 }
 
-/// The event whose turn it is after this one of the same object, if no attempt was made to deliver it: a message has to be sent for it, because
-/// its own may have come before its turn.
+/// The event whose turn it is after this one of the same object, if no attempt was made to deliver it: a message has to be sent for it,
+/// because its own may have arrived before its turn.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -157,23 +157,23 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// One that was deleted: its queues begin with what is in them.
+    /// A deleted endpoint: its queues begin with their first entries.
     pub fn deleted(id: &'a Id, now: Timestamp) -> Self {
         Self { id, created: now }
     }
 }
 
-/// What is next in a queue.
+/// The next entry of a queue.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// This event has the turn.
+    /// It is the turn of this event.
     Event {
         number: u64,
         event: Id,
-        /// Whether an attempt was made to deliver it, or is being made.
+        /// Whether an attempt was made to deliver it, or is in progress.
         has_begun: bool,
     },
-    /// An event before this number is not there yet.
+    /// An event before this number has not arrived yet.
     Missing {
         number: u64,
     },
@@ -181,7 +181,7 @@ enum Next {
 }
 
 impl Next {
-    /// Events after this number wait.
+    /// The number after which events wait.
     fn number(&self) -> Option<u64> {
         match self {
             Self::Event { number, .. } => Some(*number),
@@ -203,7 +203,7 @@ impl Next {
     }
 }
 
-/// Passes the turn in a queue on to the first event whose delivery is not finished.
+/// Advances a queue to the first event whose delivery is not finished.
 async fn next(
     app: &App,
     tenant: &Tenant,
@@ -235,7 +235,7 @@ async fn next(
                         has_begun,
                     });
                 }
-                // An event that has expired or was erased is not delivered any more.
+                // An event that has expired or was erased is no longer delivered.
                 None if app.store.find::<Event>(tenant, &event).await?.is_some() => {
                     let has_begun = false;
                     return Ok(Next::Event {
@@ -253,7 +253,7 @@ async fn next(
     }
 }
 
-/// How far the delivery of an event to an endpoint has come; none if no attempt was made.
+/// The state of the delivery of an event to an endpoint; none if no attempt was made.
 async fn state(
     app: &App,
     tenant: &Tenant,

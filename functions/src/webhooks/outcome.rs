@@ -1,8 +1,8 @@
-//! What follows from the outcome of an attempt to deliver an event: the message for the next one, or the event `webhook_delivery.exhausted`.
+//! Handles the outcome of an attempt to deliver an event: the message for the next one, or the event `webhook_delivery.exhausted`.
 //!
-//! `webhook_delivery.exhausted` is one event for each time that the attempts are used up: its id follows from the last attempt. It is sent to
-//! the account's other endpoints ([`WebhookEndpoint::wants`]). So that events about deliveries do not multiply, none follows from the delivery
-//! of an event that is itself about deliveries or endpoints, a `ping` included.
+//! There is one event `webhook_delivery.exhausted` for each time that the attempts are exhausted: its id is derived from the last attempt.
+//! It is sent to the account's other endpoints ([`WebhookEndpoint::wants`]). So that events about deliveries do not multiply, the delivery
+//! of an event that is itself about deliveries or endpoints, including a `ping`, causes no event.
 //!
 //! [`WebhookEndpoint::wants`]: models::webhook_endpoint::WebhookEndpoint::wants
 
@@ -20,7 +20,7 @@ use super::plan::{next_attempt, publish};
 use crate::job::Job as _;
 use crate::stream::record::StreamRecord;
 
-/// Sends a message for a delivery that newly waits for an attempt, and writes the event of one whose last attempt has failed.
+/// Sends a message for a delivery that newly waits for an attempt, and writes the event of a delivery whose last attempt has failed.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
@@ -51,7 +51,7 @@ pub async fn on_delivery(
 /// Writes the event of a delivery whose last attempt, which was claimed at that moment, has failed.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB or SQS cannot be reached; a permanent `Internal` if the log does not have the attempt.
+/// `Unavailable` if DynamoDB or SQS cannot be reached; a permanent `Internal` if the log does not contain the attempt.
 async fn on_exhausted(
     app: &App,
     tenant: &Tenant,
@@ -60,7 +60,7 @@ async fn on_exhausted(
     claimed: Timestamp,
 ) -> Result<()> {
     let (keys, now) = (&app.edge.keys, app.now());
-    // A change that is read after its account was erased leaves no event behind.
+    // A change that is read after its account was erased must not write an event.
     if !keys.has_account(&app.store, tenant, now).await? {
         return Ok(());
     }

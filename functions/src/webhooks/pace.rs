@@ -1,4 +1,4 @@
-//! In which order and at which pace deliveries are sent to an endpoint.
+//! The order and the rate in which deliveries are sent to an endpoint.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use models::event::Event;
 use models::stored::Stored;
 use models::webhook_endpoint::WebhookEndpoint;
 
-/// How many attempts are made at a time.
+/// The number of concurrent attempts.
 const ABREAST: usize = 10;
 
-/// How long a job waits between two attempts at most.
+/// The maximum time for which a job waits between two attempts.
 const LONGEST_WAIT: SignedDuration = seconds(10);
 
 /// The id of the object that an event is about.
@@ -22,8 +22,8 @@ pub fn object(event: &Stored<Event>) -> Option<String> {
     id.as_str().map(str::to_owned)
 }
 
-/// Divides what is to be sent into groups that are sent one after another, those of a group side by side: two about one object are not in one
-/// group. An endpoint that limits its pace is sent one at a time.
+/// Divides deliveries into groups that are sent one after another, those of a group concurrently: two deliveries about one object are not
+/// in the same group. To a rate-limited endpoint, one delivery is sent at a time.
 pub fn waves<T>(
     items: Vec<T>,
     object: impl Fn(&T) -> String,
@@ -46,7 +46,7 @@ pub fn waves<T>(
     waves
 }
 
-/// The moment at which an endpoint that limits its pace takes an attempt that no other attempt has; none for one without a limit.
+/// The next free slot of a rate-limited endpoint; none for an endpoint without a limit.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -64,7 +64,7 @@ pub async fn slot(
     slot.await.map(Some)
 }
 
-/// Waits until an endpoint that limits its pace takes an attempt, for ten seconds at most.
+/// Waits for a slot of a rate-limited endpoint, for ten seconds at most.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -75,7 +75,7 @@ pub async fn wait(app: &App, tenant: &Tenant, endpoint: &WebhookEndpoint) -> Res
     Ok(())
 }
 
-/// Waits for a moment that is near.
+/// Sleeps until a time in the near future.
 pub async fn sleep_until(app: &App, moment: Timestamp) {
     let wait = moment.since(app.now());
     tokio::time::sleep(wait.try_into().unwrap_or_default()).await;

@@ -1,8 +1,8 @@
-//! The deliveries of events: which endpoints an event is delivered to, and the messages for the attempts.
+//! The deliveries of events: the endpoints to which an event is delivered, and the messages for the attempts.
 //!
-//! An event that the relay writes is delivered by messages that it sends after the write; if it fails in between, the change comes again. An
-//! event that was written with the change of its object, or for one endpoint, waits for the relay as `unplanned`: that sends the messages, and
-//! then notes that it has. So no message is lost, and one may be sent twice: the delivery is claimed once.
+//! An event that the relay writes is delivered by messages that it sends after the write; if it fails in between, the change is relayed
+//! again. An event that was written with the change of its object, or for one endpoint, waits for the relay as `unplanned`: the relay sends
+//! the messages, and then records that it has. So no message is lost, and one may be sent twice: the delivery is claimed once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,17 +29,17 @@ use crate::stream::record::StreamRecord;
 type Endpoints = Mutex<HashMap<Tenant, Arc<OnceCell<Arc<[WebhookEndpoint]>>>>>;
 
 tokio::task_local! {
-    /// The endpoints that were read for the batch of changes that is relayed now.
+    /// The endpoints that were read for the current batch of changes.
     static ENDPOINTS: Endpoints;
 }
 
-/// Does work that reads the webhook endpoints of a tenant for its first event only. The work must be about changes that were committed before
-/// it begins: then the endpoints that it reads include all that were subscribed at the time of each change.
+/// Runs work that reads the webhook endpoints of a tenant for its first event only. The work must be about changes that were committed
+/// before it begins: then the endpoints that it reads include all that were subscribed at the time of each change.
 pub async fn reading_endpoints_once<T>(work: impl Future<Output = T>) -> T {
     ENDPOINTS.scope(Endpoints::default(), work).await
 }
 
-/// Every webhook endpoint of a tenant, newest first: those that were read for the same batch of changes, if it is within one.
+/// Every webhook endpoint of a tenant, newest first: within a batch of changes, those that were read for the batch.
 async fn endpoints_of(app: &App, tenant: &Tenant) -> Result<Arc<[WebhookEndpoint]>> {
     let known = ENDPOINTS.try_with(|endpoints| {
         let mut endpoints = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ async fn endpoints_of(app: &App, tenant: &Tenant) -> Result<Arc<[WebhookEndpoint
     read.await.cloned()
 }
 
-/// Does what follows from a change of an event.
+/// Handles a change of an event.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB or SQS cannot be reached.
@@ -72,8 +72,8 @@ fn subscribed(endpoints: &[WebhookEndpoint], event: &Stored<Event>) -> Vec<Id> {
     subscribed.map(|endpoint| endpoint.id.clone()).collect()
 }
 
-/// Adds an event to the queues of ordered endpoints, and sends the messages of those whose turn has come thereby. If an endpoint is read by
-/// polling, the event is appended to the feed.
+/// Adds an event to the queues of ordered endpoints, and sends the messages of the events whose turn has come as a result. If an endpoint
+/// is read by polling, the event is appended to the feed.
 async fn enqueue(
     app: &App,
     tenant: &Tenant,
@@ -92,8 +92,8 @@ async fn enqueue(
     Ok(())
 }
 
-/// Writes an event, which belongs to these fleets besides those that its snapshot shows, and sends the messages for its deliveries. One that was
-/// written before stays as it is.
+/// Writes an event, which belongs to these fleets besides those that its snapshot shows, and sends the messages for its deliveries. An
+/// event that was written before is not changed.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB or SQS cannot be reached.
@@ -112,7 +112,7 @@ pub async fn publish(app: &App, tenant: &Tenant, event: Event, fleets: Vec<Id>) 
     Ok(())
 }
 
-/// Sends the messages for the first attempts of an unplanned event, and notes that they were sent.
+/// Sends the messages for the first attempts of an unplanned event, and records that they were sent.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB or SQS cannot be reached.
@@ -150,7 +150,7 @@ pub async fn send_first(app: &App, tenant: &Tenant, event: &Id, endpoints: &[Id]
     try_join_all(sent).await.map(drop)
 }
 
-/// Sends the messages again of all deliveries that only a message stands for, because all messages are lost. Returns how many.
+/// Repeats the messages of all deliveries that are recorded only by a message, because all messages are lost. Returns their number.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB or SQS cannot be reached.

@@ -1,11 +1,11 @@
-//! `replay-webhook-events`: delivers the events of a period to a webhook endpoint once more, in the order of their age.
+//! `replay-webhook-events`: delivers the events of a period to a webhook endpoint again, oldest first.
 //!
-//! The job reads the events from where the last run has ended, a page at a time, with how far their deliveries have come, and makes the attempts
-//! itself: several at a time, but one after another for the events about one object. It claims each attempt as the workers of messages do, so
-//! that an event is never sent twice at the same moment. A failed attempt is repeated as that of any other delivery. After a page it writes how
-//! far it has come; after a crash it begins there again, once its lease is over, and leaves out what was delivered meanwhile if it replays
-//! failures only. While the circuit breaker of the endpoint is open it waits; where nothing is held that would be sent as a probe, its next
-//! attempt is one.
+//! The job reads the events from the position where the last run ended, a page at a time, with the states of their deliveries, and makes
+//! the attempts itself: several concurrently, but one after another for the events about one object. It claims each attempt as the workers
+//! of messages do, so that an event is never sent twice at the same moment. A failed attempt is repeated like that of any other delivery.
+//! After a page it stores its progress; after a crash it starts there again, once its lease is over, and leaves out the events that were
+//! delivered meanwhile if it replays failures only. While the circuit breaker of the endpoint is open it waits; if no held delivery can
+//! serve as a probe, its next attempt is the probe.
 
 use std::time::Duration;
 
@@ -31,16 +31,16 @@ use super::pace;
 use crate::function::Function;
 use crate::job::{Job, find_due, write_progress};
 
-/// How many events a page has.
+/// The number of events per page.
 const PAGE: usize = 50;
 
-/// How long a run of the job begins with further attempts: one takes 15 seconds at most, and the function has 300.
+/// The time after which a run of the job starts no further attempts: one takes 15 seconds at most, and the function has 300.
 const RUN: Duration = Duration::from_secs(120);
 
-/// How often an event is looked at that another worker changes at the same time.
+/// The maximum number of attempts for an event that another worker changes at the same time.
 const TRIES: u32 = 4;
 
-/// Goes on with a replay.
+/// Continues a replay.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ReplayEvents {
     pub tenant: Tenant,
@@ -96,7 +96,7 @@ impl Job for ReplayEvents {
     }
 }
 
-/// The types of events that are replayed: those of the request that the endpoint is subscribed to.
+/// The types of events that are replayed: those of the request to which the endpoint is subscribed.
 fn types(replay: &WebhookReplay, endpoint: &WebhookEndpoint) -> Vec<&'static str> {
     let is_replayed = |kind: &&EventType| {
         let wanted = replay.types.as_ref();
@@ -106,7 +106,7 @@ fn types(replay: &WebhookReplay, endpoint: &WebhookEndpoint) -> Vec<&'static str
     types.map(|kind| kind.as_str()).collect()
 }
 
-/// Delivers the events of the next page. False if the replay waits.
+/// Delivers the events of the next page. Returns false if the replay waits.
 async fn replay_page(
     app: &App,
     tenant: &Tenant,
@@ -207,7 +207,7 @@ async fn probe(
     Ok(false)
 }
 
-/// Delivers an event once more, if the replay includes it. Returns whether the receiver has acknowledged it, if an attempt was made.
+/// Redelivers an event, if the replay includes it. Returns whether the receiver has acknowledged it, or none if no attempt was made.
 async fn deliver(
     app: &App,
     tenant: &Tenant,
@@ -249,7 +249,7 @@ async fn deliver(
     Err(Error::Contended)
 }
 
-/// Sends the message for the event that has waited for this one at an ordered endpoint.
+/// Sends the message for the event that waited for this one at an ordered endpoint.
 async fn send_following(
     app: &App,
     tenant: &Tenant,
@@ -261,8 +261,8 @@ async fn send_following(
     attempt.send_following(app, Some(endpoint)).await
 }
 
-/// Sends a message for the attempt after one that is being made: that may be one of an earlier run of this job, which has died and for which no
-/// message stands.
+/// Sends a message for the attempt after one in progress, which may belong to an earlier run of this job that has crashed, and has no
+/// message.
 async fn resend_claimed(
     app: &App,
     tenant: &Tenant,

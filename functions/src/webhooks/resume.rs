@@ -1,10 +1,10 @@
-//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, and sends what was held when it answers again.
+//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, and sends the held deliveries when it responds again.
 //! [`models::webhooks::breaker`] describes the life cycle.
 //!
-//! Invariants. A delivery is held before the state of the endpoint is read again, and the release looks for held deliveries again after it has
-//! closed the breaker: one of the two sees the other, so that none is left behind.
+//! Invariants. A delivery is held before the state of the endpoint is read again, and the release searches held deliveries again after it
+//! has closed the breaker: one of the two reads the write of the other, so that no delivery stays held.
 //!
-//! Crashes. A release that was interrupted begins again when its lease is over. An attempt that was interrupted has a message, as any other.
+//! Crashes. An interrupted release starts again when its lease is over. An interrupted attempt has a message, like any other.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,13 +30,13 @@ use super::pace::{self, waves};
 use crate::function::Function;
 use crate::job::Job;
 
-/// How many held deliveries are read at a time.
+/// The number of held deliveries that are read at a time.
 const PAGE: u8 = 50;
 
-/// How long a run of the job begins with further attempts: one takes 15 seconds at most, and the function has 300.
+/// The time after which a run of the job starts no further attempts: one takes 15 seconds at most, and the function has 300.
 const RUN: Duration = Duration::from_secs(120);
 
-/// Probes an endpoint, or releases what is held for it.
+/// Probes an endpoint, or releases its held deliveries.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ResumeEndpoint {
     pub tenant: Tenant,
@@ -62,7 +62,7 @@ impl Job for ResumeEndpoint {
         let Self { tenant, endpoint } = &self;
         let now = app.now();
         let Some(mut row) = app.store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
-            // What is held for a deleted endpoint is given up.
+            // The held deliveries of a deleted endpoint are abandoned.
             return self.release(app, None).await;
         };
         if row.internal.breaker.is_open() {
@@ -110,7 +110,7 @@ impl ResumeEndpoint {
         self.change(app, |row| row.internal.breaker.wake(now)).await
     }
 
-    /// Sends what is held, in the order of its age, until the endpoint fails again or the time is over.
+    /// Sends the held deliveries, oldest first, until the endpoint fails again or the time is over.
     async fn release(
         &self,
         app: &App,
@@ -151,7 +151,7 @@ impl ResumeEndpoint {
                     return Ok(());
                 }
             }
-            // It may have been disabled or deleted meanwhile.
+            // The endpoint may have been disabled or deleted meanwhile.
             row = self.row(app).await?;
         }
     }
@@ -163,7 +163,7 @@ impl ResumeEndpoint {
             .await
     }
 
-    /// Makes the attempt of a held delivery. Returns whether the receiver has acknowledged it, if one was made.
+    /// Makes the attempt of a held delivery. Returns whether the receiver has acknowledged it, or none if no attempt was made.
     async fn send_held(
         &self,
         app: &App,
@@ -194,7 +194,7 @@ impl ResumeEndpoint {
         change_endpoint(app, &origin, &self.endpoint, change).await
     }
 
-    /// Ends the release. Returns whether there was one, so that what was held meanwhile is looked for again.
+    /// Ends the release. Returns whether there was one, so that deliveries that were held meanwhile are searched again.
     async fn close(&self, app: &App) -> Result<bool, Error> {
         let was_releasing = AtomicBool::new(false);
         self.change(app, |row| {

@@ -1,8 +1,9 @@
 //! A charging session at one of the operator's EVSEs.
 //!
-//! A vehicle takes energy at constant power, or what a charging profile allows, until it has what it needs; then it stays plugged in and is parked until somebody stops
-//! the session or unplugs it. A session is reported in charging periods: [`Charge::report`] closes the period that has run since the
-//! last report, so each report has only new periods, which the receiver appends (PATCH of a Session, OCPI 2.2.1, 9.2.2.3).
+//! A vehicle charges at constant power, or at the power that a charging profile allows, until it has the energy that it needs. Then it
+//! stays plugged in and is parked until somebody stops the session or unplugs it. A session is reported in charging periods:
+//! [`Charge::report`] closes the period that has run since the last report, so each report contains only new periods, which the
+//! receiver appends (PATCH of a Session, OCPI 2.2.1, 9.2.2.3).
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,19 +16,19 @@ use crate::time::{plus_millis, text};
 
 const MILLIS_PER_HOUR: i64 = 3_600_000;
 
-/// A year: how far away the end of a charge is that a profile keeps from its energy, in milliseconds.
+/// A year in milliseconds: how far in the future a charge ends if its profile keeps the vehicle from getting the energy that it needs.
 const FAR: u128 = 365 * 24 * 3_600_000;
 
-/// How often a session is reported while energy flows, and while the vehicle is parked, in milliseconds.
+/// The interval between two reports of a session, while energy flows and while the vehicle is parked, in milliseconds.
 const REPORT_CHARGING: i64 = 5 * 60_000;
 const REPORT_PARKED: i64 = MILLIS_PER_HOUR;
 
 /// A vehicle at a connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vehicle {
-    /// What it takes until it is full, in Wh.
+    /// The energy that the vehicle needs until it is full, in Wh.
     pub needs: u64,
-    /// The most power it takes, in W.
+    /// The highest power at which it charges, in W.
     pub power: u64,
 }
 
@@ -40,7 +41,7 @@ impl Default for Vehicle {
     }
 }
 
-/// How a session was authorized: `auth_method` and `authorization_reference` of OCPI.
+/// The authorization of a session: `auth_method` and `authorization_reference` of OCPI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Authorization {
     /// An OCPI `CdrToken`.
@@ -60,22 +61,22 @@ pub struct Charge {
     pub tariff: Value,
     pub time_zone: String,
     pub began: Timestamp,
-    /// W
+    /// In W.
     pub power: u64,
-    /// What the vehicle takes until it is full, in Wh.
+    /// The energy that the vehicle needs until it is full, in Wh.
     pub needs: u64,
-    /// The charging profile: moments, and the most W from each on.
+    /// The charging profile: moments, and the highest power in W from each moment on.
     #[serde(default)]
     pub limits: Vec<(Timestamp, u64)>,
     pub periods: Vec<Period>,
-    /// Whether the eMSP has acknowledged the session, so that a PATCH with what is new is enough.
+    /// Whether the eMSP has acknowledged the session. If it has, a PATCH with the changes is enough.
     pub acknowledged: bool,
     pub ended: Option<Timestamp>,
     pub last_updated: Timestamp,
 }
 
 impl Charge {
-    /// The moments from which on another power flows, the first one at the beginning, with W.
+    /// The moments at which the power changes, beginning with the start of the session, each with the power in W from then on.
     fn powers(&self) -> Vec<(Timestamp, u64)> {
         let mut powers = vec![(self.began, self.power)];
         for (at, limit) in &self.limits {
@@ -84,7 +85,7 @@ impl Charge {
         powers
     }
 
-    /// Has a charging profile followed from now on. What it says about the time before has no effect.
+    /// Applies a charging profile from now on. Its limits for the time before now have no effect.
     pub fn limit(&mut self, now: Timestamp, profile: &[(Timestamp, u64)]) {
         self.unlimit(now);
         let in_force = profile.iter().rposition(|(at, _)| *at <= now);
@@ -93,7 +94,7 @@ impl Charge {
         self.limits.extend(coming);
     }
 
-    /// Has no charging profile followed from now on.
+    /// Removes the charging profile from now on.
     pub fn unlimit(&mut self, now: Timestamp) {
         self.limits.retain(|(at, _)| *at < now);
         if !self.limits.is_empty() {
@@ -101,7 +102,7 @@ impl Charge {
         }
     }
 
-    /// The moment at which the vehicle has the energy that it needs; far away for one that a profile keeps from it.
+    /// The moment at which the vehicle has the energy that it needs. It is far in the future if the profile keeps the vehicle from it.
     pub fn full_at(&self) -> Timestamp {
         let hour = u128::from(MILLIS_PER_HOUR.unsigned_abs());
         let mut left = u128::from(self.needs) * hour;
@@ -121,7 +122,7 @@ impl Charge {
         self.began
     }
 
-    /// Wh until a moment.
+    /// The energy until a moment, in Wh.
     fn energy_at(&self, moment: Timestamp) -> u64 {
         let powers = self.powers();
         let parts = powers.iter().enumerate().map(|(place, (from, power))| {
@@ -135,17 +136,17 @@ impl Charge {
         u64::try_from(energy).unwrap_or(u64::MAX).min(self.needs)
     }
 
-    /// Wh that have been reported.
+    /// The energy that has been reported, in Wh.
     pub fn energy(&self) -> u64 {
         self.periods.iter().map(|period| period.energy).sum()
     }
 
-    /// Until when the session has been reported.
+    /// The moment until which the session has been reported.
     fn reported(&self) -> Timestamp {
         self.periods.last().map_or(self.began, |period| period.end)
     }
 
-    /// When the session has to be reported again: when it is full, or after a while.
+    /// The moment at which the session has to be reported again: when the vehicle is full, or after an interval.
     pub fn next_report(&self) -> Timestamp {
         let (reported, full) = (self.reported(), self.full_at());
         match reported < full {
@@ -182,7 +183,7 @@ impl Charge {
         new
     }
 
-    /// The cost of what has been reported.
+    /// The cost of the reported periods.
     pub fn costs(&self) -> Costs {
         tariff::cost(&self.tariff, &self.zone(), &self.periods)
     }
@@ -212,7 +213,7 @@ impl Charge {
         session
     }
 
-    /// What a PATCH of the Session says after new periods.
+    /// The body of a PATCH of the Session after new periods.
     pub fn patch(&self, new: &[Period]) -> Value {
         json!({"kwh": kwh(self.energy()), "charging_periods": self.charging_periods(new),
             "total_cost": self.costs().total.price(), "last_updated": text(self.last_updated)})
@@ -282,7 +283,7 @@ impl Charge {
     }
 }
 
-/// Periods that follow one another at the same prices as one.
+/// Merges consecutive periods with the same prices.
 fn merged(periods: &[Period], tariff: &Value, zone: &TimeZone) -> Vec<Period> {
     let mut all: Vec<Period> = Vec::new();
     for period in periods {

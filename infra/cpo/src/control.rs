@@ -1,5 +1,5 @@
-//! What a person does at the charge points, as operations over HTTP: tap a card, plug a vehicle in, unplug it, break an EVSE, and
-//! decide how the charge point receives the next command. This is no part of OCPI.
+//! The actions of a person at the charge points, as operations over HTTP: tap a card, plug a vehicle in, unplug it, break an EVSE, and
+//! decide how the charge point receives the next command. These operations are not part of OCPI.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::state::evse::Tap;
 use crate::state::{State, cdr_token};
 use crate::time::text;
 
-/// The hosts under which the operations may be called: a web page with a host name of its own cannot use them.
+/// The hosts under which the operations may be called. A web page with another host name cannot use them.
 const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 type Net = Shared<Arc<Network>>;
@@ -39,7 +39,7 @@ pub fn router(network: &Arc<Network>) -> Router {
         .with_state(network.clone())
 }
 
-/// The operations for a port of their own, where requests of web pages are refused.
+/// The operations for a port of their own, where requests from web pages are refused.
 pub fn guarded(network: &Arc<Network>) -> Router {
     router(network).layer(from_fn(refuse_pages))
 }
@@ -57,7 +57,7 @@ async fn refuse_pages(request: Request, next: Next) -> Response {
     }
 }
 
-/// Why an operation was refused.
+/// The reason why an operation was refused.
 struct Refused(StatusCode, String);
 
 impl IntoResponse for Refused {
@@ -74,7 +74,7 @@ fn failed(status: StatusCode, message: &str) -> Response {
         .into_response()
 }
 
-/// The state of the operator, with the secrets left out.
+/// The state of the operator, without the secrets.
 async fn show(Shared(network): Net) -> Json<Value> {
     let now = (network.clock)();
     network.change(|_, _| ());
@@ -111,13 +111,13 @@ fn kilo(units: u64) -> f64 {
     units as f64 / 1000.0
 }
 
-/// Reads a JSON body of exactly these members.
+/// Reads a JSON body with exactly these members.
 fn read<T: serde::de::DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Refused> {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or_default();
-    // A page of another origin can send other content types without asking first.
+    // A page of another origin can send other content types without a preflight request.
     if kind.split(';').next().map(str::trim) != Some("application/json") {
         let message = "The body must have the content type application/json.";
         return Err(Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message.into()));
@@ -153,8 +153,8 @@ struct PlugIn {
     max_kw: Option<f64>,
 }
 
-/// Holds a card to the reader of an EVSE. A card on the whitelist begins a session at once, every other is for the eMSP to decide.
-/// The card of a session that runs there ends it.
+/// Holds a card to the reader of an EVSE. A card on the whitelist begins a session at once; the eMSP decides about every other card.
+/// The card of the session that runs at the EVSE ends that session.
 async fn tap(Shared(network): Net, headers: HeaderMap, body: axum::body::Bytes) -> Response {
     let Card { evse, uid, kind } = match read(&headers, &body) {
         Ok(card) => card,

@@ -1,4 +1,4 @@
-//! What the demo network consists of: four locations in London and three tariffs.
+//! The demo network: four locations in London and three tariffs.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ struct Model {
     format: &'static str,
     voltage: u32,
     amperage: u32,
-    /// W
+    /// In W.
     power: u32,
     tariff: &'static str,
     capabilities: &'static [&'static str],
@@ -76,7 +76,7 @@ const DC: Model = Model {
     capabilities: EVERYTHING,
 };
 
-/// Cannot be reserved.
+/// An EVSE that cannot be reserved.
 const AC_NIGHT: Model = Model {
     amperage: 16,
     power: 11_000,
@@ -85,7 +85,7 @@ const AC_NIGHT: Model = Model {
     ..AC
 };
 
-/// Can only be started with a card.
+/// An EVSE at which a session can only be started with a card.
 const CARD_ONLY: Model = Model {
     capabilities: &["RFID_READER"],
     ..AC
@@ -137,7 +137,7 @@ const SITES: [Site; 4] = [
     },
 ];
 
-/// The locations. Their EVSEs are free, and their ids are those of the location with a number.
+/// The locations. Their EVSEs are available. The id of an EVSE is the location's id followed by a number.
 pub fn locations(now: jiff::Timestamp) -> Vec<Value> {
     let now = text(now);
     let sites = SITES.iter().map(|site| {

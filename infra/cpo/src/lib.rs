@@ -2,14 +2,15 @@
 //!
 //! It has a few locations in London, tariffs, and charge points at which vehicles are plugged in and cards are held to readers. It
 //! registers with one eMSP, pulls its tokens, carries out its commands with asynchronous results, authorizes cards, and pushes EVSE
-//! statuses, sessions and CDRs. It shares no code with the service. What links the two in a local run is OCPI, and the clock: the
-//! operator's clock is that of the service, so that a session grows when the clock is moved.
+//! statuses, sessions and CDRs. It shares no code with the service. In a local run the two have only OCPI and the clock in common: the
+//! operator uses the clock of the service, so that a session grows when the clock is moved.
 //!
-//! `state` decides what happens, `charge` and `tariff` compute sessions and prices, `ocpi` answers the eMSP, `partner` and
-//! `network` call it, `control` is what a person would do at the charge points, and `script` is what it does instead.
+//! `state` decides what happens, `charge` and `tariff` compute sessions and prices, `ocpi` has the endpoints for the eMSP, `partner`
+//! and `network` send requests to the eMSP, `control` has the actions of a person at the charge points, and `script` overrides the
+//! operator's behaviour.
 //!
-//! A state file keeps everything over a restart, the registration with its tokens included. [`Cpo::settle`] does what has fallen
-//! due and sends it; a background task calls it five times a second.
+//! A state file keeps everything over a restart, including the registration and its tokens. [`Cpo::settle`] does all work that is due
+//! and sends the resulting requests; a background task calls it five times a second.
 
 mod charge;
 mod control;
@@ -44,28 +45,28 @@ pub use crate::state::Line;
 use crate::state::State;
 use crate::time::Clock;
 
-/// How often due work is looked for.
+/// The interval at which the background task looks for due work.
 const REST: Duration = Duration::from_millis(200);
 
-/// How to start the operator.
+/// The options with which the operator starts.
 pub struct Options {
-    /// The port on 127.0.0.1. None takes the port of the last run, or any that is free.
+    /// The port on 127.0.0.1. If None, the port of the last run or any free port is used.
     pub port: Option<u16>,
-    /// Where the state is kept. None: in memory.
+    /// The file of the state. If None, the state is in memory.
     pub file: Option<PathBuf>,
     pub clock: Clock,
     /// Receives each line of the log.
     pub report: Report,
-    /// Whether a background task does what has fallen due. Without it, only [`Cpo::settle`] does.
+    /// Whether a background task does the work that is due. Otherwise only [`Cpo::settle`] does.
     pub by_itself: bool,
-    /// Whether the port has what a person does at the charge points, below `/control`. It asks for no credential there.
+    /// Whether the port serves the operations of `control` below `/control`. They require no credential there.
     pub controlled_at_port: bool,
-    /// Whether it has no objects, and answers as tests say in its [`Script`].
+    /// Whether the operator has no objects and responds as tests specify in its [`Script`].
     pub scripted: bool,
 }
 
 impl Options {
-    /// An operator for tests, which does nothing by itself.
+    /// An operator for tests, which does nothing without a call.
     pub fn scripted() -> Self {
         Self {
             port: None,
@@ -79,7 +80,7 @@ impl Options {
     }
 }
 
-/// The operator, running.
+/// The running operator.
 pub struct Cpo {
     network: Arc<Network>,
     stop: oneshot::Sender<()>,
@@ -88,10 +89,10 @@ pub struct Cpo {
 }
 
 impl Cpo {
-    /// Starts the operator, and returns when it answers.
+    /// Starts the operator, and returns when it accepts requests.
     ///
     /// # Errors
-    /// The port or the file cannot be used. The text names it.
+    /// The port or the file cannot be used. The text names which.
     pub async fn start(options: Options) -> Result<Self, String> {
         let now = (options.clock)();
         let known = match &options.file {
@@ -143,7 +144,7 @@ impl Cpo {
         })
     }
 
-    /// Where an eMSP begins the handshake.
+    /// The URL at which an eMSP begins the handshake.
     pub fn versions_url(&self) -> String {
         self.network.versions_url()
     }
@@ -153,12 +154,12 @@ impl Cpo {
         self.network.read(|state| state.token_a.clone())
     }
 
-    /// What it does and answers in place of what it would by itself.
+    /// The script that overrides the operator's behaviour.
     pub fn script(&self) -> MutexGuard<'_, Script> {
         self.network.script()
     }
 
-    /// The recorded requests with this method whose paths begin like this.
+    /// The recorded requests with this method whose path begins with `path`.
     pub fn received(&self, method: &str, path: &str) -> Vec<Received> {
         let script = self.script();
         let requests = script.requests.iter().flatten();
@@ -166,20 +167,20 @@ impl Cpo {
         fitting.cloned().collect()
     }
 
-    /// Its credentials for an eMSP, with the token that is valid, or else a new one.
+    /// The operator's credentials for an eMSP, with the valid token, or with a new one if there is none.
     pub fn credentials(&self) -> Value {
         let valid = |state: &mut State| state.token_c.get_or_insert_with(|| random(24)).clone();
         let token = self.network.change(|state, _| valid(state));
         self.network.credentials(&token)
     }
 
-    /// The token with which it calls the eMSP that is connected.
+    /// The token with which the operator calls the connected eMSP.
     pub fn token(&self) -> Option<String> {
         self.network
             .read(|state| Some(state.partner.as_ref()?.token.clone()))
     }
 
-    /// Whether an eMSP is connected, in this run or since an earlier one.
+    /// Whether an eMSP is connected, from this run or an earlier one.
     pub fn is_connected(&self) -> bool {
         self.network.read(|state| state.partner.is_some())
     }
@@ -187,12 +188,12 @@ impl Cpo {
     /// Registers at an eMSP with a token A of that eMSP.
     ///
     /// # Errors
-    /// The eMSP cannot be reached, or refuses.
+    /// The eMSP cannot be reached, or it refuses.
     pub async fn register(&self, emsp_versions_url: &str, token_a: &str) -> Result<(), String> {
         self.network.register(emsp_versions_url, token_a).await
     }
 
-    /// Sends the connected eMSP the address at which this operator is in this run, with a new token (PUT of the credentials).
+    /// Sends the connected eMSP the operator's address in this run, with a new token (PUT of the credentials).
     ///
     /// # Errors
     /// No eMSP is connected, it cannot be reached, or it refuses.
@@ -200,7 +201,7 @@ impl Cpo {
         self.network.renew(emsp_versions_url).await
     }
 
-    /// Forgets the eMSP, without a word to it.
+    /// Removes the eMSP without notifying it.
     pub fn forget(&self) {
         self.network.change(|state, _| {
             state.partner = None;
@@ -209,23 +210,23 @@ impl Cpo {
         });
     }
 
-    /// Does what has fallen due by the clock and sends it to the eMSP. True if there was anything.
+    /// Does the work that is due by the clock and sends the resulting requests to the eMSP. Returns true if there was any.
     pub async fn settle(&self) -> bool {
         self.network.settle().await
     }
 
-    /// What has to be done when the clock is moved.
+    /// The operations that are needed when the clock is moved.
     pub fn pace(&self) -> Pace {
         Pace(self.network.clone())
     }
 
-    /// What a person does at the charge points, as routes of another server. That server has to refuse requests of web pages and of
-    /// strangers.
+    /// The operations of `control`, as routes of another server. That server has to refuse requests from web pages and from
+    /// unauthorized clients.
     pub fn control(&self) -> Router {
         control::router(&self.network)
     }
 
-    /// Ends the operator.
+    /// Stops the operator.
     pub async fn stop(self) {
         if let Some(working) = self.working {
             working.abort();
@@ -235,17 +236,17 @@ impl Cpo {
     }
 }
 
-/// What has to be done when the clock is moved.
+/// The operations that are needed when the clock is moved.
 #[derive(Clone)]
 pub struct Pace(Arc<Network>);
 
 impl Pace {
-    /// When something happens next by itself.
+    /// The moment of the next scheduled event.
     pub fn next(&self) -> Option<Timestamp> {
         self.0.read(State::next)
     }
 
-    /// Does what has fallen due and sends it to the eMSP. True if there was anything.
+    /// Does the work that is due and sends the resulting requests to the eMSP. Returns true if there was any.
     pub async fn settle(&self) -> bool {
         self.0.settle().await
     }
@@ -289,9 +290,9 @@ fn load(file: &std::path::Path) -> Result<Option<State>, String> {
 /// The client for requests to the eMSP.
 ///
 /// # Errors
-/// There is no cryptography for TLS.
+/// No cryptography for TLS is available.
 pub fn http() -> Result<reqwest::Client, String> {
-    // A provider that is installed already serves as well.
+    // A provider that is already installed can be used as well.
     drop(rustls::crypto::ring::default_provider().install_default());
     let http = reqwest::Client::builder().user_agent("cpo").no_proxy();
     let http = http.redirect(reqwest::redirect::Policy::none()).build();

@@ -12,7 +12,7 @@ use cpo::{Cpo, Options, time};
 #[derive(Debug, Parser)]
 #[command(name = "cpo", about)]
 struct Arguments {
-    /// The port to listen on; 0 takes any that is free.
+    /// The port to listen on; 0 selects any free port.
     #[arg(long, default_value_t = 8790)]
     port: u16,
     /// Keep the state in this file, the registration included.
@@ -79,12 +79,12 @@ async fn run(arguments: Arguments) -> Result<(), String> {
 }
 
 fn print(line: &str) {
-    // Without standard output there is nobody to read it.
+    // The error is ignored: if standard output is closed, there is no reader.
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 
 fn failed(error: &str) -> ExitCode {
-    // Without standard error, the exit code has to do.
+    // The error is ignored: without standard error, the exit code is the only report.
     drop(writeln!(std::io::stderr(), "error: {error}"));
     ExitCode::FAILURE
 }

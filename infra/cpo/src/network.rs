@@ -1,4 +1,4 @@
-//! The running operator: its state, and the one place from which requests to the eMSP are sent.
+//! The running operator: its state, and the only code that sends requests to the eMSP.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub struct Network {
     pub base_url: String,
     report: Report,
     file: Option<PathBuf>,
-    /// Held by whoever sends, so that requests leave in their order.
+    /// Held while requests are sent, so that they leave in their order.
     sending: tokio::sync::Mutex<()>,
     pub changed: Notify,
 }
@@ -69,12 +69,12 @@ impl Network {
         self.script().credentials(token, &self.versions_url())
     }
 
-    /// Looks at the state.
+    /// Reads the state.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the state at the current time, after everything that has fallen due before.
+    /// Changes the state at the current time, after everything that was due before.
     pub fn change<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> T) -> T {
         let now = (self.clock)();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +101,7 @@ impl Network {
         self.change(|state, now| state.note(now, text));
     }
 
-    /// Does what has fallen due and sends what there is to send. True if there was anything.
+    /// Does the work that is due and sends the outbox. Returns true if there was anything.
     pub async fn settle(&self) -> bool {
         let sending = self.sending.lock().await;
         let mut any = false;
@@ -181,7 +181,7 @@ impl Network {
         Ok(())
     }
 
-    /// Sends a session: the whole of it, or a part that has changed.
+    /// Sends a session: all of it, or the part that has changed.
     async fn send_session(
         &self,
         partner: &Partner,
@@ -197,7 +197,7 @@ impl Network {
             None => (Method::PUT, &session),
         };
         let sent = self.request(partner, method.clone(), url, body).await;
-        // After a failure the eMSP's session is of unknown content, so the next request is a PUT of all of it.
+        // After a failure the content of the eMSP's session is unknown, so the next request is a PUT of the whole session.
         self.change(|state, _| {
             if let Some(charge) = state.charge_mut(id) {
                 charge.acknowledged = sent.is_ok();
@@ -229,7 +229,7 @@ impl Network {
     /// Asks the eMSP whether a card may charge at an EVSE (real-time authorization). Returns its `AuthorizationInfo`.
     ///
     /// # Errors
-    /// No eMSP is connected, it cannot be reached, or it does not know the token.
+    /// No eMSP is connected, it cannot be reached, or it does not have the token.
     pub async fn authorize(&self, evse: &str, uid: &str, kind: &str) -> Result<Value, String> {
         let partner = self
             .read(|state| state.partner.clone())
@@ -260,7 +260,7 @@ impl Network {
     /// Registers at an eMSP with a token A of that eMSP.
     ///
     /// # Errors
-    /// The eMSP cannot be reached, or refuses.
+    /// The eMSP cannot be reached, or it refuses.
     pub async fn register(&self, emsp_versions_url: &str, token_a: &str) -> Result<(), String> {
         self.exchange(Method::POST, emsp_versions_url, token_a)
             .await
@@ -284,7 +284,7 @@ impl Network {
     ) -> Result<(), String> {
         let new = random(24);
         let own = self.credentials(&new);
-        // The eMSP calls back with the new token before it answers.
+        // The eMSP calls back with the new token before it responds.
         let before = self.change(|state, _| state.token_c.replace(new));
         let partner =
             partner::exchange(&self.http, method.clone(), emsp_versions_url, token, &own).await;
@@ -307,7 +307,7 @@ impl Network {
         }
     }
 
-    /// Takes an eMSP as the one that is connected, and pulls its tokens.
+    /// Stores an eMSP as the connected one, and schedules the pull of its tokens.
     pub fn connected(&self, partner: Partner, how: &str) {
         self.change(|state, now| {
             state.note(
@@ -322,7 +322,7 @@ impl Network {
     }
 }
 
-/// Writes the state as a whole: a process that is killed leaves the old file or the new one. Only the owner may read it.
+/// Writes the whole state: if the process is killed, the old file or the new one remains. Only the owner may read it.
 fn save(file: &Path, state: &State) -> std::io::Result<()> {
     let bytes = serde_json::to_vec(state).map_err(std::io::Error::other)?;
     let beside = file.with_extension("new");

@@ -1,4 +1,4 @@
-//! Requests to the eMSP: discovery, the credentials handshake, and what the outbox holds.
+//! Requests to the eMSP: discovery, the credentials handshake, and the requests of the outbox.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::party::{COUNTRY_CODE, PARTY_ID, VERSION, random};
 use crate::state::Partner;
 
-/// How long a request may take.
+/// The time-out of a request.
 const TIME_OUT: Duration = Duration::from_secs(10);
 
-/// How many pages of a list are read.
+/// The maximum number of pages that are read of a list.
 const PAGES: usize = 1000;
 
 /// The response to a request.
@@ -41,10 +41,10 @@ impl Response {
     }
 }
 
-/// Sends one request. `to` is the party it is for; it is left out for versions and credentials.
+/// Sends one request. `to` is the receiving party; it is omitted for versions and credentials.
 ///
 /// # Errors
-/// The address cannot be reached or does not answer in time.
+/// The address cannot be reached or does not respond in time.
 pub async fn request(
     http: &reqwest::Client,
     method: Method,
@@ -88,7 +88,7 @@ pub async fn request(
 /// Reads the versions and the details of version 2.2.1 at a versions URL. Returns the endpoints.
 ///
 /// # Errors
-/// A request failed, or the party does not offer 2.2.1.
+/// A request failed, or the party does not support 2.2.1.
 pub async fn discover(
     http: &reqwest::Client,
     versions_url: &str,
@@ -112,10 +112,10 @@ pub async fn discover(
         .ok_or_else(|| format!("{url} lists no endpoints"))
 }
 
-/// The partner that credentials describe.
+/// The partner that the credentials describe.
 ///
 /// # Errors
-/// A field is missing, or no role is that of an eMSP.
+/// A field is missing, or none of the roles is an eMSP.
 pub fn read_credentials(credentials: &Value, endpoints: Vec<Value>) -> Result<Partner, String> {
     let text = |value: &Value, name: &str| {
         let found = value[name]
@@ -138,7 +138,7 @@ pub fn read_credentials(credentials: &Value, endpoints: Vec<Value>) -> Result<Pa
     })
 }
 
-/// Sends this party's credentials to the eMSP: POST registers, PUT replaces what was registered. Returns the eMSP.
+/// Sends this party's credentials to the eMSP: POST registers, PUT replaces the registered credentials. Returns the eMSP.
 ///
 /// # Errors
 /// A request failed, or the eMSP refused.
@@ -165,7 +165,7 @@ pub async fn exchange(
 /// Reads every page of a list.
 ///
 /// # Errors
-/// A request failed, or the pages do not end.
+/// A request failed, or the list has too many pages.
 pub async fn list(
     http: &reqwest::Client,
     partner: &Partner,
@@ -189,7 +189,7 @@ pub async fn list(
     Err(format!("{url} has more than {PAGES} pages"))
 }
 
-/// The URL of `<URL>; rel="next"`.
+/// The URL in `<URL>; rel="next"`.
 fn next_page(link: &str) -> Option<String> {
     let mut links = link.split(',').map(str::trim);
     let next = links.find(|one| one.contains("rel=\"next\""))?;

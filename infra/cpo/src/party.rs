@@ -1,6 +1,6 @@
-//! Who the simulated operator is, and the random text that it makes tokens and ids of.
+//! The identity of the simulated operator, and random text for tokens and ids.
 
-/// The party.
+/// The party of the operator.
 pub const COUNTRY_CODE: &str = "GB";
 pub const PARTY_ID: &str = "NET";
 pub const NAME: &str = "Demo Network";
@@ -8,7 +8,7 @@ pub const NAME: &str = "Demo Network";
 /// The version of OCPI.
 pub const VERSION: &str = "2.2.1";
 
-/// So many random bytes in hexadecimal.
+/// Random bytes in hexadecimal.
 pub fn random(bytes: usize) -> String {
     let mut buffer = vec![0; bytes];
     match getrandom::fill(&mut buffer) {

@@ -1,4 +1,4 @@
-//! What the operator does and answers in place of what it would by itself. Tests and demonstrations decide it, and a restart forgets it.
+//! Overrides of the operator's behaviour and responses. Tests and demonstrations set them; a restart discards them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,45 +9,45 @@ use serde_json::{Value, json};
 
 use crate::party::{COUNTRY_CODE, NAME, PARTY_ID, VERSION};
 
-/// What the next command meets instead of an obedient charge point.
+/// The treatment of the next command, if the charge point does not simply obey it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "behaviour", deny_unknown_fields)]
 pub enum Behaviour {
     /// The operator refuses the command.
     Reject,
-    /// The operator accepts the command, and nothing happens ever after.
+    /// The operator accepts the command, and nothing follows.
     Ignore,
-    /// The charge point answers FAILED.
+    /// The result of the charge point is FAILED.
     Fail,
     /// The result is TIMEOUT, and nothing happens.
     Timeout,
-    /// The result is TIMEOUT, and the charge point carries the command out all the same.
+    /// The result is TIMEOUT, but the charge point carries out the command.
     TimeoutThenDone,
     /// The result is ACCEPTED, and no session begins.
     NoVehicle,
-    /// The result comes so many seconds later than usual.
+    /// The result comes this number of seconds later than usual.
     Late { seconds: u32 },
     /// The result comes twice.
     Twice,
-    /// The operator answers with HTTP status 500.
+    /// The operator responds with HTTP status 500.
     Error,
     /// The operator responds with this data, and nothing happens.
     Respond { data: Value },
-    /// With this HTTP status and no body.
+    /// The operator responds with this HTTP status and no body.
     Status { http: u16 },
-    /// With this text in place of the envelope.
+    /// The operator responds with this text instead of the envelope.
     Say { text: String },
-    /// It closes the connection.
+    /// The operator closes the connection.
     Close,
-    /// It never responds.
+    /// The operator never responds.
     Hang,
 }
 
-/// Objects of a list that are made when they are asked for.
+/// Objects of a list that are created when they are requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Generated {
     pub count: usize,
-    /// The object with a number.
+    /// Returns the object with a number.
     pub make: fn(usize) -> Value,
 }
 
@@ -55,7 +55,7 @@ pub struct Generated {
 #[derive(Debug, Clone)]
 pub struct Received {
     pub method: String,
-    /// Below the operator's address, with its query.
+    /// The path below the operator's address, with the query.
     pub path: String,
     pub headers: HeaderMap,
     pub body: Value,
@@ -67,34 +67,35 @@ pub struct Script {
     pub versions: Vec<&'static str>,
     /// The roles in its credentials.
     pub roles: Value,
-    /// Modules that are missing from its endpoints.
+    /// Modules that are omitted from its endpoints.
     pub missing: Vec<&'static str>,
-    /// Addresses of endpoints that are not its own, by module.
+    /// Addresses of endpoints that replace its own, by module.
     pub addresses: BTreeMap<&'static str, String>,
-    /// The objects of its lists in place of its own, by module. A module that it does not have otherwise is added to the endpoints.
+    /// The objects of its lists that replace its own, by module. A module that the operator does not have otherwise is added to the
+    /// endpoints.
     pub lists: BTreeMap<&'static str, Vec<Value>>,
-    /// Locations in place of a list of them.
+    /// Generated locations that replace its own.
     pub generated: Option<Generated>,
-    /// What the pages of a module name as the next one, by module.
+    /// The URLs of the next page in responses, by module.
     pub next_pages: BTreeMap<&'static str, String>,
-    /// The most objects of a page.
+    /// The maximum number of objects of a page.
     pub page: usize,
-    /// How the next commands are received.
+    /// The treatment of the next commands.
     pub next_commands: VecDeque<Behaviour>,
     /// The response to every other command, which is then not carried out.
     pub commands: Option<Value>,
-    /// The response to charging preferences, which no EVSE supports by itself.
+    /// The response to charging preferences, which no EVSE supports otherwise.
     pub preferences: Option<Value>,
-    /// HTTP statuses of the next answers.
+    /// HTTP statuses of the next responses.
     pub fail: Vec<u16>,
-    /// The header `Retry-After` of these.
+    /// The header `Retry-After` of these responses.
     pub retry_after: Option<&'static str>,
-    /// The requests so far, where they are recorded.
+    /// The requests so far, if they are recorded.
     pub requests: Option<Vec<Received>>,
 }
 
 impl Default for Script {
-    /// Nothing but what the operator does by itself. A few objects need several pages.
+    /// No overrides. The page size is so small that a few objects need several pages.
     fn default() -> Self {
         Self {
             versions: vec![VERSION],
@@ -116,7 +117,7 @@ impl Default for Script {
 }
 
 impl Script {
-    /// The party NL*EXA, which accepts every command without carrying it out, and records what it is sent.
+    /// The party NL*EXA, which accepts every command without carrying it out, and records the requests that it receives.
     pub(crate) fn of_tests() -> Self {
         Self {
             versions: vec!["2.1.1", VERSION],
@@ -134,7 +135,7 @@ impl Script {
         json!({"token": token, "url": versions_url, "roles": self.roles})
     }
 
-    /// How a command is received that arrives now.
+    /// Removes and returns the treatment of the command that arrives now.
     pub fn next_command(&mut self) -> Option<Behaviour> {
         let always = || {
             self.commands
@@ -144,7 +145,7 @@ impl Script {
         self.next_commands.pop_front().or_else(always)
     }
 
-    /// Records a request. Returns the failure that it is answered with, if there is one.
+    /// Records a request. Returns the failure to respond with, if there is one.
     pub fn receive(&mut self, parts: &Parts, body: &[u8]) -> Option<Response> {
         if let Some(requests) = &mut self.requests {
             let path = parts.uri.path_and_query().map_or("", |path| path.as_str());

@@ -1,9 +1,9 @@
-//! What a session costs at an OCPI tariff.
+//! The cost of a session at an OCPI tariff.
 //!
-//! The tariffs of the demo network restrict prices by the time of day only, so this reads `start_time` and `end_time` and no other
-//! restriction. At any moment the first element counts that has a price of the dimension and whose restrictions hold. A session is
-//! cut into charging periods wherever another element begins to count ([`switches`]), as the specification demands of a CPO.
-//! `step_size` rounds the quantity up once per session: ENERGY by itself; PARKING_TIME where it has a price, else TIME.
+//! The tariffs of the demo network restrict prices by the time of day only, so this code reads `start_time` and `end_time` and no
+//! other restriction. At any moment, the first element that has a price of the dimension and whose restrictions hold applies. A
+//! session is cut into charging periods wherever another element begins to apply ([`switches`]), as the specification demands of a
+//! CPO. `step_size` rounds the quantity up once per session: ENERGY separately; PARKING_TIME if it has a price, otherwise TIME.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub struct Period {
     pub start: Timestamp,
     pub end: Timestamp,
-    /// Wh
+    /// In Wh.
     pub energy: u64,
     /// Whether energy flows.
     pub charging: bool,
@@ -30,7 +30,7 @@ pub struct Amount {
     pub incl_vat: Decimal,
 }
 
-/// What a session costs, by dimension. A dimension without a price is None.
+/// The cost of a session, by dimension. It is None for a dimension without a price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
     pub energy: Option<Amount>,
@@ -64,7 +64,7 @@ pub fn number(value: Decimal) -> Value {
     json!(value.normalize().to_f64().unwrap_or_default())
 }
 
-/// What so much of one price costs: rounded to the cent, half away from zero, with and without tax.
+/// The amount of a quantity at one price, rounded to the cent, half away from zero, with and without tax.
 fn amount(component: &Value, quantity: Decimal) -> Amount {
     let field = |name: &str| {
         let value = component[name].as_f64().unwrap_or_default();
@@ -80,7 +80,7 @@ fn amount(component: &Value, quantity: Decimal) -> Amount {
     }
 }
 
-/// The cost of these periods, which follow one another.
+/// The cost of consecutive periods.
 pub fn cost(tariff: &Value, zone: &TimeZone, periods: &[Period]) -> Costs {
     let [fixed, energy, time, parking] = DIMENSIONS.map(|dimension| {
         let mut used = used(tariff, zone, periods, dimension);
@@ -107,7 +107,7 @@ pub fn cost(tariff: &Value, zone: &TimeZone, periods: &[Period]) -> Costs {
     }
 }
 
-/// How much is billed at one price, in Wh or milliseconds, or 1 for a flat fee.
+/// The quantity that is billed at one price, in Wh or milliseconds, or 1 for a flat fee.
 struct Used<'a> {
     component: &'a Value,
     quantity: i64,
@@ -125,7 +125,7 @@ impl Used<'_> {
     }
 }
 
-/// What each price of a dimension is billed for before rounding up, in the order in which the prices first counted.
+/// The quantities that are billed at each price of a dimension before rounding up, in the order in which the prices last applied.
 fn used<'a>(
     tariff: &'a Value,
     zone: &TimeZone,
@@ -152,7 +152,7 @@ fn used<'a>(
             .iter()
             .position(|one| std::ptr::eq(one.component, component))
         {
-            // The price that counted last takes the rounding up, so it has to be the last one.
+            // The quantity at the price that applied last is rounded up, so that price has to be the last one.
             Some(place) => {
                 let mut known = used.remove(place);
                 known.quantity += quantity;
@@ -167,7 +167,7 @@ fn used<'a>(
     used
 }
 
-/// Rounds the quantity of the whole session up to the step of the price that counted last, at that price.
+/// Rounds the quantity of the whole session up to the step of the price that applied last. The difference is billed at that price.
 fn round_up(used: &mut [Used<'_>], dimension: &str) {
     let whole: i64 = used.iter().map(|one| one.quantity).sum();
     let Some(last) = used.last_mut().filter(|_| dimension != "FLAT") else {
@@ -194,7 +194,7 @@ fn has_price(tariff: &Value, dimension: &str) -> bool {
     elements.any(|element| of_dimension(element, dimension).is_some())
 }
 
-/// The price of a dimension that counts at a moment.
+/// The price of a dimension that applies at a moment.
 fn component<'a>(
     tariff: &'a Value,
     zone: &TimeZone,
@@ -215,7 +215,7 @@ fn times(element: &Value) -> Option<(Time, Time)> {
     Some((read("start_time")?, read("end_time")?))
 }
 
-/// Whether the restrictions of an element hold at a local time. A window may pass midnight.
+/// Whether the restrictions of an element hold at a local time. A window may cross midnight.
 fn holds(element: &Value, now: Time) -> bool {
     times(element).is_none_or(|(start, end)| match start <= end {
         true => start <= now && now < end,
@@ -223,7 +223,7 @@ fn holds(element: &Value, now: Time) -> bool {
     })
 }
 
-/// The moments between two others at which another price may begin to count.
+/// The moments between two others at which another price may begin to apply.
 pub fn switches(
     tariff: &Value,
     zone: &TimeZone,

@@ -1,4 +1,4 @@
-//! Where the program takes the time from: from its host, or from the clock of a service at another address.
+//! The source of the program's time: its host, or the clock of a service at another address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// How often a clock at another address is read.
+/// The interval at which a clock at another address is read.
 const READ_EVERY: Duration = Duration::from_millis(200);
 
 /// The system's clock.
@@ -26,10 +26,10 @@ fn system_now() -> Timestamp {
     Timestamp::now()
 }
 
-/// A clock that follows the one at a URL, which answers `GET` with this bearer token with `{"now": <RFC 3339>}`.
+/// A clock that follows the one at a URL. The URL responds to `GET` with this bearer token with `{"now": <RFC 3339>}`.
 ///
-/// It is read again every 200 milliseconds for as long as the program runs. While the URL does not answer, the clock goes on
-/// from what it answered last.
+/// It is read again every 200 milliseconds for as long as the program runs. While the URL does not respond, the clock continues from
+/// its last response.
 pub fn follow(http: reqwest::Client, url: String, token: String) -> Clock {
     let ahead = Arc::new(AtomicI64::new(0));
     let shared = ahead.clone();
@@ -51,14 +51,14 @@ async fn read(http: &reqwest::Client, url: &str, token: &str) -> Option<Timestam
     body["now"].as_str()?.parse().ok()
 }
 
-/// A moment so many milliseconds later.
+/// The moment that is this number of milliseconds later.
 pub fn plus_millis(moment: Timestamp, millis: i64) -> Timestamp {
     moment
         .checked_add(SignedDuration::from_millis(millis))
         .unwrap_or(moment)
 }
 
-/// A moment as OCPI writes it: RFC 3339 in UTC, at most to the millisecond, which is at most 25 characters.
+/// A moment in OCPI's format: RFC 3339 in UTC, at most to the millisecond, which is at most 25 characters.
 pub fn text(moment: Timestamp) -> String {
     let rounded = moment.round(Unit::Millisecond).unwrap_or(moment);
     rounded.to_string()

@@ -1,4 +1,4 @@
-//! The operator seen from an eMSP that these tests play themselves.
+//! Tests of the operator, in which the test acts as the eMSP.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,14 +23,14 @@ struct Sent {
     body: Value,
 }
 
-/// An eMSP that accepts everything and remembers it.
+/// An eMSP that accepts everything and records it.
 #[derive(Clone)]
 struct Emsp {
     url: String,
     sent: Arc<Mutex<Vec<Sent>>>,
-    /// The HTTP statuses of the next answers, where they are not 200.
+    /// The HTTP statuses of the next responses, where they are not 200.
     failures: Arc<Mutex<VecDeque<u16>>>,
-    /// What the next real-time authorization answers.
+    /// The `allowed` of the next real-time authorization.
     allowed: Arc<Mutex<String>>,
 }
 
@@ -60,7 +60,7 @@ impl Emsp {
             "business_details": {"name": "An eMSP"}}]})
     }
 
-    /// What was sent since the last call, but discovery.
+    /// Removes and returns the requests since the last call, except discovery.
     fn take(&self) -> Vec<Sent> {
         let mut sent = std::mem::take(&mut *self.sent.lock().expect("a lock"));
         sent.retain(|one| !["/versions", "/2.2.1"].contains(&one.path.as_str()));
@@ -123,7 +123,7 @@ fn card(uid: &str, valid: bool, whitelist: &str) -> Value {
         "issuer": "An eMSP", "valid": valid, "whitelist": whitelist, "last_updated": "2026-03-01T09:00:00Z"})
 }
 
-/// An operator with a clock that the test moves, and an eMSP that has registered with it.
+/// An operator whose clock the test moves, and an eMSP that has registered with it.
 struct Stage {
     cpo: Cpo,
     emsp: Emsp,
@@ -134,7 +134,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Nothing is registered yet.
+    /// Starts both without a registration.
     async fn unregistered() -> Self {
         let start: Timestamp = "2026-03-01T10:00:00Z".parse().expect("a time");
         let now = Arc::new(AtomicI64::new(start.as_millisecond()));
@@ -162,7 +162,7 @@ impl Stage {
         stage
     }
 
-    /// The body of the response, with its HTTP status as `http`.
+    /// Sends a request, and returns the body of the response, with its HTTP status as `http`.
     async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Value {
         let base = self.cpo.versions_url();
         let url = match path.starts_with("http") {
@@ -260,7 +260,7 @@ async fn an_emsp_registers_with_token_a_and_its_tokens_are_pulled() {
         .call("POST", "2.2.1/credentials", Some(own.clone()))
         .await;
     assert_eq!(credentials["data"]["roles"][0]["role"], "CPO");
-    // Token A is of no use any more.
+    // Token A is not valid any more.
     assert_eq!(stage.call("GET", "versions", None).await["http"], 401);
     stage.token = credentials["data"]["token"]
         .as_str()

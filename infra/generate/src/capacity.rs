@@ -1,4 +1,4 @@
-//! Makes the tables of what each request and one whole reservation consume of the DynamoDB table.
+//! Generates the tables of the DynamoDB capacity that each request and one whole reservation consume.
 
 use std::fmt::Write as _;
 

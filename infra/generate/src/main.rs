@@ -1,4 +1,4 @@
-//! `cargo run -p generate` writes the files that are made from the code. With `--check` it writes nothing and fails if one of
+//! `cargo run -p generate` writes the files that are generated from the code. With `--check` it writes nothing and fails if one of
 //! them is out of date.
 
 mod capacity;
@@ -14,7 +14,7 @@ use clap::{Parser, ValueEnum};
 use kernel::function_scope::{EVERY_CHANGE, EVERY_REQUEST};
 use tests::access;
 
-/// Writes the sample events, the OpenAPI document, the deployment's template and the capacity table, and what functions may call of the table.
+/// Writes the sample events, the OpenAPI document, the deployment's template, the capacity table, and the functions' calls of the table.
 #[derive(Parser)]
 #[command(name = "generate")]
 struct Options {
@@ -28,23 +28,24 @@ struct Options {
     all: bool,
 }
 
-/// A generated file. The order is that of writing: measuring the capacity sends the sample events and validates responses against the document.
+/// A generated file. The order is that of writing: the measurement of the capacity sends the sample events and validates responses
+/// against the document.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum File {
     /// events: the sample event of each function
     Events,
     /// api/openapi.json
     Openapi,
-    /// target/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1. Written only when it is asked for
+    /// target/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1. Written only if it is named
     #[value(name = "openapi-3.0")]
     Openapi30,
-    /// infra/access.json: what each function calls of the table, as tests have recorded it
+    /// infra/access.json: each function's calls of the table, as recorded by tests
     Access,
     /// infra/template.yaml and infra/stacks: functions, roles, queues and alarms
     Template,
     /// infra/capacity.md: calls and capacity units of each route
     Capacity,
-    /// tests/golden: a row of each kind in the present version of the layout. Files that are there stay as they are
+    /// tests/golden: an item of each kind in the present version of the layout. Existing files are not changed
     Golden,
 }
 
@@ -61,7 +62,7 @@ impl File {
         }
     }
 
-    /// The folder that has its files and no others.
+    /// The folder that contains its files and no others.
     fn folder(self) -> Option<&'static str> {
         match self {
             Self::Events => Some("events"),
@@ -70,7 +71,7 @@ impl File {
         }
     }
 
-    /// The paths of its files in the repository, and what each should contain. The root stack's template is the present one
+    /// The paths of its files in the repository, with the content that each should have. The root stack's template is the present one
     /// with its generated parts replaced.
     async fn render(self, options: &Options) -> std::io::Result<Vec<(String, String)>> {
         Ok(match self {
@@ -85,8 +86,8 @@ impl File {
     }
 }
 
-/// The file of recorded calls: the present one with what tests have recorded since, or that alone if all tests were recorded. Rare calls
-/// are always in it. Functions that are gone are left out.
+/// The file of recorded calls: the present file together with the calls that tests have recorded since, or the recorded calls alone if
+/// all tests were recorded. Rare calls are always in it. Functions that do not exist any more are left out.
 fn recorded_access(all: bool) -> std::io::Result<String> {
     let mut recorded = access::read(&root().join(access::RARE))?;
     let known = match all {
@@ -104,7 +105,7 @@ fn recorded_access(all: bool) -> std::io::Result<String> {
     Ok(access::render(&recorded))
 }
 
-/// What a file contains now; nothing if it is not there.
+/// The present content of a file; empty if the file does not exist.
 fn present(path: &str) -> std::io::Result<String> {
     match std::fs::read_to_string(root().join(path)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -112,7 +113,7 @@ fn present(path: &str) -> std::io::Result<String> {
     }
 }
 
-/// The files of a folder that are there and should not be.
+/// The files of a folder that exist and should not.
 fn left_over(folder: &str, files: &[(String, String)]) -> std::io::Result<Vec<PathBuf>> {
     let mut left = Vec::new();
     for entry in std::fs::read_dir(root().join(folder))? {
@@ -124,7 +125,7 @@ fn left_over(folder: &str, files: &[(String, String)]) -> std::io::Result<Vec<Pa
     Ok(left)
 }
 
-/// The repository.
+/// The path of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -183,7 +184,7 @@ async fn main() -> std::io::Result<ExitCode> {
     })
 }
 
-/// The first line in which the texts differ, as a comparison shows it.
+/// The first line in which the texts differ, in the format of a comparison.
 fn first_difference(present: &str, rendered: &str) -> String {
     let (mut before, mut after) = (present.lines(), rendered.lines());
     let mut number = 1;

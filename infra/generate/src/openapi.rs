@@ -1,5 +1,5 @@
-//! Makes the OpenAPI document from the code: routes and handlers give the operations, models the schemas, sample requests and
-//! `infra/generate/examples` the examples, and the first lines of each route's file the descriptions.
+//! Generates the OpenAPI document from the code. The operations come from routes and handlers, the schemas from models, the examples
+//! from sample requests and `infra/generate/examples`, and the descriptions from the first lines of each route's file.
 
 mod downgrade;
 mod errors;
@@ -26,12 +26,12 @@ use self::parts::{header, headers_of_every_response, is_warned, quoted, referenc
 use self::schemas::Components;
 use crate::{root, samples};
 
-/// The document as it is written to the file: indented by one blank, because the file is part of the executable.
+/// The document as it is written to the file: indented by one space, because the file is part of the executable.
 pub fn render() -> String {
     write(&document())
 }
 
-/// The same in OpenAPI 3.0, for programs that do not read 3.1.
+/// The same document in OpenAPI 3.0, for programs that do not read 3.1.
 pub fn render_3_0() -> String {
     write(&downgrade::document(document()))
 }
@@ -136,8 +136,8 @@ answer, with the header `Idempotent-Replayed: true`. An API key that lacks a sco
 **Webhooks** are signed: `Service-Signature: t=<time>,v1=<hex>` is the HMAC-SHA256 of `<time>.<raw body>` under the \
 endpoint's whole secret; the headers of Standard Webhooks come along.";
 
-/// The tag of what is sent to webhook endpoints. It is no resource: a generator that makes a file of each tag would otherwise
-/// write this one over that of the events.
+/// The tag of the requests to webhook endpoints. It is not a resource: a generator that writes a file for each tag would otherwise
+/// overwrite the file of the events.
 const WEBHOOKS: &str = "webhooks";
 
 fn tag(route: &Route) -> &'static str {
@@ -155,13 +155,13 @@ fn about(tag: &str) -> String {
     said
 }
 
-/// The first lines of a file, `//! …`, as one.
+/// The first lines of a file, `//! …`, joined into one text.
 fn first_lines(text: &str) -> String {
     let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// What the description of every operation that charges adds.
+/// The sentence that is added to the description of every operation that charges.
 const CHARGING: &str = " A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: \
     the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. \
     Repeating the request with the same `Idempotency-Key` never charges twice.";
@@ -187,7 +187,7 @@ fn summary(route: &Route) -> String {
     format!("{} {article}{object}", capital(&verb))
 }
 
-/// What the first lines of the route's file say after the path.
+/// The text in the first lines of the route's file that follows the path.
 fn description(route: &Route) -> String {
     let folder = root().join("functions/src").join(tag(route));
     for entry in std::fs::read_dir(&folder).expect("the folder of the resource") {
@@ -323,7 +323,8 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         "content": {"application/json": {"schema": schema, "examples": {"sample": example}}}})
 }
 
-/// Whether the response has the version of the object that it shows: that of an object which can be updated or deleted with `If-Match`.
+/// Whether the response has the version of the object that it shows, that is, of an object that can be updated or deleted with
+/// `If-Match`.
 fn has_version(route: &Route) -> bool {
     let takes_it =
         |one: &Endpoint| one.route.takes_if_match() && one.route.resource() == route.resource();
@@ -378,7 +379,7 @@ fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
     list
 }
 
-/// The parameters of a query by their names: the members of the structs that it is read as.
+/// The parameters of a query by their names: the members of the structs that the query is read into.
 fn query_parameters(structs: Vec<Named>) -> BTreeMap<String, Value> {
     let mut parameters = BTreeMap::new();
     for (name, schemas) in structs {

@@ -1,6 +1,6 @@
-//! Sample events: for each function an event that invokes it. The envelope follows from the lists of routes and functions, the id in a path is
-//! that of the example of the resource. `infra/generate/examples/payloads.json` has the rest by the name of the function: the body of its request
-//! or message, the payload of an invocation, or a query string.
+//! Sample events: for each function an event that invokes it. The envelope follows from the lists of routes and functions, and the id
+//! in a path is that of the example of the resource. `infra/generate/examples/payloads.json` has the other data by the name of the
+//! function: the body of its request or message, the payload of an invocation, or a query string.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ const OCPI_PARAMETERS: &[(&str, &str)] = &[
     ("{id}", "cmd_01a1f00000007000800000000000000d"),
 ];
 
-/// The paths of the sample events, and their texts.
+/// The paths and contents of the sample events.
 pub fn render() -> std::io::Result<Vec<(String, String)>> {
     let mut events = BTreeMap::new();
     for endpoint in functions::endpoints() {
@@ -88,7 +88,7 @@ fn path(name: &str) -> String {
     format!("events/{name}.json")
 }
 
-/// The body or payload of the sample of a function that takes one.
+/// The body or payload of the sample of a function that has one.
 fn payload(name: &str) -> Value {
     let payload = example("payloads")[name].take();
     assert!(
@@ -155,7 +155,7 @@ fn of_operation(operation: &Operation) -> Value {
     request(name, "ANY /ocpi/{proxy+}", method, &path, headers, body)
 }
 
-/// The event of API Gateway for a request with these headers and those that each has.
+/// The event of API Gateway for a request with these headers and the headers of every request.
 fn request(
     name: &str,
     key: &str,

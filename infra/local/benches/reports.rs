@@ -1,6 +1,7 @@
-//! `cargo bench --workspace --bench reports`: how many sessions a second go into a report, and in how much memory, from the answers of
-//! the table to the file. The table is the embedded one, but for the sessions: a server in front of it makes up those of a
-//! year, page by page, and its work is in the figures as well. Fails when the process needs more than 128 MB.
+//! `cargo bench --workspace --bench reports`: measures how many sessions per second are written to a report, and in how much memory,
+//! from the responses of the table to the file. The table is the embedded one, except for the sessions: a server in front of it
+//! generates those of a year, page by page, and its work is included in the figures. The benchmark fails when the process needs more
+//! than 128 MB.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::fmt::Write as _;
@@ -23,13 +24,13 @@ use table::{Store, client};
 const SESSIONS: u64 = 1_000_000;
 const VEHICLES: u64 = 1_000;
 const DRIVERS: u64 = 1_500;
-/// As many as DynamoDB puts into a page, which holds a megabyte.
+/// The number of sessions in a page of DynamoDB, which holds a megabyte.
 const PAGE: u64 = 900;
-/// Kilobytes.
+/// In kilobytes.
 const MOST: u64 = 128 * 1024;
 
 fn main() {
-    // Asked for by `cargo test`, which runs benches once.
+    // `cargo test` runs benches once, without this argument.
     let bench = std::env::args().any(|arg| arg == "--bench");
     let sessions = if bench { SESSIONS } else { 2 * PAGE };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -85,7 +86,7 @@ async fn start() -> Running {
     Running::start(options).await.expect("the service starts")
 }
 
-/// The same service on a table with so many sessions.
+/// The same service on a table with `sessions` sessions.
 async fn in_front_of(running: &Running, sessions: u64) -> App {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
     let listener = listener.expect("a port");
@@ -228,7 +229,7 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
     );
 }
 
-/// Kilobytes; 0 where the system does not say.
+/// The peak memory in kilobytes; 0 if the system does not report it.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

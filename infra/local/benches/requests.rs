@@ -1,5 +1,5 @@
-//! `cargo bench --workspace --bench requests`: how long requests take on the embedded table, in memory and on disk, and
-//! how many go through at 16 clients. Figures for comparing one change with another on one machine; nothing is asserted.
+//! `cargo bench --workspace --bench requests`: measures how long requests take on the embedded table, in memory and on disk, and the
+//! throughput with 16 clients. The figures are for comparing changes on one machine; nothing is asserted.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::time::{Duration, Instant};
@@ -172,7 +172,7 @@ fn report(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// How many requests a second go through when so many clients send one after the other.
+/// The number of requests per second when `CLIENTS` clients send one after the other.
 async fn load(request: impl AsyncFn(&reqwest::Client)) -> f64 {
     let started = Instant::now();
     let one = async || {

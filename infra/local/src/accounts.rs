@@ -1,9 +1,9 @@
-//! What operators do with accounts and secrets, as the functions `set-account-status`, `export-account`, `erase-account` and
-//! `reencrypt-secrets` do on AWS.
+//! The operators' functions for accounts and secrets, which are `set-account-status`, `export-account`, `erase-account` and
+//! `reencrypt-secrets` on AWS.
 //!
-//! What DynamoDB does with deleted items by itself, the runner has to do: an erasure also removes what the stream, the inbox, the
-//! queue and the free pages of the table's file have of the accounts. The file `erasing` in the data folder exists until that is
-//! done, so that the next start does it after a crash.
+//! The runner has to do what DynamoDB does with deleted items: an erasure also removes the accounts' data from the stream, the inbox,
+//! the queue and the free pages of the table's file. The file `erasing` in the data folder exists until that is done, so that the next
+//! start completes it after a crash.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::files::{self, Folder};
 use crate::guard::{check_json, refused};
 use crate::inbox::Inbox;
 
-/// The answer to `POST /_local/account_export`: what the function answers, with links to the files that there are so far.
+/// The response to `POST /_local/account_export`: that of the function, with links to the files that exist so far.
 #[derive(Debug, Serialize)]
 struct LinkedExport {
     #[serde(flatten)]
@@ -37,7 +37,7 @@ struct LinkedExport {
     links: Vec<String>,
 }
 
-/// What an erasure needs besides the service.
+/// The parts of the runner that an erasure needs besides the service.
 #[derive(Clone)]
 pub struct Remains {
     pub engine: Arc<Engine>,
@@ -46,7 +46,7 @@ pub struct Remains {
 }
 
 impl Remains {
-    /// Does what an erasure before the last crash has left to do.
+    /// Completes an erasure that was interrupted by a crash.
     ///
     /// # Errors
     /// `Unavailable` if the table or the folder cannot be written.
@@ -130,7 +130,7 @@ async fn erase_account(
         .map_err(|error| refused(&*app.clock, &error))
 }
 
-/// `POST /_local/reencryption`: encrypts the secrets in rows with the first key.
+/// `POST /_local/reencryption`: encrypts the secrets in items with the first key.
 async fn reencrypt_secrets(
     State(app): State<App>,
     headers: HeaderMap,

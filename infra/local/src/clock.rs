@@ -1,4 +1,4 @@
-//! A clock that can be moved forward, and stays moved over a restart.
+//! A clock that can be moved forward, and stays moved after a restart.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -12,7 +12,7 @@ use crate::files::{self, Folder};
 
 #[derive(Debug)]
 pub struct LocalClock {
-    /// How far ahead of the system's clock this one is, in milliseconds.
+    /// The time by which this clock is ahead of the system's clock, in milliseconds.
     ahead: AtomicI64,
     folder: Folder,
 }
@@ -26,10 +26,10 @@ impl LocalClock {
         })
     }
 
-    /// Moves the time to a moment; never back.
+    /// Moves the time forward to a moment; an earlier moment has no effect.
     ///
     /// # Errors
-    /// `Unavailable` if the folder cannot be written: the time is as it was.
+    /// `Unavailable` if the folder cannot be written; the time is then unchanged.
     pub fn move_to(&self, moment: Timestamp) -> Result<()> {
         let ahead = whole_millis(moment.since(SystemClock.now()));
         let before = self.ahead.load(Ordering::SeqCst);

@@ -171,7 +171,7 @@ const FILES: &[File] = &files! {
 /// The page itself, which is served at `/`.
 const PAGE: &str = "index.html";
 
-/// Where the page reads how this deployment is set up. The file of that name in `clients/console` is for static hosts.
+/// The path of this deployment's configuration, which the page reads. The file of that name in `clients/console` is for static hosts.
 const CONFIGURATION: &str = "/config.json";
 
 /// A source of map tiles.
@@ -183,11 +183,11 @@ pub struct Tiles {
     pub attribution: Option<String>,
 }
 
-/// A file as it is sent.
+/// The content of a file in the forms in which it is sent.
 struct Asset {
     content_type: &'static str,
     content: &'static [u8],
-    /// Made when a browser first asks for it, so that the service starts without it.
+    /// Compressed when a browser first requests it, so that the service starts without it.
     compressed: OnceLock<Bytes>,
     entity_tag: HeaderValue,
     policy: HeaderValue,
@@ -221,7 +221,7 @@ pub fn router(tiles: Option<&Tiles>) -> Result<Router, String> {
     ))
 }
 
-/// What the page reads first: the API is at the page's own origin, and the page signs in by itself.
+/// The page's configuration: the API is at the page's own origin, and the page signs in by itself.
 fn configuration(tiles: Option<&Tiles>) -> serde_json::Value {
     let tiles = tiles.map(|tiles| {
         serde_json::json!({"url": tiles.url, "attribution": tiles.attribution.as_deref().unwrap_or_default()})
@@ -293,7 +293,7 @@ impl Asset {
             headers.insert(name, HeaderValue::from_static(value));
         };
         set(header::CONTENT_TYPE, self.content_type);
-        // The addresses of the files stay the same from release to release, so a browser asks whether they changed.
+        // The addresses of the files do not change from release to release, so a browser has to check whether the files have changed.
         set(header::CACHE_CONTROL, "no-cache");
         set(header::VARY, "accept-encoding");
         set(header::REFERRER_POLICY, "no-referrer");

@@ -1,4 +1,4 @@
-//! The credentials of a local run: its account with the API key, and the secrets of the service. The data folder keeps them.
+//! The credentials of a local run: its account with the API key, and the secrets of the service. They are stored in the data folder.
 
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::app::App;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{self, Folder};
 
-/// How long the secret of page tokens is, in bytes.
+/// The length of the secret of page tokens, in bytes.
 const PAGE_SECRET: usize = 32;
 
 /// The account and key of a data folder.
@@ -60,10 +60,10 @@ impl Secrets {
         })
     }
 
-    /// The account of the run: that of the folder, or a new one, which is written to the folder.
+    /// Returns the account of the run: that of the folder, or a new one, which is written to the folder.
     ///
     /// # Errors
-    /// The table does not have the account, or cannot be reached.
+    /// The table does not contain the account, or cannot be reached.
     pub async fn account(self, app: &App, folder: &Folder) -> Result<SavedAccount> {
         if let Some(saved) = self.saved {
             saved.find(app, folder).await?;
@@ -82,7 +82,7 @@ impl Secrets {
 }
 
 impl SavedAccount {
-    /// The secret of page tokens, if the file of the account has not been damaged.
+    /// Returns the secret of page tokens, or an error if the file of the account is damaged.
     fn check(&self, folder: &Folder) -> Result<Vec<u8>> {
         if Secret::parse(&self.api_key).is_none() {
             return Err(folder.damaged(files::CREDENTIALS, "api_key is not an API key"));
@@ -97,7 +97,7 @@ impl SavedAccount {
             })
     }
 
-    /// Refuses a folder whose account the table does not have: another account would replace its key.
+    /// Refuses a folder whose account is not in the table, because another account would replace its key.
     async fn find(&self, app: &App, folder: &Folder) -> Result<()> {
         let tenant = Tenant {
             account: self.account.clone(),
@@ -118,7 +118,7 @@ impl SavedAccount {
         Err(folder.damaged(files::CREDENTIALS, &message))
     }
 
-    /// The master secrets of encryption. A folder that has none is given one.
+    /// Returns the master secrets of encryption. A folder without any is given new ones.
     fn master_secrets(&mut self, folder: &Folder) -> Result<String> {
         if let Some(master_secrets) = &self.encryption_keys {
             return match EncryptionKeys::new(master_secrets) {
@@ -153,7 +153,7 @@ pub async fn create_account(app: &App, mode: Mode) -> Result<(Id, String)> {
     ))
 }
 
-/// Random bytes, as many as the secret of page tokens has.
+/// Random bytes, of the length of the secret of page tokens.
 pub fn random() -> Result<Vec<u8>> {
     let mut bytes = vec![0; PAGE_SECRET];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(error.to_string()))?;

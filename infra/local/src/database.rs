@@ -20,10 +20,10 @@ use crate::patience::during;
 use crate::start_error::StartError;
 use crate::streams::Streams;
 
-/// The secret access key that goes with the embedded table's access key. Signatures are not verified, so anything would do.
+/// The secret access key that belongs to the embedded table's access key. Signatures are not verified, so the value has no effect.
 pub const SECRET_KEY: &str = "local";
 
-/// How long it may take to connect to the endpoint of `--store`.
+/// The time-out for the connection to the endpoint of `--store`.
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// A DynamoDB endpoint.
@@ -87,10 +87,10 @@ impl Database {
         })
     }
 
-    /// The store of the service, with its table. True if the table was created.
+    /// Returns the store of the service, with its table, and whether the table was created.
     ///
     /// # Errors
-    /// The endpoint cannot be used, or its table is that of another program.
+    /// The endpoint cannot be used, or its table belongs to another program.
     pub async fn store(&self, options: &Options) -> Result<(Store, bool), StartError> {
         let mut settings = table::client::tuned(&self.config, options.slack);
         settings.set_endpoint_url(Some(self.url.clone()));
@@ -145,7 +145,7 @@ async fn reach(url: &str) -> Result<(), StartError> {
 
 fn unusable(url: &str, error: impl std::fmt::Display) -> StartError {
     let error = error.to_string();
-    // The SDK adds the whole request and response in brackets.
+    // The SDK's text has the whole request and response in brackets.
     let brief = error
         .find(" (ServiceError(")
         .or_else(|| error.find(" (DispatchFailure("));

@@ -1,8 +1,8 @@
-//! The webhook deliveries in progress in a local run, and the pulls from charging networks: a network counts as an endpoint here.
+//! The webhook deliveries and the pulls from charging networks in progress in a local run. A network counts as an endpoint here.
 //!
-//! A receiver may take 15 seconds to fail, and there can be many of them. So deliveries do not share the workers of the other
-//! messages: each endpoint has a few of its own, and an endpoint that hangs does not delay the others. Code that waits for deliveries
-//! waits only for endpoints that make progress, that is, where a delivery began or ended a short while ago.
+//! A receiver may take 15 seconds to fail, and there can be many receivers. Therefore deliveries do not share the workers of the other
+//! messages: each endpoint has a few workers of its own, and an endpoint that hangs does not delay the others. Code that waits for
+//! deliveries waits only for endpoints that make progress, that is, where a delivery began or ended a short while ago.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,24 +12,24 @@ use kernel::{Id, Kind};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-/// How many deliveries of one endpoint run at a time; the others wait.
+/// The number of deliveries of one endpoint that run at a time; the others wait.
 const PER_ENDPOINT: usize = 4;
 
 pub struct Deliveries {
     endpoints: Mutex<HashMap<Id, Endpoint>>,
-    /// How many deliveries have ended.
+    /// The number of deliveries that have ended.
     ended: watch::Sender<u64>,
 }
 
-/// An endpoint with deliveries that have begun and not ended.
+/// An endpoint with deliveries in progress.
 struct Endpoint {
     deliveries: usize,
-    /// When the first of them began or the last one ended.
+    /// The moment at which the first of them began or the last one ended.
     progress: Instant,
     workers: Arc<Semaphore>,
 }
 
-/// A delivery that has begun; it ends when this is dropped.
+/// A delivery in progress; it ends when this value is dropped.
 pub struct Delivery {
     all: Arc<Deliveries>,
     endpoint: Id,
@@ -67,7 +67,7 @@ impl Deliveries {
         }
     }
 
-    /// How many deliveries to webhook endpoints are in progress, and to how many.
+    /// The number of deliveries to webhook endpoints in progress, and the number of these endpoints.
     pub fn under_way(&self) -> (usize, usize) {
         let endpoints = self.lock();
         let receivers = endpoints
@@ -77,8 +77,8 @@ impl Deliveries {
         (deliveries.sum(), receivers.count())
     }
 
-    /// Until when it is worth waiting: the first moment at which an endpoint has made no progress for `patience`. None if no
-    /// endpoint has made any since.
+    /// The time until which a caller should wait: the first moment at which an endpoint has made no progress for `patience`. None if
+    /// no endpoint has made progress within `patience`.
     pub fn worth_waiting_until(&self, patience: Duration) -> Option<Instant> {
         let now = Instant::now();
         let endpoints = self.lock();
@@ -88,14 +88,14 @@ impl Deliveries {
         ends.filter(|end| *end > now).min()
     }
 
-    /// Sees each end of a delivery from now on.
+    /// Subscribes to the ends of deliveries from now on.
     pub fn ends(&self) -> watch::Receiver<u64> {
         self.ended.subscribe()
     }
 }
 
 impl Delivery {
-    /// Does the work of the delivery when one of its endpoint's workers is free.
+    /// Runs the work of the delivery when one of its endpoint's workers is free.
     pub async fn work(self, work: impl Future<Output = ()>) {
         // The semaphore is never closed.
         let permit = self.workers.acquire().await;

@@ -1,6 +1,6 @@
-//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver, a vehicle, a payment method, a
-//! transaction and a policy, under the ids the samples name. It exists on embedded tables only, so its well-known key opens
-//! nothing else.
+//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver, a vehicle, a payment method, a transaction
+//! and a policy, with the ids that the samples use. It exists in embedded tables only, so its well-known key gives no access to
+//! anything else.
 
 use kernel::error::{Error, Result};
 use kernel::money::Money;
@@ -26,7 +26,7 @@ use models::stored::Stored;
 pub const KEY: &str =
     "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9";
 
-/// The number in the account's id; the others follow.
+/// The number in the account's id; the numbers of the other objects follow it.
 const FIRST: u128 = 0x01a1_f000_0000_7000_8000_0000_0000_0001;
 
 /// Creates the tenant, unless it exists.

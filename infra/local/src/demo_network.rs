@@ -1,9 +1,9 @@
 //! `--network`: a charging network on this machine, the program of `infra/cpo`, which speaks OCPI with the service over HTTP.
 //!
-//! Its clock is that of the service, and moving the clock waits until it has sent what fell due. Everything else between the two is
-//! OCPI. At the first start the service registers with it as an operator would have it (`connect`). The network's state, the
-//! registration included, is in the data folder; at a later start it sends the service its new address and token (PUT of the
-//! credentials).
+//! Its clock is that of the service, and moving the clock waits until the network has sent everything that was due. All other
+//! communication between the two is OCPI. At the first start the service registers with the network as an operator would (`connect`).
+//! The network's state, including the registration, is in the data folder; at a later start the network sends the service its new
+//! address and token (PUT of the credentials).
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::clock::LocalClock;
 use crate::files::{self, Folder};
 use crate::options::Options;
 
-/// What a person does at the charge points.
+/// The path of the actions of a person at the charge points.
 pub const ROUTE: &str = "/_local/network";
 
-/// Starts the network, if there is to be one. Nothing is exchanged with it yet.
+/// Starts the network if the options require it. It does not exchange anything with the service yet.
 ///
 /// # Errors
 /// Its file cannot be read, or there is no free port.
@@ -55,7 +55,7 @@ pub async fn start(
 }
 
 fn print(line: &Line) {
-    // Without standard output there is nobody to read it.
+    // The error is ignored: if standard output is closed, there is no reader.
     drop(writeln!(
         std::io::stdout(),
         "{} {NAME}: {}",
@@ -64,7 +64,7 @@ fn print(line: &Line) {
     ));
 }
 
-/// Connects the service, which answers at `base_url`, with the network.
+/// Connects the service, which is at `base_url`, with the network.
 ///
 /// # Errors
 /// The exchange of credentials fails.

@@ -1,5 +1,5 @@
-//! The files of a local run: below the folder that holds the state, or in memory, fetched by links that are signed and
-//! expire as those of S3 do.
+//! The files of a local run: below the folder that holds the state, or in memory. They are downloaded by links that are signed and
+//! expire, like those of S3.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ use crate::clock::LocalClock;
 use crate::files;
 use crate::guard::{forbidden, refused};
 
-/// Where the links lead.
+/// The route of the links.
 pub const ROUTE: &str = "/_local/files/{*key}";
 
 #[derive(Debug)]
 pub struct Downloads {
-    /// None: in memory.
+    /// If None, the files are in memory.
     folder: Option<PathBuf>,
     memory: Mutex<BTreeMap<String, Vec<u8>>>,
     secret: Vec<u8>,
@@ -34,10 +34,10 @@ pub struct Downloads {
     clock: Arc<LocalClock>,
 }
 
-/// What makes a link one of ours.
+/// The query of a link, which proves that this process has made it.
 #[derive(Debug, Deserialize)]
 pub struct Signature {
-    /// Unix seconds.
+    /// In Unix seconds.
     expires: i64,
     /// In hexadecimal.
     signature: String,
@@ -166,10 +166,10 @@ impl Files for Downloads {
     }
 }
 
-/// `GET /_local/files/…`: the file, for a link that has not expired.
+/// `GET /_local/files/…`: returns the file, if the link has not expired.
 ///
 /// # Errors
-/// 401 without a signature, 403 if the link has expired or is signed otherwise, 404 if the file was deleted.
+/// 401 without a signature, 403 if the link has expired or the signature is wrong, 404 if the file was deleted.
 pub async fn fetch(
     State(downloads): State<Arc<Downloads>>,
     UrlPath(key): UrlPath<String>,
@@ -189,7 +189,7 @@ pub async fn fetch(
         let message = "The link has expired, or its signature is wrong.";
         return forbidden(&*downloads.clock, message.into());
     }
-    // Only what this process has signed gets here, so the key is one of ours.
+    // The link has a valid signature of this process, so the key is valid.
     let content_type = match Path::new(&key).extension().and_then(|end| end.to_str()) {
         Some("csv") => "text/csv; charset=utf-8; header=present",
         Some("pdf") => "application/pdf",

@@ -1,4 +1,4 @@
-//! `GET /_local/due`: the work that happens later, in the order in which it falls due.
+//! `GET /_local/due`: the work that happens later, in the order in which it becomes due.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::engine::Engine;
 
 pub const ROUTE: &str = "/_local/due";
 
-/// How many pieces of work are listed.
+/// The number of pieces of work that are listed.
 const LISTED: usize = 100;
 
 /// The work that is pending.
 #[derive(Debug, Serialize)]
 pub struct Due {
     now: Timestamp,
-    /// How many pieces of work are pending in all.
+    /// The total number of pieces of work that are pending.
     total: usize,
-    /// The first of them.
+    /// The first of them, by the time at which they are due.
     data: Vec<Work>,
 }
 

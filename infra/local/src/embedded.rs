@@ -1,14 +1,13 @@
 //! The embedded DynamoDB, on a loopback port and a thread of its own.
 //!
-//! dynoxide's own HTTP server accepts any credentials and lets pages of every origin read its answers, so it is not used.
-//! The server here passes the operations on to the same database, after three checks: `Host` and `Origin` (see
-//! [`crate::guard`]), and the access key, which changes at every start. The access key is the credential: signatures
-//! are not verified.
+//! dynoxide's own HTTP server accepts any credentials and lets pages of every origin read its responses, so it is not used. The server
+//! here passes the operations on to the same database after three checks: `Host` and `Origin` (see [`crate::guard`]), and the access
+//! key, which changes at every start. The access key is the credential: signatures are not verified.
 //!
-//! Four faults of dynoxide 3.2.0 are worked round, three of them over a second connection to the same SQLite database ([`Upkeep`]).
-//! With streams on, every write scans all stream records for the last number: an index answers that instead. Stream records
-//! are kept for ever: those that were relayed are removed. What was deleted stays in free pages of the file: after the erasure of an
-//! account the file is written anew. And nothing expires by itself: a timer calls the sweep.
+//! This module works around four faults of dynoxide 3.2.0, three of them over a second connection to the same SQLite database
+//! ([`Upkeep`]). With streams on, every write scans all stream records for the last number: an index replaces the scan. Stream records
+//! are never removed: those that were relayed are removed here. Deleted data stays in free pages of the file: after the erasure of an
+//! account the file is rewritten. And items do not expire: a timer calls the sweep.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -34,7 +33,7 @@ use tokio::time::Instant;
 use crate::files;
 use crate::guard::LocalPort;
 
-/// How often rows whose time is over are removed.
+/// The interval at which expired items are removed.
 const SWEEP: Duration = Duration::from_secs(60);
 
 /// The largest request that DynamoDB accepts, in bytes.
@@ -42,16 +41,16 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 
 const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 
-/// How long the second connection waits for the first.
+/// The time that the second connection waits for the first.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// What SQLite says of a full disk.
+/// The message of SQLite if the disk is full.
 const FULL: &str = "database or disk is full";
 
-/// How often it is reported that the disk is full.
+/// The interval at which a full disk is reported.
 const REMINDER: Duration = Duration::from_secs(60);
 
-/// What dynoxide adds to the number of a record for its clients.
+/// The number that dynoxide adds to the number of a record in its responses.
 const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
 
 const TRIM: &str =
@@ -71,7 +70,7 @@ pub struct Embedded {
     thread: JoinHandle<()>,
 }
 
-/// What the requests to the port share.
+/// The state that the requests to the port share.
 struct Table {
     database: Database,
     port: LocalPort,
@@ -79,10 +78,10 @@ struct Table {
     disk: Arc<Disk>,
 }
 
-/// The disk of the database, as far as it is full.
+/// The state of the database's disk: whether it is full.
 #[derive(Debug, Default)]
 pub struct Disk {
-    /// When it was reported last that the disk is full.
+    /// When the full disk was reported last.
     reported: Mutex<Option<Instant>>,
 }
 
@@ -96,7 +95,7 @@ impl Disk {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports that the disk is full, once a minute however many writes fail.
+    /// Reports that the disk is full, at most once a minute.
     fn report(&self) {
         let mut reported = self.lock();
         if reported.is_some_and(|last| last.elapsed() < REMINDER) {
@@ -110,7 +109,7 @@ impl Disk {
     }
 }
 
-/// Work on the database that no operation of DynamoDB does. It is done between requests, on the thread that answers them.
+/// Work on the database that no DynamoDB operation does. It is done between requests, on the thread that processes them.
 #[derive(Clone)]
 pub struct Upkeep {
     jobs: mpsc::UnboundedSender<Job>,
@@ -121,13 +120,13 @@ pub struct Upkeep {
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
 impl Upkeep {
-    /// Does the work, which returns whether it came to its end.
+    /// Runs the work, which returns whether it is complete.
     async fn run(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<bool> + Send + 'static,
     ) -> Result<()> {
         let (done, result) = oneshot::channel();
-        // Nobody waits any more if the receiver is gone.
+        // If the receiver was dropped, the result is not needed any more.
         let job: Job = Box::new(move |connection| drop(done.send(work(connection))));
         let ended = || Error::unavailable("the embedded table has ended");
         self.jobs.send(job).map_err(|_| ended())?;
@@ -138,7 +137,7 @@ impl Upkeep {
         }
     }
 
-    /// Makes the index that spares each write a scan of the stream.
+    /// Creates the index that replaces the scan of the stream at each write.
     ///
     /// # Errors
     /// `Unavailable` if the database cannot be written.
@@ -147,7 +146,8 @@ impl Upkeep {
             .await
     }
 
-    /// Removes the records of the stream up to one. That one is only emptied, because the number of the next record follows from it.
+    /// Removes the records of the stream up to `number`. The record with that number is only emptied, because the number of the next
+    /// record depends on it.
     ///
     /// # Errors
     /// `Unavailable` if the database cannot be written.
@@ -163,7 +163,7 @@ impl Upkeep {
         .await
     }
 
-    /// Writes the database's file anew, without what was deleted, and empties its log.
+    /// Rewrites the database's file without the deleted data, and empties its log.
     ///
     /// # Errors
     /// `Unavailable` if the database cannot be written.
@@ -179,7 +179,7 @@ impl Upkeep {
 }
 
 impl Embedded {
-    /// Opens the database of a folder, or one in memory, and serves it to those who have the access key.
+    /// Opens the database of a folder, or one in memory, and serves it to clients with the access key.
     ///
     /// # Errors
     /// The database's file cannot be opened or is damaged, or there is no free port.
@@ -193,7 +193,7 @@ impl Embedded {
         let uri = match folder {
             Some(folder) => {
                 let path = folder.join(files::TABLE);
-                // SQLite gives the files beside it the mode that this one has.
+                // SQLite creates the files beside it with the mode of this file.
                 files::create_private(&path)
                     .map_err(|error| Error::internal(format!("{}: {error}", path.display())))?;
                 path.display().to_string()
@@ -252,7 +252,7 @@ impl Embedded {
         &self.upkeep
     }
 
-    /// Stops the database after the current requests are answered.
+    /// Stops the database after the current requests.
     pub fn stop(self) {
         if self.stop.send(()).is_err() || self.thread.join().is_err() {
             tracing::warn!("the embedded table had ended by itself");
@@ -265,7 +265,7 @@ fn connect(uri: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(uri, flags)?;
     connection.busy_timeout(BUSY)?;
-    // What is trimmed may come back after a power failure, and is trimmed again then.
+    // After a power failure, trimmed records may exist again. They are trimmed again then.
     connection.execute_batch("PRAGMA synchronous = NORMAL")?;
     Ok(connection)
 }
@@ -324,7 +324,7 @@ async fn sweep(database: Database) {
     }
 }
 
-/// Any request to the table's port.
+/// Handles every request to the table's port.
 async fn answer(
     State(table): State<Arc<Table>>,
     method: Method,
@@ -337,7 +337,7 @@ async fn answer(
         return refusal(StatusCode::FORBIDDEN, "AccessDeniedException", &reason);
     }
     if method == Method::GET {
-        // DynamoDB shows this to everybody, and clients connect with it.
+        // DynamoDB returns this without credentials, and clients connect with it.
         return (StatusCode::OK, "healthy: dynamodb.us-east-1.amazonaws.com ").into_response();
     }
     if !is_signed_with(&headers, &table.access_key) {
@@ -361,7 +361,7 @@ async fn answer(
         Ok(text) => shown(StatusCode::OK, text),
         Err(error) if error.to_string().contains(FULL) => {
             table.disk.report();
-            // Clients try again what exceeds a limit.
+            // Clients repeat requests that exceed a limit.
             refusal(
                 StatusCode::BAD_REQUEST,
                 "LimitExceededException",
@@ -379,8 +379,8 @@ async fn answer(
     }
 }
 
-/// Whether the `Authorization` of AWS's signature has that access key. Digests are compared, so that the time it takes says
-/// nothing about the key.
+/// Whether the `Authorization` of AWS's signature has this access key. Digests are compared, so that the time of the comparison
+/// reveals nothing about the key.
 fn is_signed_with(headers: &HeaderMap, access_key: &str) -> bool {
     let given = headers
         .get(header::AUTHORIZATION)

@@ -1,4 +1,4 @@
-//! What happens later, in a local run: the stream is relayed, and messages are worked on when they fall due.
+//! Asynchronous work in a local run: the stream is relayed, and messages are processed when they are due.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,24 +23,24 @@ use crate::notices::Notices;
 use crate::streams::Streams;
 use crate::timeline::{Parcel, Timeline};
 
-/// How long the engine sleeps unless it is woken.
+/// The longest sleep of the engine, unless it is woken.
 const REST: Duration = Duration::from_millis(200);
-/// How often lost work is looked for.
+/// The interval at which lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
-/// How many messages other than webhook deliveries and pulls from charging networks are worked on at a time.
+/// The number of messages other than webhook deliveries and pulls from charging networks that are processed at a time.
 const WORKERS: u32 = 16;
-/// When a message that failed is delivered again.
+/// The delay before a failed message is delivered again.
 const REDELIVERY: SignedDuration = seconds(5);
-/// After how many messages Lambda ends a chain, unless the function says that a loop is meant.
+/// The number of messages after which Lambda ends a chain, unless the function declares that a loop is intended.
 const MAX_HOPS: u32 = 16;
-/// How many changes are relayed together, and for how long, as in the template.
+/// The number of changes that are relayed together, and for how long, as in the template.
 const BATCH: usize = 100;
 const RELAY_PATIENCE: Duration = Duration::from_secs(60);
-/// How long settling may take, before it counts as stuck.
+/// The time that settling may take before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// How long settling waits for a webhook endpoint where no delivery ends, and for a charging network from which no pull ends, and for all of
-/// them together while the time is moved once. What is not waited for continues in the background. Tests, whose receivers
-/// share the processors with much else, have a multiple of it.
+/// The time that settling waits for a webhook endpoint at which no delivery ends, and for a charging network at which no pull ends,
+/// and for all of them together while the time is moved once. Work that exceeds it continues in the background. Tests, whose receivers
+/// share the processors with many other processes, use a multiple of it.
 const ENDPOINT_PATIENCE: Duration = Duration::from_secs(5);
 const RECEIVERS_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -53,19 +53,19 @@ pub struct Engine {
     workers: Arc<Semaphore>,
     deliveries: Arc<Deliveries>,
     nudged: Notify,
-    /// The charging network on this machine, which goes by the same clock.
+    /// The charging network on this machine, which uses the same clock.
     network: Option<cpo::Pace>,
-    /// How many times longer than usual webhook receivers are waited for.
+    /// The factor by which settling waits longer than usual for webhook receivers.
     receivers_slack: u32,
     /// Held while the time is being moved.
     moving: Mutex<()>,
 }
 
-/// What moving the time led to.
+/// The result of moving the time.
 #[derive(Debug, Serialize)]
 pub struct Moved {
     pub now: Timestamp,
-    /// Webhook deliveries that their receivers have not answered; they continue in the background.
+    /// Webhook deliveries that have no response yet; they continue in the background.
     pub deliveries_in_flight: usize,
     /// Explains `deliveries_in_flight` where it is not 0.
     pub message: Option<String>,
@@ -96,14 +96,14 @@ impl Engine {
         }
     }
 
-    /// Finds the work that was pending when the last run ended: messages do not outlive the process.
+    /// Finds the work that was pending when the last run ended, because messages are lost when the process ends.
     pub async fn recover(&self) -> Result<()> {
         sweep::before(&self.app, Timestamp::from_unix_millis(i64::MAX))
             .await
             .map(drop)
     }
 
-    /// Turns for ever.
+    /// Runs the engine without end.
     pub async fn run(self: Arc<Self>) {
         let mut swept = Instant::now();
         let mut is_reported = false;
@@ -135,14 +135,15 @@ impl Engine {
         self.nudged.notify_one();
     }
 
-    /// Relays what is new in the stream and starts on what is due. True when there was anything. Whoever holds the
-    /// streams is the only one to start on anything.
+    /// Relays new changes of the stream and starts the work that is due. Returns true if there was anything. Only the holder of the
+    /// streams starts work.
     async fn turn(&self, streams: &mut Streams) -> Result<bool> {
         let relayed = self.relay(streams).await?;
         let due = self.timeline.take_due(self.clock.now());
         let any = !due.is_empty();
         for parcel in due {
-            // What waits for others has workers of its own: a receiver may hang, and the pages of a network may go on and on.
+            // These messages have workers of their own, because a receiver may hang and a network may have a very large number of
+            // pages.
             if let Some(other) = &parcel.message.subject.waits_for {
                 let delivery = self.deliveries.begin(other);
                 let (app, timeline) = (self.app.clone(), self.timeline.clone());
@@ -161,7 +162,7 @@ impl Engine {
         Ok(relayed || any)
     }
 
-    /// Relays what is new in the stream, in batches as Lambda hands them out. True when there was anything.
+    /// Relays new changes of the stream, in batches like those of Lambda. Returns true if there was anything.
     async fn relay(&self, streams: &mut Streams) -> Result<bool> {
         let changes = streams.read().await?;
         let any = !changes.is_empty();
@@ -178,7 +179,7 @@ impl Engine {
             let objects = keys.filter_map(|key| self.notices.object_of(key));
             self.notices.changed(objects.collect());
             let done: BTreeMap<_, _> = places[..relayed].iter().cloned().collect();
-            // The rest is read again, also if a full disk has no room for how far the relay has come.
+            // The rest is read again, also if a full disk prevents the position of the relay from being written.
             if failed.is_some() {
                 streams.rewind();
             }
@@ -192,10 +193,10 @@ impl Engine {
         Ok(any)
     }
 
-    /// Turns until nothing is left that is due now.
+    /// Repeats until no work is due.
     ///
     /// # Errors
-    /// `Unavailable` if the work takes longer than it may.
+    /// `Unavailable` if the work exceeds its time limit.
     pub async fn settle(&self) -> Result<()> {
         self.settle_within(&mut self.receivers_patience()).await
     }
@@ -204,8 +205,8 @@ impl Engine {
         RECEIVERS_PATIENCE * self.receivers_slack
     }
 
-    /// Turns until nothing is left that is due now but deliveries to endpoints that do not answer, and pulls that do not end. `patience` is
-    /// how long these may be waited for; what was waited is subtracted.
+    /// Repeats until no work is due except deliveries to endpoints that do not respond and pulls that do not end. `patience` is the
+    /// time that these may be waited for; the time waited is subtracted.
     async fn settle_within(&self, patience: &mut Duration) -> Result<()> {
         let limit = PATIENCE + *patience;
         let settled = async {
@@ -216,7 +217,7 @@ impl Engine {
                     return Err(Error::internal("the workers have stopped"));
                 };
                 drop(idle);
-                // A delivery that ends from here on may leave something that this turn does not see.
+                // A delivery that ends after this line may leave work that this pass does not see.
                 let mut ends = self.deliveries.ends();
                 let until = self
                     .deliveries
@@ -249,7 +250,7 @@ impl Engine {
         }
     }
 
-    /// When something falls due next, here or at the charging network.
+    /// The time of the next work, here or at the charging network.
     fn next(&self) -> Option<Timestamp> {
         let network = self.network.as_ref().and_then(cpo::Pace::next);
         let dues = [self.timeline.next(), network.map(Timestamp::from)];
@@ -260,16 +261,16 @@ impl Engine {
         self.clock.now()
     }
 
-    /// Moves the time forward, stopping at each moment at which something falls due.
+    /// Moves the time forward, stopping at each moment at which work is due.
     ///
     /// # Errors
-    /// `Unavailable` if the work takes longer than it may.
+    /// `Unavailable` if the work exceeds its time limit.
     pub async fn advance(&self, seconds: u32) -> Result<Moved> {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
         let moved = self.move_to(target, &mut patience).await;
-        // The clock may have come some of the way.
+        // The clock may have been moved part of the way.
         self.notices.moved(self.clock.now());
         moved?;
         drop(moving);
@@ -287,7 +288,7 @@ impl Engine {
         })
     }
 
-    /// Moves the clock to a moment, stopping at each moment before it at which something falls due.
+    /// Moves the clock to a moment, stopping at each earlier moment at which work is due.
     async fn move_to(&self, target: Timestamp, patience: &mut Duration) -> Result<()> {
         self.settle_within(patience).await?;
         while let Some(at) = self.next().filter(|at| *at <= target) {
@@ -305,16 +306,17 @@ impl Engine {
             .is_some_and(|at| at <= self.clock.now())
     }
 
-    /// Whether there are messages that were due when they were sent. Others fall due by themselves, however slow a machine is.
+    /// Whether there are messages that were due when they were sent. Other messages become due with time, regardless of the speed of
+    /// the machine.
     pub fn has_undelivered(&self) -> bool {
         self.timeline.has_undelivered()
     }
 
-    /// Removes what is left of erased accounts: messages about them, stream records, and what the table has deleted but not
-    /// overwritten.
+    /// Removes the data that remains of erased accounts: messages about them, stream records, and deleted data in the table that has
+    /// not been overwritten.
     ///
     /// # Errors
-    /// `Unavailable` if the table cannot be written, or if the work that is due takes longer than it may.
+    /// `Unavailable` if the table cannot be written, or if the work that is due exceeds its time limit.
     pub async fn purge(&self, accounts: &Accounts) -> Result<()> {
         self.settle().await?;
         self.timeline.forget_accounts(accounts);
@@ -323,12 +325,12 @@ impl Engine {
         streams.purge().await
     }
 
-    /// How many pieces of work are pending, and the first of them.
+    /// The number of pieces of work that are pending, and the first of them.
     pub fn pending(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
         self.timeline.first(limit)
     }
 
-    /// Skips what the stream holds and forgets every message.
+    /// Skips the contents of the stream and discards every message.
     pub async fn lose_triggers(&self) -> Result<()> {
         let mut streams = self.streams.lock().await;
         loop {
@@ -345,7 +347,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Relays what the stream holds, and forgets every message.
+    /// Relays the contents of the stream, and discards every message.
     pub async fn lose_messages(&self) -> Result<()> {
         let mut streams = self.streams.lock().await;
         while self.relay(&mut streams).await? {}
@@ -354,7 +356,7 @@ impl Engine {
     }
 }
 
-/// Works on a message; one that fails comes again, as often as on AWS.
+/// Processes a message. A message that fails is repeated as often as on AWS.
 async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
     let message = &parcel.message;
     if message.hops >= MAX_HOPS && !jobs::is_loop(message.function) {

@@ -1,10 +1,10 @@
-//! The data folder: small JSON files beside the table's and the reports'. With the state in memory there is none.
+//! The data folder: small JSON files beside those of the table and the reports. If the state is in memory, there is no folder.
 //!
 //! The folder belongs to one process at a time, which holds a lock on the file `lock`; the operating system releases it
 //! when the process ends, however it ends. Keys and personal data are in the folder, so only its owner may read it.
 //!
 //! The table and the account's key belong together: a folder that has lost one of them is refused, because another account would
-//! replace the keys of the first. `--new` moves what there is into a folder of its own, and begins anew.
+//! replace the keys of the first. `--new` moves the existing files into a folder of its own, and begins with an empty state.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
@@ -24,13 +24,13 @@ pub const CREDENTIALS: &str = "credentials.json";
 /// The embedded table's database.
 pub const TABLE: &str = "table.sqlite";
 
-/// How far the clock is ahead of the machine's.
+/// The difference between the clock and the machine's clock.
 pub const CLOCK: &str = "clock.json";
 
-/// How far the stream was relayed.
+/// The position up to which the stream was relayed.
 pub const STREAM: &str = "stream.json";
 
-/// Which stations were loaded.
+/// Identifies the stations that were loaded.
 pub const STATIONS: &str = "stations.json";
 
 /// The state of the charging network of `--network`.
@@ -39,22 +39,22 @@ pub const NETWORK: &str = "network.json";
 /// The folder of reports and exports.
 pub const DOWNLOADS: &str = "files";
 
-/// Exists while an account is erased, until no free page of the table has anything of it.
+/// Exists while an account is being erased, until no free page of the table has any of its data.
 pub const ERASING: &str = "erasing";
 
 /// SQLite's files beside the table's database.
 const WAL: &str = "table.sqlite-wal";
 const SHM: &str = "table.sqlite-shm";
 
-/// Exists while the table and its first account are created. A table that has not been created to the end cannot be used.
+/// Exists while the table and its first account are being created. A table whose creation was interrupted cannot be used.
 const CREATING: &str = "creating";
 
 const LOCK: &str = "lock";
 
-/// The file with the version of the layout of the table's rows.
+/// The file with the version of the layout of the table's items.
 const LAYOUT: &str = "layout.json";
 
-/// Everything that earlier runs may have left, but the lock.
+/// All files that earlier runs may have left, except the lock.
 const STATE: [&str; 12] = [
     TABLE,
     WAL,
@@ -81,12 +81,13 @@ struct Opened {
 }
 
 impl Folder {
-    /// No folder: nothing is kept.
+    /// No folder: nothing is stored.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Opens the folder for this process alone, and creates it if there is none. With `new`, what earlier runs left is moved aside.
+    /// Opens the folder for this process alone, and creates it if it does not exist. With `new`, the files of earlier runs are moved
+    /// aside.
     ///
     /// # Errors
     /// The folder cannot be created or written, another process uses it, or its table has a layout that this release does not read.
@@ -125,10 +126,10 @@ impl Folder {
         self.path().map(|folder| folder.join(name))
     }
 
-    /// Reads a file, if it is there.
+    /// Reads a file, if it exists.
     ///
     /// # Errors
-    /// The file cannot be read, or has another content than it should.
+    /// The file cannot be read, or its content is invalid.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let Some(path) = self.file(name) else {
             return Ok(None);
@@ -140,7 +141,7 @@ impl Folder {
         }
     }
 
-    /// Writes a file as a whole: a process that is killed leaves the old one or the new one.
+    /// Writes a file as a whole: if the process is killed, the old file or the new one remains.
     ///
     /// # Errors
     /// `Unavailable` if the folder cannot be written.
@@ -153,21 +154,21 @@ impl Folder {
             .map_err(|error| Error::unavailable(format!("{}: {error}", path.display())))
     }
 
-    /// Whether a file is there.
+    /// Whether a file exists.
     pub fn has(&self, name: &str) -> bool {
         self.file(name).is_some_and(|path| path.exists())
     }
 
-    /// Prepares the folder for its table. What is left of a first start that was interrupted is removed.
+    /// Prepares the folder for its table. The files of an interrupted first start are removed.
     ///
     /// # Errors
-    /// The folder cannot be written, or has lost its table or its account's key: nothing in it is changed then.
+    /// The folder cannot be written, or has lost its table or its account's key. In the second case nothing in it is changed.
     pub fn begin_table(&self) -> Result<()> {
         let Some(table) = self.file(TABLE) else {
             return Ok(());
         };
         if !self.has(CREATING) {
-            // SQLite takes an empty file for a new database.
+            // SQLite accepts an empty file as a new database.
             let has_table = std::fs::metadata(table).is_ok_and(|file| file.len() > 0);
             match (has_table, self.has(CREDENTIALS)) {
                 (true, true) => return Ok(()),
@@ -181,7 +182,7 @@ impl Folder {
         unfinished.iter().try_for_each(|name| self.remove(name))
     }
 
-    /// Records that the table and its first account were created to the end.
+    /// Records that the creation of the table and its first account is complete.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -197,7 +198,7 @@ impl Folder {
         self.damaged(name, &message)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -220,7 +221,7 @@ impl Folder {
     }
 }
 
-/// Refuses a folder whose table has another layout than this release reads, before anything in it is opened.
+/// Refuses a folder whose table has a layout that this release does not read, before any of its files is opened.
 fn check_layout(folder: &Path) -> Result<()> {
     if !folder.join(TABLE).exists() {
         return Ok(());
@@ -246,7 +247,7 @@ fn check_layout(folder: &Path) -> Result<()> {
     )))
 }
 
-/// Moves what earlier runs left into a folder of its own, in the same folder.
+/// Moves the files of earlier runs into a folder of their own inside the data folder.
 fn move_aside(folder: &Path) -> Result<()> {
     let left = STATE.map(|name| (name, folder.join(name)));
     let left: Vec<_> = left.iter().filter(|(_, path)| path.exists()).collect();
@@ -275,7 +276,7 @@ fn at(path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::internal(format!("{}: {error}", path.display()))
 }
 
-/// Locks the folder for this process. The file has the process's id, for the message that another process shows.
+/// Locks the folder for this process. The file contains the process's id, for the error message of another process.
 fn lock(folder: &Path) -> Result<File> {
     let shown = folder.display();
     let unwritable = |error: std::io::Error| {
@@ -311,7 +312,7 @@ fn lock(folder: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// How files are opened for writing that only their owner may read.
+/// The options for opening a file for writing that only its owner may read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true);
@@ -320,7 +321,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Writes a file as a whole that only its owner may read.
+/// Writes, as a whole, a file that only its owner may read.
 pub fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = private().truncate(true).open(&beside)?;
@@ -332,12 +333,12 @@ pub fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     std::fs::rename(&beside, path)
 }
 
-/// Creates a file that only its owner may read, if there is none.
+/// Creates a file that only its owner may read, if it does not exist.
 pub fn create_private(path: &Path) -> std::io::Result<()> {
     private().truncate(false).open(path).map(drop)
 }
 
-/// Creates a folder that only its owner may enter, and those above it, if there are none.
+/// Creates a folder that only its owner may enter, and its parent folders, if they do not exist.
 pub fn private_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -346,8 +347,8 @@ pub fn private_folder(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Takes away everybody else's access to a folder and its files that an earlier version made. A folder with other content
-/// than ours keeps its own mode: it may be one that others have to enter.
+/// Removes the access of other users to a folder and its files that an earlier version created. A folder with files of other programs
+/// keeps its own mode, because other users may need to enter it.
 fn protect(folder: &Path) -> std::io::Result<()> {
     let ours = [CREDENTIALS, TABLE, LOCK];
     let is_ours = ours.iter().any(|name| folder.join(name).exists());

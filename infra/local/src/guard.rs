@@ -1,9 +1,9 @@
-//! Which requests a local port accepts.
+//! The rules by which a local port accepts requests.
 //!
-//! A port on 127.0.0.1 can be reached by every web page that the developer opens. A browser names the page's origin in the
-//! header `Origin`, so requests of other origins are refused. A page can also give its own host name the address 127.0.0.1
-//! (DNS rebinding); to the browser the port is then of the page's own origin, but the header `Host` still has the page's name.
-//! So `Host` must be one of the names of this machine, with the port.
+//! Every web page that the developer opens can reach a port on 127.0.0.1. A browser sends the page's origin in the header `Origin`, so
+//! requests of other origins are refused. A page can also assign the address 127.0.0.1 to its own host name (DNS rebinding); to the
+//! browser the port then belongs to the page's own origin, but the header `Host` still has the page's name. Therefore `Host` must be
+//! one of the names of this machine, with the port.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use web::errors;
 /// The hosts under which a local port may be addressed.
 const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The one path that pages of every origin may read: the OpenAPI document, which is the same for everybody.
+/// The only path that pages of every origin may read: the OpenAPI document, which is public.
 const DOCUMENT: &str = "/v1/openapi.json";
 
 /// A port on the loopback interface.
@@ -27,7 +27,7 @@ const DOCUMENT: &str = "/v1/openapi.json";
 pub struct LocalPort(pub u16);
 
 impl LocalPort {
-    /// Why a request to this port is refused because of its `Host`, if it is.
+    /// The reason why a request to this port is refused because of its `Host`. None if it is not refused.
     pub fn refuses_host(self, headers: &HeaderMap, uri: &Uri) -> Option<String> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().filter(|_| hosts.next().is_none());
@@ -39,7 +39,7 @@ impl LocalPort {
         (!accepted).then(|| format!("The header Host must be one of {accepts}."))
     }
 
-    /// Why a request to this port is refused because it comes from a web page of another origin, if it does.
+    /// The reason why a request to this port is refused because it comes from a web page of another origin. None if it is not refused.
     pub fn refuses_origin(self, headers: &HeaderMap) -> Option<String> {
         let origins = headers.get_all(header::ORIGIN);
         let foreign = origins.iter().find(|origin| !self.is_origin(origin))?;
@@ -69,15 +69,14 @@ impl LocalPort {
     }
 }
 
-/// What [`check`] needs.
+/// The state of [`check`].
 #[derive(Clone)]
 pub struct Guard {
     pub port: LocalPort,
     pub clock: Arc<dyn Clock>,
 }
 
-/// Refuses requests under a foreign `Host` and those of web pages of another origin with 403, before anything else looks at
-/// them.
+/// Refuses, before any other check, requests with a foreign `Host` and those of web pages of another origin with 403.
 pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
     let readable = request.method() == Method::GET && uri.path() == DOCUMENT;
@@ -119,7 +118,7 @@ pub fn refused(clock: &dyn Clock, error: &Error) -> Response {
     response
 }
 
-/// A page of another origin can send other content types without asking first.
+/// A page of another origin can send other content types without a preflight request.
 pub fn check_json(headers: &HeaderMap) -> Result<(), Error> {
     if web::body::is_json(headers) {
         return Ok(());

@@ -1,6 +1,6 @@
-//! An inbox for webhooks, to watch the first deliveries arrive without a receiver of one's own.
+//! An inbox for webhooks, which shows the first deliveries to developers who have no receiver yet.
 //!
-//! A delivery has no token of the runner, so everybody who reaches the port can send one. Reading the inbox needs the token.
+//! A delivery has no token of the runner, so everyone who can reach the port can send one. Reading the inbox requires the token.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use web::body::is_json;
 
 pub const ROUTE: &str = "/_local/inbox";
 
-/// How many deliveries are kept.
+/// The number of deliveries that are kept.
 const KEPT: usize = 100;
 
 pub struct Inbox {
@@ -31,11 +31,11 @@ pub struct Inbox {
 struct Delivery {
     received: Timestamp,
     headers: BTreeMap<String, String>,
-    /// The text that was signed.
+    /// The signed text.
     body: String,
 }
 
-/// What the inbox holds, the newest first.
+/// The contents of the inbox, newest first.
 #[derive(Debug, Serialize)]
 pub struct Deliveries {
     data: VecDeque<Delivery>,
@@ -65,10 +65,10 @@ impl Inbox {
     }
 }
 
-/// `POST /_local/inbox`: takes a delivery, as a receiver would.
+/// `POST /_local/inbox`: receives a delivery, like the endpoint of a customer.
 ///
 /// # Errors
-/// 415 if the body is not JSON by its content type. 500 if standard output cannot be written; the delivery is then retried.
+/// 415 if the content type of the body is not JSON. 500 if standard output cannot be written; the delivery is then retried.
 pub async fn receive(
     State(inbox): State<Arc<Inbox>>,
     headers: HeaderMap,
@@ -96,14 +96,15 @@ pub async fn receive(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `GET /_local/inbox`: what has arrived.
+/// `GET /_local/inbox`: returns the deliveries that have arrived.
 pub async fn list(State(inbox): State<Arc<Inbox>>) -> Json<Deliveries> {
     let data = inbox.kept().clone();
     Json(Deliveries { data })
 }
 
 impl Delivery {
-    /// One line about it. Every user of the machine can send a delivery, so characters that control the terminal are left out.
+    /// Prints one line about the delivery. Every user of the machine can send one, so characters that control the terminal are
+    /// omitted.
     fn print(&self) -> std::io::Result<()> {
         let event: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
         let said = |name: &str| printable(event[name].as_str().unwrap_or("?"));
@@ -120,7 +121,7 @@ impl Delivery {
     }
 }
 
-/// How many characters of a member are printed.
+/// The number of characters of a member that are printed.
 const PRINTED: usize = 200;
 
 /// The beginning of a text without control characters.

@@ -61,20 +61,20 @@ use crate::service::Service;
 pub use crate::start_error::StartError;
 pub use crate::stations::DEMO_STATIONS;
 
-/// The service, running.
+/// The running service.
 pub struct Running {
     pub base_url: String,
-    /// What the routes below `/_local` ask for.
+    /// The token that the routes below `/_local` require.
     pub token: String,
     pub api_key: String,
     pub account: Id,
     /// The DynamoDB endpoint in use.
     pub store_url: String,
-    /// The access key of the embedded table. None with another endpoint, which has the credentials of the environment.
+    /// The access key of the embedded table. It is None with another endpoint, which uses the credentials of the environment.
     pub access_key: Option<String>,
     /// The name of the table there.
     pub table: String,
-    /// What was loaded from files of stations and tariffs, a line each; none when no file was read.
+    /// A report on the files of stations and tariffs that were loaded, one line each. None if no file was read.
     pub imported: Option<String>,
     pub app: App,
     network: Option<Cpo>,
@@ -86,11 +86,11 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the service, and returns when it answers.
+    /// Starts the service, and returns when it accepts requests.
     ///
     /// # Errors
-    /// The port or the folder cannot be used, the store is out of reach, or a file cannot be read. The message names the
-    /// option or file.
+    /// The port or the folder cannot be used, the store cannot be reached, or a file cannot be read. The message names the option or
+    /// file.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let disk = Arc::<Disk>::default();
         let data = options.data.clone();
@@ -165,16 +165,16 @@ impl Running {
         self.network.as_ref().map(Cpo::versions_url)
     }
 
-    /// Works on everything that is due now, and returns when nothing is left.
+    /// Processes everything that is due now, and returns when no work is left.
     ///
     /// # Errors
-    /// `Unavailable` if the work takes longer than it may; `Internal` if there was a change that can never be relayed.
+    /// `Unavailable` if the work exceeds its time limit; `Internal` if there was a change that can never be relayed.
     pub async fn drain(&self) -> Result<()> {
         self.engine.settle().await?;
         self.engine.timeline.check()
     }
 
-    /// Moves the time forward, doing on the way what falls due, when it falls due.
+    /// Moves the time forward, and processes work at the moment at which it is due.
     ///
     /// # Errors
     /// As [`Running::drain`].
@@ -183,7 +183,7 @@ impl Running {
         self.engine.timeline.check()
     }
 
-    /// Makes the relay skip what the stream holds and forgets every message, as if all triggers had been lost.
+    /// Makes the relay skip the contents of the stream and discards every message, as if all triggers had been lost.
     ///
     /// # Errors
     /// `Unavailable` if the stream cannot be read.
@@ -191,7 +191,7 @@ impl Running {
         self.engine.lose_triggers().await
     }
 
-    /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
+    /// Relays the contents of the stream, and discards every message, as if the queues had lost them.
     ///
     /// # Errors
     /// `Unavailable` if the stream cannot be read.
@@ -217,7 +217,7 @@ impl Running {
         create_account(&self.app, mode).await
     }
 
-    /// Stops the service: current requests are answered, and background work is finished or resumed at the next start.
+    /// Stops the service. Current requests are completed, and background work is completed or resumed at the next start.
     pub async fn stop(self) {
         let Self {
             network,
@@ -238,7 +238,7 @@ impl Running {
         drop(tokio::time::timeout(Duration::from_secs(3), server).await);
         if let Some(turning) = turning {
             turning.abort();
-            // It has ended when it has let go of the data folder.
+            // The engine has ended when it has released the data folder.
             drop(turning.await);
         }
         drop(engine);

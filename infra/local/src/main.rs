@@ -47,14 +47,14 @@ fn main() -> ExitCode {
     })
 }
 
-/// Reports why the service did not start, in the form in which wrong options are reported.
+/// Reports why the service did not start, in the format in which wrong options are reported.
 fn failed(error: &dyn std::fmt::Display) -> ExitCode {
-    // Without standard error, the exit code has to do.
+    // The error is ignored: without standard error, the exit code is the only report.
     drop(writeln!(std::io::stderr(), "error: {error}"));
     ExitCode::FAILURE
 }
 
-/// Prints where the service is and how to talk to it.
+/// Prints the address of the service and the commands to use it.
 fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
     let (url, key, account) = (&running.base_url, &running.api_key, &running.account);
     let token = &running.token;

@@ -1,4 +1,4 @@
-//! `/_local/networks`: what operators do with charging networks, as the function `manage-networks` does on AWS.
+//! `/_local/networks`: the operators' function for charging networks, which is `manage-networks` on AWS.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,10 +13,11 @@ use web::edge::base_url;
 use crate::guard::check_json;
 use crate::guard::refused;
 
-/// Where the runner takes them.
+/// The path of the charging networks.
 pub const ROUTE: &str = "/_local/networks";
 
-/// `POST /_local/networks`: does what the body says. Networks reach this service at the address that the request was sent to.
+/// `POST /_local/networks`: carries out the operation in the body. Networks reach this service at the address to which the request was
+/// sent.
 pub async fn manage(
     State(app): State<App>,
     headers: HeaderMap,
@@ -33,7 +34,7 @@ pub async fn manage(
         .map_err(|error| refused(&*app.clock, &error))
 }
 
-/// `GET /_local/networks`: the networks of test mode.
+/// `GET /_local/networks`: lists the networks of test mode.
 pub async fn list(State(app): State<App>) -> Result<Json<Managed>, Response> {
     let list = Manage::List { mode: Mode::Test };
     let managed = manage::handle(&app, list, None).await;

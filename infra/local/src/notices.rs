@@ -1,16 +1,16 @@
-//! `GET /_local/events`: notices of what has changed, as server-sent events, so that the console need not poll.
+//! `GET /_local/events`: notices of changes as server-sent events, so that the console need not poll.
 //!
-//! Terms. A *notice* names the kind and the id of an object that has changed, and nothing else of it: whoever wants to know more reads
-//! the object with an API key. Notices are of the account and the mode of the run's API key, and of charging stations, which belong to no
+//! Terms. A *notice* names the kind and the id of an object that has changed, and no other data: a client that needs more reads the
+//! object with an API key. Notices concern the account and the mode of the run's API key, and charging stations, which belong to no
 //! account and which every key of the mode may read. They are numbered from 1 in each run.
 //!
 //! Events of a connection. `ready` comes first: the account and the mode, a name of the run, the number of the last notice, and the
-//! service's time. A client that knows the same run and number has missed nothing. `change` is an object, `clock` the service's time after
-//! it was moved, and `heartbeat` says every 15 seconds that the connection is alive.
+//! service's time. A client that has the same run and number has missed nothing. `change` is an object, `clock` is the service's time
+//! after it was moved, and `heartbeat` is sent every 15 seconds to show that the connection is alive.
 //!
-//! Invariants. The relay reports a change once it has been relayed, so that what follows from it can be read as well. At most
-//! [`KEPT`] notices are in memory, for all connections together. A connection whose client reads too slowly loses the oldest and is sent
-//! `missed` in their place; the client then reads everything again. The connections end when the runner stops.
+//! Invariants. The relay reports a change after relaying it, so that its consequences can be read as well. At most [`KEPT`] notices
+//! are in memory, for all connections together. A connection whose client reads too slowly loses the oldest ones and is sent `missed`
+//! instead; the client then reads everything again. The connections end when the runner stops.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -33,10 +33,10 @@ use crate::session::of_own_origin;
 
 pub const ROUTE: &str = "/_local/events";
 
-/// How many notices are kept for connections that have not read them.
+/// The number of notices that are kept for connections that have not read them.
 const KEPT: usize = 1_024;
 
-/// The heartbeat of connections.
+/// The interval of heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The notices of a run.
@@ -44,7 +44,7 @@ pub struct Notices {
     tenant: Tenant,
     run: String,
     clock: Arc<dyn Clock>,
-    /// How often a connection without notices is sent something.
+    /// The interval after which a connection without notices is sent an event.
     heartbeat: Duration,
     state: Mutex<Published>,
 }
@@ -52,7 +52,7 @@ pub struct Notices {
 struct Published {
     /// The number of the last notice.
     last: u64,
-    /// None once the runner stops.
+    /// None after the runner has stopped.
     sender: Option<Sender<Notice>>,
 }
 
@@ -77,7 +77,7 @@ pub struct Object {
 }
 
 impl Notices {
-    /// `run` differs from the name of every other run.
+    /// Creates the notices of a run. `run` differs from the name of every other run.
     pub fn new(tenant: Tenant, run: String, clock: Arc<dyn Clock>) -> Self {
         let (sender, _) = broadcast::channel(KEPT);
         let state = Mutex::new(Published {
@@ -93,7 +93,7 @@ impl Notices {
         }
     }
 
-    /// The object that an item of the table belongs to, by the item's key. None for those that are no business of the run's API key.
+    /// The object that an item of the table belongs to, by the item's key. None for objects that the run's API key may not read.
     pub fn object_of(&self, (pk, sk): (&str, &str)) -> Option<Object> {
         let own = |tenant: &Tenant| *tenant == self.tenant;
         let of_tenant = keys::parse_object(pk)
@@ -118,12 +118,12 @@ impl Notices {
         }
     }
 
-    /// Notifies the connections of the time to which the clock was moved.
+    /// Notifies the connections of the new time after the clock was moved.
     pub fn moved(&self, now: Timestamp) {
         self.publish(Subject::Clock(now));
     }
 
-    /// Ends the connections. Later ones end at once.
+    /// Ends the connections. Connections that are opened later end at once.
     pub fn end(&self) {
         self.state().sender = None;
     }
@@ -133,12 +133,12 @@ impl Notices {
         state.last += 1;
         let number = state.last;
         if let Some(sender) = &state.sender {
-            // Sending fails without connections.
+            // Sending fails if there are no connections.
             drop(sender.send(Notice { number, subject }));
         }
     }
 
-    /// The number of the last notice, and those after it.
+    /// Returns the number of the last notice, and a receiver of those after it.
     fn subscribe(&self) -> (u64, Option<Receiver<Notice>>) {
         let state = self.state();
         let receiver = state.sender.as_ref().map(Sender::subscribe);
@@ -149,7 +149,7 @@ impl Notices {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The events of a connection.
+    /// Returns the events of a connection.
     fn connect(&self) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
         let (last, receiver) = self.subscribe();
         let Tenant { account, mode } = &self.tenant;
@@ -172,7 +172,7 @@ impl Notices {
     }
 }
 
-/// The next event of a connection. None when the runner stops.
+/// Returns the next event of a connection. None when the runner stops.
 async fn next(receiver: &mut Receiver<Notice>, heartbeat: Duration) -> Option<Event> {
     let received = tokio::time::timeout(heartbeat, receiver.recv()).await;
     match received {
@@ -195,7 +195,7 @@ fn event(name: &str, data: &impl Serialize) -> Event {
     Event::default().event(name).data(data)
 }
 
-/// `GET /_local/events`: the notices from now on.
+/// `GET /_local/events`: streams the notices from now on.
 pub async fn listen(State(notices): State<Arc<Notices>>) -> Response {
     of_own_origin(Sse::new(notices.connect()).into_response())
 }

@@ -1,4 +1,4 @@
-//! The options of the runner: those of the command line, and those that tests set.
+//! The options of the runner: those of the command line, and those for tests.
 
 use std::path::PathBuf;
 
@@ -27,13 +27,13 @@ const MAX_FEE: i64 = 99_999_999;
 #[derive(Debug, Clone, clap::Parser)]
 #[command(name = "local", about)]
 pub struct Options {
-    /// The port to listen on; 0 takes any that is free.
+    /// The port to listen on; 0 selects any free port.
     #[arg(long, default_value_t = 8787)]
     pub port: u16,
     /// The folder that holds the state.
     #[arg(long, value_name = "DIR", default_value = ".data")]
     pub data: PathBuf,
-    /// Begin with a new account and an empty table. What earlier runs left is moved into a folder of its own in the data folder.
+    /// Begin with a new account and an empty table. The files of earlier runs are moved into a folder of their own in the data folder.
     #[arg(long, conflicts_with = "memory")]
     pub new: bool,
     /// Keep the state in memory: it ends with the process.
@@ -72,37 +72,37 @@ pub struct Options {
     /// The name of the table.
     #[arg(long, value_name = "NAME", default_value = TABLE, hide = true)]
     pub table: String,
-    /// For tests: nothing happens later but when [`crate::Running::drain`] or [`crate::Running::advance`] says so.
+    /// For tests: asynchronous work is done only by [`crate::Running::drain`] and [`crate::Running::advance`].
     #[arg(skip)]
     pub by_hand: bool,
-    /// Who takes payments.
+    /// The payment providers.
     #[arg(skip)]
     pub payments: Providers,
-    /// For tests: how many demo stations are generated where no file is named.
+    /// For tests: the number of demo stations that are generated if no file is named.
     #[arg(skip = DEMO_STATIONS)]
     pub demo_stations: u32,
-    /// For tests: how much an account may have together with the accounts below it.
+    /// For tests: the quotas of an account together with the accounts below it.
     #[arg(skip)]
     pub quotas: Quotas,
-    /// How many times longer than on Lambda a request and a call may take.
+    /// The factor by which the time limits of requests and calls exceed those on Lambda.
     #[arg(skip = UNHURRIED)]
     pub slack: u32,
-    /// For tests: the access key of the embedded table. None: a random one.
+    /// For tests: the access key of the embedded table. If None, it is random.
     #[arg(skip)]
     pub access_key: Option<String>,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
-    /// For tests: how long clients may take to send their requests.
+    /// For tests: the time limits for clients to send their requests.
     #[arg(skip)]
     pub client_limits: ClientLimits,
-    /// For tests: what secrets in items are encrypted with, as in the variable `ENCRYPTION_KEYS`. None: the keys of the folder.
+    /// For tests: the encryption keys of secrets in items, as in the variable `ENCRYPTION_KEYS`. If None, the keys of the folder are used.
     #[arg(skip)]
     pub encryption_keys: Option<String>,
-    /// For tests: what the clock shows at the start, if it is later than the machine's time.
+    /// For tests: the time of the clock at the start, if it is later than the machine's time.
     #[arg(skip)]
     pub starts_at: Option<kernel::Timestamp>,
-    /// For tests: the connections of the service to its table. None: those of [`functions::aws::config`].
+    /// For tests: the connections of the service to its table. If None, those of [`functions::aws::config`] are used.
     #[arg(skip)]
     pub table_http: Option<SharedHttpClient>,
 }
@@ -138,7 +138,7 @@ impl Options {
         })
     }
 
-    /// The files that stations come from.
+    /// The files from which stations are loaded.
     pub(crate) fn sources(&self) -> Sources<'_> {
         Sources {
             stations: self.stations.as_deref(),

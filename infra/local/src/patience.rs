@@ -1,13 +1,13 @@
-//! Waiting at the start: a busy machine is slow, not broken, and whoever waits wants to know what for.
+//! Progress messages for slow steps of the start: a busy machine is slow, and the user should see which step is running.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, interval_at};
 
-/// After how long the first message is printed, and how often it is repeated.
+/// The time until the first message, and between two messages.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// Does a step of the start, and reports what it is while it goes on.
+/// Runs a step of the start, and reports its name while it takes long.
 pub async fn during<T>(what: &str, step: impl Future<Output = T>) -> T {
     let began = Instant::now();
     let mut timer = interval_at(began + QUIET, QUIET);

@@ -1,7 +1,7 @@
-//! The last requests that a local run answered, for `fleet logs tail` and the console.
+//! The last requests of a local run, for `fleet logs tail` and the console.
 //!
-//! The log is in memory and holds what is needed to find a request again: never a body, a header or a query string, which may
-//! contain keys and personal data.
+//! The log is in memory and holds only the data that identifies a request: no bodies, headers or query strings, which may contain keys
+//! and personal data.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +21,10 @@ use crate::guard::refused;
 
 pub const ROUTE: &str = "/_local/requests";
 
-/// How many requests are kept.
+/// The number of requests that are kept.
 const KEPT: usize = 1_000;
 
-/// How many characters of a path are kept.
+/// The number of characters of a path that are kept.
 const PATH: usize = 256;
 
 /// The paths whose requests are logged.
@@ -38,16 +38,16 @@ pub struct Requests {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The oldest first.
+    /// Oldest first.
     entries: VecDeque<Entry>,
     /// The number of the last entry.
     last: u64,
 }
 
-/// A request that was answered.
+/// A request with its response.
 #[derive(Debug, Clone, Serialize)]
 struct Entry {
-    /// Counts the requests of this run from 1, in the order in which they were answered.
+    /// Counts the requests of this run from 1, in the order of their responses.
     number: u64,
     /// When the request arrived, by the service's clock.
     time: Timestamp,
@@ -57,7 +57,7 @@ struct Entry {
     status: u16,
     /// The header `Service-Request-Id` of the response.
     request: Option<String>,
-    /// Milliseconds from the arrival of the request to its response.
+    /// The time from the arrival of the request to its response, in milliseconds.
     duration_ms: f64,
 }
 
@@ -73,9 +73,9 @@ pub struct Since {
 /// The response of `GET /_local/requests`.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// The newest first.
+    /// Newest first.
     data: Vec<Entry>,
-    /// The number of the last request of this run. A client that knows a greater one has seen an earlier run.
+    /// The number of the last request of this run. If a client has seen a greater number, it was from an earlier run.
     last: u64,
 }
 
@@ -91,7 +91,7 @@ impl Requests {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request, and drops the oldest one beyond those that are kept.
+    /// Adds a request, and removes the oldest one if there are too many.
     fn add(&self, entry: Entry) {
         let mut kept = self.kept();
         kept.last += 1;

@@ -68,13 +68,13 @@ impl Routes<'_> {
         let private = self
             .private(requests.clone())
             .layer(from_fn_with_state(access, token::check));
-        // The methods that the inbox does not have are refused by those that are merged last.
+        // Requests with other methods to the inbox are refused by the routes that are merged last.
         let router = console.merge(self.public(requests)).merge(private);
         Ok(router.layer(from_fn_with_state(guard, guard::check)))
     }
 
-    /// The routes of a local run that ask for its token: the clock, the notices of changes, the requests, the deliveries in the
-    /// inbox, stations, networks and accounts.
+    /// The routes of a local run that require its token: the clock, the notices of changes, the requests, the deliveries in the inbox,
+    /// stations, networks and accounts.
     fn private(&self, requests: Arc<Requests>) -> Router {
         let Remains { engine, inbox, .. } = self.remains;
         let session = session::router(Session {
@@ -115,7 +115,7 @@ impl Routes<'_> {
         }
     }
 
-    /// The routes that do not ask for the token: those of the service, which ask for an API key, the files, whose links are signed,
+    /// The routes that do not require the token: those of the service, which require an API key, the files, whose links are signed,
     /// and the inbox, to which webhooks are sent.
     fn public(&self, requests: Arc<Requests>) -> Router {
         let Remains { engine, inbox, .. } = self.remains;
@@ -142,12 +142,12 @@ impl Routes<'_> {
     }
 }
 
-/// Any other path below `/_local`.
+/// Handles every other path below `/_local`.
 async fn missing(State(app): State<App>) -> Response {
     guard::refused(&*app.clock, &Error::unknown_path())
 }
 
-/// Notifies the engine that a request may have left something to do.
+/// Notifies the engine that a request may have created work.
 async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> Response {
     let reads = request.method().is_safe();
     let response = next.run(request).await;
@@ -171,13 +171,13 @@ async fn load_stations(
     loaded.map_err(|error| guard::refused(&*app.clock, &error))
 }
 
-/// `GET /_local/clock`: the time of everything in the process.
+/// `GET /_local/clock`: returns the time of all parts of the process.
 async fn time(State(engine): State<Arc<Engine>>) -> Json<Time> {
     let now = engine.now();
     Json(Time { now })
 }
 
-/// `POST /_local/clock`: moves the time, for everything in the process.
+/// `POST /_local/clock`: moves the time of all parts of the process.
 async fn advance(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,

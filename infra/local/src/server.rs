@@ -1,12 +1,12 @@
-//! The HTTP server of the runner: connections on which clients have a limited time to send, and on which the response to a request
-//! never ends the one after it.
+//! The HTTP server of the runner. Clients have a limited time to send a request, and an early response does not prevent the next
+//! request on the same connection.
 //!
-//! A client has [`ClientLimits::headers`] to send the headers of a request, also of the next one on an open connection, and
-//! [`ClientLimits::body`] to send its body. A body that takes longer ends in an error for whoever reads it.
+//! A client has [`ClientLimits::headers`] to send the headers of a request, also those of the next request on an open connection, and
+//! [`ClientLimits::body`] to send its body. A body that takes longer ends in an error for its reader.
 //!
-//! Some responses are ready before the body of the request was read: a refused key, an unknown path, a body that is too large. HTTP/1.1
-//! sends the next request behind that body, so the rest is read and discarded before the response is sent. If it is too long or too
-//! slow, the response says `Connection: close`.
+//! Some responses are ready before the body of the request was read: a refused key, an unknown path, a body that is too large. In
+//! HTTP/1.1 the next request follows that body, so the rest of the body is read and discarded before the response is sent. If it is
+//! too long or too slow, the response has the header `Connection: close`.
 
 use std::future::Future;
 use std::io;
@@ -33,10 +33,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tower::ServiceExt as _;
 use web::source::Source;
 
-/// How long clients may take to send their requests.
+/// The time limits for clients to send their requests.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientLimits {
-    /// From the start of a connection, or the response before, to the end of the headers of the next request.
+    /// From the start of a connection, or from the previous response, to the end of the headers of the next request.
     pub headers: Duration,
     /// From the end of the headers to the end of the body.
     pub body: Duration,
@@ -51,14 +51,14 @@ impl Default for ClientLimits {
     }
 }
 
-/// How much of a body that nobody has read is discarded, in bytes, and how long that may take.
+/// The size of an unread body that is discarded at most, in bytes, and the time limit for that.
 const DISCARDED: usize = 8 * 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(2);
 
-/// The pause after a connection that could not be accepted, as when the process has no file descriptors left.
+/// The pause after a connection that could not be accepted, for example because the process has no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves a router until `stop` ends, and returns when the requests under way are answered.
+/// Serves a router until `stop` ends, and returns when the requests in progress are completed.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -90,7 +90,7 @@ pub async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves one connection. When the server stops, the request under way is answered.
+/// Serves one connection. When the server stops, the request in progress is completed.
 async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
@@ -139,13 +139,13 @@ async fn read_to_the_end(limit: Duration, request: Request, next: Next) -> Respo
     response
 }
 
-/// The body of a request, which its handler reads as a stream, and whose rest is discarded.
+/// The body of a request. The handler reads it as a stream, and the rest is discarded.
 #[derive(Clone)]
 struct IncomingBody(Arc<Mutex<Progress>>);
 
 struct Progress {
     parts: BodyDataStream,
-    /// Whether any of it was asked for.
+    /// Whether reading has begun.
     has_begun: bool,
     /// Whether its end was reached.
     is_complete: bool,
@@ -160,7 +160,7 @@ impl IncomingBody {
         })))
     }
 
-    /// The next part. None at the end.
+    /// Returns the next part. None at the end.
     async fn next(&self) -> Option<Result<Bytes, io::Error>> {
         let mut progress = self.0.lock().await;
         progress.has_begun = true;
@@ -178,8 +178,8 @@ impl IncomingBody {
         })
     }
 
-    /// Reads what is left and discards it. Returns whether the end was reached: not if it takes too long or is too long, or if the
-    /// client waits to be asked for it (`Expect: 100-continue`).
+    /// Reads the rest and discards it. Returns whether the end was reached: false if it takes too long or is too long, or if the
+    /// client sends the body only after a response to `Expect: 100-continue`.
     async fn discard(&self, deadline: Instant, waits: bool) -> bool {
         if waits && !self.0.lock().await.has_begun {
             return false;
@@ -195,7 +195,7 @@ impl IncomingBody {
             }
         };
         let deadline = deadline.min(Instant::now() + DISCARDING);
-        // What was read until then is gone either way.
+        // The part that was read until then is discarded in both cases.
         drop(timeout_at(deadline, discarded).await);
         self.0.lock().await.is_complete
     }
@@ -226,7 +226,7 @@ mod tests {
         (address, stop)
     }
 
-    /// What the server sends until it closes the connection.
+    /// The bytes that the server sends until it closes the connection.
     async fn exchange(address: SocketAddr, requests: &[&str]) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         for request in requests {

@@ -33,7 +33,7 @@ pub struct Service {
     pub base_url: String,
     pub clock: Arc<LocalClock>,
     pub downloads: Arc<Downloads>,
-    /// The stations that files had. None without a file.
+    /// The stations that were loaded from files. None without a file.
     pub imported: Option<Imported>,
     timeline: Arc<Timeline>,
 }

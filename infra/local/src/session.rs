@@ -39,7 +39,7 @@ async fn sign_in(State(session): State<Arc<Session>>) -> Response {
     of_own_origin(Json(signed_in).into_response())
 }
 
-/// A response that only pages of the runner's own origin may read, and that no cache keeps.
+/// Marks a response so that only pages of the runner's own origin may read it, and no cache stores it.
 pub fn of_own_origin(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

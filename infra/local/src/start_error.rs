@@ -2,7 +2,7 @@
 
 use kernel::error::Error;
 
-/// Why the service did not start.
+/// The reason why the service did not start.
 #[derive(Debug)]
 pub struct StartError(pub(crate) String);
 

@@ -1,4 +1,4 @@
-//! The stations of a local run: those of files, or generated ones.
+//! The stations of a local run: loaded from files, or generated.
 
 use std::path::Path;
 
@@ -20,20 +20,20 @@ pub const ROUTE: &str = "/_local/stations";
 /// The largest body of `POST /_local/stations`, in bytes.
 pub const MAX_BODY: usize = 256 * 1024 * 1024;
 
-/// How many stations are generated for a local run.
+/// The number of stations that are generated for a local run.
 pub const DEMO_STATIONS: u32 = 300;
 
-/// Which generated stations these are. A data folder with those of another edition is given these at the next start.
+/// The version of the generated stations. A data folder with another version is given these at the next start.
 const DEMO_EDITION: u32 = 2;
 
-/// The files that stations come from.
+/// The files from which stations are loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
-    /// OCPI Location objects; demo stations are generated without a file.
+    /// OCPI Location objects. Without a file, demo stations are generated.
     pub stations: Option<&'a Path>,
     /// OCPI Tariff objects.
     pub tariffs: Option<&'a Path>,
-    /// How many stations are generated without a file.
+    /// The number of stations that are generated without a file.
     pub demo: u32,
 }
 
@@ -43,15 +43,15 @@ pub struct Sources<'a> {
 pub struct Load {
     /// OCPI Location objects: an array, an OCPI response with `data`, or one object.
     stations: Value,
-    /// OCPI Tariff objects. Without them, stations keep the prices that they have.
+    /// OCPI Tariff objects. Without them, stations keep their current prices.
     tariffs: Option<Value>,
 }
 
-/// Adds stations to those of the run, or changes them.
+/// Adds stations to the run, or changes existing ones.
 ///
 /// # Errors
-/// 400 if `stations` or `tariffs` is of another shape. Locations and tariffs that cannot be used are in the result, each with
-/// the reason.
+/// 400 if `stations` or `tariffs` has another shape. Locations and tariffs that cannot be used are listed in the result, each with the
+/// reason.
 pub async fn load(app: &App, load: Load) -> Result<Imported> {
     let text = |value: &Value| value.to_string().into_bytes();
     let tariffs = load.tariffs.as_ref().map(text);
@@ -61,7 +61,7 @@ pub async fn load(app: &App, load: Load) -> Result<Imported> {
     Ok(imported)
 }
 
-/// Puts the stations into the table; nothing when the files are those of the last start. Returns what was loaded from a file.
+/// Writes the stations to the table, unless the files are those of the last start. Returns the stations that were loaded from a file.
 pub async fn import(
     app: &App,
     folder: &Folder,
@@ -121,7 +121,7 @@ fn read(option: &str, file: Option<&Path>) -> Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// The options with their files, as the operator gave them.
+/// The options with their files, as they were specified.
 fn names(sources: Sources<'_>) -> String {
     let options = [
         ("--stations", sources.stations),
@@ -133,7 +133,7 @@ fn names(sources: Sources<'_>) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// What went wrong, without the word "internal" that an answer to a client would have.
+/// The reason for an error, without the word "internal" that a response to a client would have.
 fn reason(error: &Error) -> String {
     match error {
         Error::Internal(source) => source.to_string(),
@@ -141,7 +141,7 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// What an import did, a line each.
+/// A report on an import, one line per fact.
 pub fn report(imported: &Imported) -> String {
     let Imported {
         imported,
@@ -173,7 +173,7 @@ pub fn report(imported: &Imported) -> String {
     lines.join("\n")
 }
 
-/// A repeatable sequence of numbers that look random (SplitMix64).
+/// A reproducible sequence of pseudorandom numbers (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -223,7 +223,7 @@ const OPERATORS: [&str; 5] = [
     "Ampere & Sons",
     "Northcharge",
 ];
-/// None is CHARGING: nobody would ever end such a session, and a reservation at its connector could never be used.
+/// CHARGING is missing: such a session would never end, and a reservation at its connector could never be used.
 const STATUSES: [&str; 10] = [
     "AVAILABLE",
     "AVAILABLE",
@@ -303,7 +303,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
     Ok(station)
 }
 
-/// The energy mixes of demo stations: green, by sources, and none, whose stations count with the average of their country.
+/// The energy mixes of demo stations: green, by sources, or none. Stations without one are assigned the average of their country.
 fn energy_mix(n: u32) -> Value {
     match n % 3 {
         0 => {

@@ -1,7 +1,7 @@
-//! Reading the table's stream, from where the last run left off.
+//! Reading of the table's stream, from the position at which the last run stopped.
 //!
-//! A record has the whole object before and after a change. Those of the embedded table are removed as soon as they were relayed:
-//! what a stream keeps for a day would otherwise be kept for ever, beyond the erasure of an account.
+//! A record contains the whole object before and after a change. Records of the embedded table are removed once they have been
+//! relayed: otherwise data that a stream keeps for a day would be kept for ever, even after the erasure of an account.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::embedded::Upkeep;
 use crate::files::{self, Folder};
 
-/// The last record worked on, by shard.
+/// The last processed record, by shard.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Position {
     stream: String,
@@ -25,14 +25,14 @@ struct Position {
 pub struct Streams {
     client: Client,
     position: Position,
-    /// Where to read on; none for a shard that was read to its end.
+    /// The iterators for the next call. None for a shard that was read to its end.
     iterators: BTreeMap<String, Option<String>>,
     folder: Folder,
-    /// None where the table is not the embedded one, whose stream removes its records by itself.
+    /// None if the table is not the embedded one. Other endpoints remove stream records themselves.
     upkeep: Option<Upkeep>,
 }
 
-/// A change, and where it stands in the stream.
+/// A change and its position in the stream.
 pub struct Numbered {
     pub change: StreamRecord,
     pub shard: String,
@@ -40,7 +40,7 @@ pub struct Numbered {
 }
 
 impl Streams {
-    /// Opens the stream at the place where the last run left off.
+    /// Opens the stream at the position at which the last run stopped.
     ///
     /// # Errors
     /// The file of the position cannot be read; `Unavailable` if the embedded table cannot be written.
@@ -72,7 +72,7 @@ impl Streams {
         Ok(streams)
     }
 
-    /// The changes since the last call. Changes that are not passed to [`Streams::done`] are returned again.
+    /// Returns the changes since the last call. Changes that are not passed to [`Streams::done`] are returned again.
     pub async fn read(&mut self) -> Result<Vec<Numbered>> {
         if self.iterators.values().all(Option::is_none) {
             self.find_shards().await?;
@@ -93,7 +93,7 @@ impl Streams {
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
-                    // An iterator may have expired: the next call takes a new one.
+                    // An iterator may have expired: the next call creates a new one.
                     self.iterators.clear();
                     return Err(Error::unavailable(DisplayErrorContext(error).to_string()));
                 }
@@ -147,7 +147,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Records that the changes up to these were processed, and removes their records.
+    /// Records that the changes up to these positions were processed, and removes their records.
     ///
     /// # Errors
     /// `Unavailable` if the folder or the embedded table cannot be written.
@@ -170,7 +170,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Overwrites what the embedded table has deleted.
+    /// Overwrites data that was deleted from the embedded table.
     ///
     /// # Errors
     /// `Unavailable` if it cannot be written.
@@ -181,7 +181,7 @@ impl Streams {
         }
     }
 
-    /// Reads on after what was done, because something after it was not.
+    /// Continues after the last processed record, because a later one was read and not processed.
     pub fn rewind(&mut self) {
         self.iterators.clear();
     }

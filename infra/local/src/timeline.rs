@@ -1,5 +1,5 @@
-//! The queues and the scheduler of a local run: messages in the order in which they fall due. They end with the
-//! process; what they stood for is found again in the table.
+//! The queues and the scheduler of a local run: messages in the order in which they are due. They are lost when the process ends; the
+//! work that they stand for is found again in the table.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,18 +14,18 @@ use tokio::sync::Notify;
 
 use crate::clock::LocalClock;
 
-/// For how long the deletion of a schedule is pending whose moment has come, as EventBridge Scheduler deletes it: a schedule that is set under its
-/// name meanwhile is deleted with it.
+/// The time for which the deletion of a schedule is pending after its moment, as with EventBridge Scheduler: a schedule that is
+/// created under the same name in that time is deleted with it.
 const DELETION: SignedDuration = MINUTE;
 
-/// A message, and how often it was tried.
+/// A message, and the number of its delivery attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parcel {
     pub message: Message,
     pub tries: u32,
 }
 
-/// A message on its way.
+/// A message that has not been delivered.
 #[derive(Debug)]
 struct Sent {
     parcel: Parcel,
@@ -45,9 +45,9 @@ impl Sent {
 struct Contents {
     due: BTreeMap<(Timestamp, u64), Sent>,
     sent: u64,
-    /// Schedules whose moment has come, by their names, and until when their deletion is pending.
+    /// Schedules whose moment has passed, by their names, and until when their deletion is pending.
     deleting: BTreeMap<String, Timestamp>,
-    /// The first change that can never be relayed, or the first message that is lost for good.
+    /// The first change that can never be relayed, or the first message that is permanently lost.
     failed: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Timeline {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Adds a message; one that was scheduled under the same name is replaced.
+    /// Adds a message. A message that was scheduled under the same name is replaced.
     pub fn add(&self, at: Timestamp, name: Option<&str>, parcel: Parcel) {
         let mut contents = self.lock();
         if let Some(name) = name {
@@ -95,7 +95,7 @@ impl Timeline {
         self.arrived.notify_one();
     }
 
-    /// Takes the messages that are due.
+    /// Removes and returns the messages that are due.
     pub fn take_due(&self, now: Timestamp) -> Vec<Parcel> {
         let mut contents = self.lock();
         let later = contents.due.split_off(&(now.plus(millis(1)), 0));
@@ -111,7 +111,7 @@ impl Timeline {
         parcels
     }
 
-    /// When the next message falls due.
+    /// The time at which the next message is due.
     pub fn next(&self) -> Option<Timestamp> {
         self.lock().due.keys().next().map(|(at, _)| *at)
     }
@@ -121,7 +121,7 @@ impl Timeline {
         self.lock().due.values().any(|sent| !sent.is_delayed)
     }
 
-    /// How many messages there are, and the first of them with the moments at which they fall due.
+    /// The number of messages, and the first of them with the times at which they are due.
     pub fn first(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
         let contents = self.lock();
         let first = contents.due.iter().take(limit);
@@ -145,14 +145,14 @@ impl Timeline {
         self.lock().due.clear();
     }
 
-    /// Notes that work is lost for good.
+    /// Records that work is permanently lost.
     pub fn fail_for_good(&self, why: String) {
         tracing::error!("{why}");
         self.lock().failed.get_or_insert(why);
     }
 
     /// # Errors
-    /// `Internal` if there was a change that can never be relayed, or a message that is lost for good.
+    /// `Internal` if there was a change that can never be relayed, or a message that is permanently lost.
     pub fn check(&self) -> Result<()> {
         match &self.lock().failed {
             Some(why) => Err(Error::internal(why.clone())),

@@ -1,17 +1,17 @@
-//! The token of a local run, which the routes below `/_local` ask for.
+//! The token of a local run, which the routes below `/_local` require.
 //!
-//! Every user of the machine and every program on it can reach a port on 127.0.0.1, so a request alone proves nothing. Whoever
-//! started the runner knows the token, because the runner printed it. Programs send it as `Authorization: Bearer TOKEN`. Browsers
-//! are given it in the printed address, `/?token=TOKEN`, which sets a cookie and redirects to `/`, so that the token stays neither
-//! in the address bar nor in a bookmark.
+//! Every user of the machine and every program on it can reach a port on 127.0.0.1, so access to the port is no proof of identity. The
+//! runner prints the token, so the user who started it has the token. Programs send it as `Authorization: Bearer TOKEN`. Browsers
+//! receive it in the printed address, `/?token=TOKEN`, which sets a cookie and redirects to `/`, so that the token does not stay in
+//! the address bar or in a bookmark.
 //!
-//! The token follows from the secret in the folder's credentials: it is the same at each start with the same data folder, and a
+//! The token is derived from the secret in the folder's credentials: it is the same at each start with the same data folder, and a
 //! browser stays signed in.
 //!
-//! Browsers do not separate the cookies of the ports of a host. Therefore the cookie has the port in its name, scripts of a page
-//! cannot read it (`HttpOnly`), and it is sent to paths below `/_local` only (`Path`). It counts only in requests of this port's own
-//! page, which browsers mark with `Sec-Fetch-Site: same-origin`; no page can set that header. A server on another port of 127.0.0.1
-//! that has the user open its pages can still receive the cookie. No attribute of cookies prevents that.
+//! Browsers do not separate the cookies of different ports of a host. Therefore the cookie has the port in its name, scripts of a page
+//! cannot read it (`HttpOnly`), and it is sent to paths below `/_local` only (`Path`). It is accepted only in requests of this port's
+//! own page, which browsers mark with `Sec-Fetch-Site: same-origin`; no page can set that header. A server on another port of
+//! 127.0.0.1 can still receive the cookie if the user opens its pages. No attribute of cookies prevents that.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::guard::{LocalPort, forbidden, refused};
 /// The length of the token in bytes.
 const LENGTH: usize = 16;
 
-/// The one path whose query may have the token.
+/// The only path whose query may have the token.
 const PAGE: &str = "/";
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -43,7 +43,7 @@ const MISSING: &str = "The paths below /_local need the token that the runner pr
 pub struct Token(String);
 
 impl Token {
-    /// The token that follows from the secret of a data folder.
+    /// Derives the token from the secret of a data folder.
     pub fn of(secret: &[u8]) -> Self {
         let mut mac = Hmac::<Sha256>::new_from_slice(secret)
             .unwrap_or_else(|_| unreachable!("any length is a key"));
@@ -55,13 +55,13 @@ impl Token {
         &self.0
     }
 
-    /// Whether a text is the token. Digests are compared, so that the time it takes says nothing about the token.
+    /// Whether a text is the token. Digests are compared, so that the time of the comparison reveals nothing about the token.
     fn is(&self, given: &str) -> bool {
         Sha256::digest(given) == Sha256::digest(&self.0)
     }
 }
 
-/// What [`check`] and [`sign_in`] need.
+/// The state of [`check`] and [`sign_in`].
 #[derive(Clone)]
 pub struct Access {
     pub token: Token,
@@ -87,7 +87,7 @@ impl Access {
         cookies.any(|(known, value)| known == name && self.token.is(value))
     }
 
-    /// The response to a request that has neither the token nor the cookie, or the cookie in a request of another page.
+    /// The response to a request that has neither the token nor the cookie, or has the cookie and comes from another page.
     fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
         let bearer = headers
             .get(header::AUTHORIZATION)
@@ -121,8 +121,8 @@ struct Printed {
     token: String,
 }
 
-/// `GET /?token=TOKEN`: sets the cookie and redirects to `/`. With another token it redirects only, and the page explains how to sign
-/// in.
+/// `GET /?token=TOKEN`: sets the cookie and redirects to `/`. If the token is wrong, it only redirects, and the page explains how to
+/// sign in.
 pub async fn sign_in(State(access): State<Access>, request: Request, next: Next) -> Response {
     let printed = match (request.method(), request.uri()) {
         (&Method::GET, uri) if uri.path() == PAGE => Query::<Printed>::try_from_uri(uri).ok(),

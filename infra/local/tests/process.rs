@@ -1,4 +1,5 @@
-//! The runner as a process, and a function beside it: what it prints, what it keeps when it is killed, and how it ends.
+//! Tests of the runner as a process, and of a function beside it: its output, the state that it keeps when it is killed, and how it
+//! ends.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -22,10 +23,10 @@ use tests::{Client, Crew, Receiver, fleet, verify};
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_local");
 
-/// How long something may take that happens for certain. The machine may be busy with eight times as much as it can do.
+/// The time limit for things that certainly happen. The machine may have eight times as much work as it can do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The executable of the functions as the sources stand now, which lies beside the runner's. Cargo builds only the executables of
+/// The executable of the functions, built from the current sources, which is beside the runner's. Cargo builds only the executables of
 /// this package for its tests.
 fn functions() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -39,8 +40,8 @@ fn functions() -> &'static Path {
         };
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
         let build = ["build", "--workspace", "--quiet", "--profile", profile];
-        // What cargo says of this package to its tests would be another environment for the packages that look at it, and
-        // have them and half of the workspace built anew, now and by the next command.
+        // The variables that cargo sets for this package's tests would change the environment of packages that read them. Cargo would
+        // rebuild them and half of the workspace, now and in the next command.
         let about_us =
             |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
         let mut command = Command::new(cargo);
@@ -54,7 +55,7 @@ fn functions() -> &'static Path {
     })
 }
 
-/// A folder of this test's own.
+/// A folder for one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -77,7 +78,7 @@ struct Process {
     child: Child,
     base_url: String,
     client: Client,
-    /// Has the token that the routes below `/_local` ask for.
+    /// A client with the token that the routes below `/_local` require.
     operator: Client,
     introduction: Value,
 }
@@ -116,7 +117,7 @@ impl Process {
         }
     }
 
-    /// Moves the clock; what it answered.
+    /// Moves the clock, and returns the response.
     async fn advance(&self, seconds: u32) -> Value {
         self.local("clock", json!({"advance_seconds": seconds}))
             .await
@@ -137,13 +138,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already, but for a test that failed on the way.
+        // The process has ended already, unless the test failed before.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A fleet, a driver and a vehicle, and a reservation two hours after this minute began. The reservation's id.
+/// Creates a fleet, a driver, a vehicle, and a reservation that begins two hours after the start of this minute. Returns the
+/// reservation's id.
 async fn reserve(client: &Client) -> String {
     let Crew {
         driver, vehicle, ..
@@ -189,7 +191,7 @@ async fn a_killed_service_goes_on_where_it_was() {
     );
     second.kill();
 
-    // The time stays moved, and nothing is said twice.
+    // The time stays moved, and nothing is reported twice.
     let third = Process::start(&folder);
     third.advance(1).await;
     assert_eq!(third.client.get(&path).await.body["status"], "confirmed");
@@ -288,7 +290,7 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
     process.kill();
 }
 
-/// Each client remembers the keys it has used and what it was answered, where it was answered at all.
+/// Each client records the keys that it has used and the responses that it has received.
 #[tokio::test]
 async fn a_request_interrupted_by_a_kill_has_one_effect_when_repeated() {
     let folder = Folder::new("repeated");
@@ -386,7 +388,7 @@ async fn ctrl_c_ends_it_cleanly() {
     let folder = Folder::new("ctrl-c");
     let mut process = Process::start(&folder);
     process.client.get("/v1/fleets").await.expect(200);
-    // The notices of changes, whose response goes on until the end.
+    // The notices of changes, whose response continues until the end.
     let token = process.introduction["token"].as_str().expect("a token");
     let http = reqwest::Client::builder().no_proxy().build();
     let notices = http.expect("a client");
@@ -412,7 +414,7 @@ async fn ctrl_c_ends_it_cleanly() {
     panic!("it did not end");
 }
 
-/// A receiver that takes every connection and never answers: its URL, and how many connections it has.
+/// A receiver that accepts every connection and never responds. Returns its URL and the number of its connections.
 async fn hanging() -> (String, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
     let listener = listener.expect("a port");
@@ -429,7 +431,7 @@ async fn hanging() -> (String, Arc<AtomicUsize>) {
     (url, connections)
 }
 
-/// Waits for something to become true.
+/// Waits until a condition holds.
 async fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
@@ -476,21 +478,21 @@ async fn hanging_endpoints_do_not_delay_other_deliveries_or_the_clock() {
     })
     .await;
     let waited = began.elapsed();
-    // The first attempts are given up only after 15 seconds.
+    // The first attempts time out only after 15 seconds.
     assert!(waited < Duration::from_secs(12), "{waited:?}");
 
     let began = Instant::now();
     let moved = process.advance(60).await;
     let waited = began.elapsed();
-    // Waiting for the attempts, and for those that follow them five seconds later, would take twice 15 seconds.
+    // Waiting for the attempts, and for the repetitions five seconds later, would take twice 15 seconds.
     assert!(waited < Duration::from_secs(25), "{waited:?}");
-    // On a busy machine some attempts may have been given up by now.
+    // On a busy machine some attempts may have timed out by now.
     let count = moved["deliveries_in_flight"].as_u64().expect("a number");
     assert!((1..=20).contains(&count), "{moved}");
     let message = moved["message"].as_str().expect("an explanation");
     let counts = format!("{count} webhook deliveries to {count} endpoints");
     assert!(message.contains(&counts), "{message}");
-    // The clock is where it should be, and a delivery that is answered is waited for.
+    // The clock has the right time, and a delivery that receives a response is waited for.
     send(&accounts[2], "/v1/fleets", fleet()).await;
     let moved = process.advance(60).await;
     assert_eq!(receiver.types().len(), 2);
@@ -502,7 +504,7 @@ async fn hanging_endpoints_do_not_delay_other_deliveries_or_the_clock() {
     process.kill();
 }
 
-/// Runs the service until it ends by itself, as it should at a start that is refused: its exit code and its messages.
+/// Runs the service until it ends by itself, as it should when the start is refused. Returns its exit code and its messages.
 fn refused(args: &[&str]) -> (Option<i32>, String) {
     let mut child = Command::new(RUNNER)
         .args(args)
@@ -530,7 +532,7 @@ fn refused(args: &[&str]) -> (Option<i32>, String) {
 async fn a_data_folder_belongs_to_one_process_and_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("locked");
-    // As an earlier version may have left it.
+    // The state in which an earlier version may have left it.
     std::fs::create_dir_all(&folder.0).expect("a folder");
     std::fs::set_permissions(&folder.0, PermissionsExt::from_mode(0o755)).expect("a mode");
     let first = Process::start(&folder);
@@ -570,7 +572,7 @@ async fn a_data_folder_belongs_to_one_process_and_to_its_owner() {
     }
     assert!(files >= 6, "{files}");
 
-    // The first is not disturbed, and a killed process leaves no lock.
+    // The first process is not disturbed, and a killed process leaves no lock.
     let path = format!("/v1/fleets/{kept}");
     first.client.get(&path).await.expect(200);
     first.kill();
@@ -798,7 +800,7 @@ async fn a_damaged_file_in_the_data_folder_is_named() {
     let process = Process::start(&folder);
     process.advance(1).await;
     process.kill();
-    // The last connection that closes moves everything from the log into the table's file.
+    // When the last connection is closed, everything is moved from the log to the table's file.
     let table = rusqlite::Connection::open(folder.0.join("table.sqlite")).expect("a database");
     table
         .execute_batch("SELECT COUNT(*) FROM _tables")
@@ -865,7 +867,7 @@ async fn a_damaged_file_in_the_data_folder_is_named() {
     Process::start(&folder).kill();
 }
 
-/// What identifies a person, or a vehicle of theirs, in the test of erasures. Nothing else has these texts.
+/// Texts that identify a person or a vehicle in the test of erasures. No other data contains these texts.
 const PERSONAL: [&str; 7] = [
     "Grace Zyxwhopper",
     "grace@zyxwhopper.example",
@@ -892,7 +894,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// How many files there are below a folder, besides the journals that SQLite leaves when its process is killed.
+/// The number of files below a folder, without the journals that SQLite leaves when its process is killed.
 fn kept_files(folder: &Path) -> usize {
     let is_journal = |path: &PathBuf| {
         let name = path.display().to_string();
@@ -904,7 +906,7 @@ fn kept_files(folder: &Path) -> usize {
     files.filter(|path| !is_journal(path)).count()
 }
 
-/// How often each file below a folder has one of these texts.
+/// The number of occurrences of these texts in each file below a folder.
 fn places_with(folder: &Path, texts: &[&str]) -> Vec<(PathBuf, usize)> {
     let found = files_below(folder).into_iter().map(|file| {
         let bytes = std::fs::read(&file).expect("a file");
@@ -915,8 +917,8 @@ fn places_with(folder: &Path, texts: &[&str]) -> Vec<(PathBuf, usize)> {
     found.filter(|(_, count)| *count > 0).collect()
 }
 
-/// A driver with a licence, a vehicle and cards, who has reserved, charged, and been billed; reports and an export name them.
-/// Nothing of theirs is under way any more.
+/// Creates a driver with a licence, a vehicle and cards, who has reserved, charged, and been billed. Reports and an export name the
+/// driver. None of this work is in progress at the end.
 async fn life_of_a_driver(process: &Process, client: &Client) {
     let [name, email, phone, licence, plate, vin, uid] = PERSONAL;
     let inbox = format!("{}/_local/inbox", process.base_url);
@@ -1087,7 +1089,7 @@ async fn a_lost_table_or_account_is_named_and_only_replaced_with_new() {
         assert_refused(&args, 1, &[&path, "--new"]);
         assert_eq!(content(), left, "a refused start changes nothing");
 
-        // With the file back, everything is as it was.
+        // With the file restored, everything is as it was.
         for name in &names {
             let file = aside.0.join(name);
             if file.exists() {
@@ -1100,7 +1102,7 @@ async fn a_lost_table_or_account_is_named_and_only_replaced_with_new() {
         process.client.get(&path).await.expect(200);
         process.kill();
 
-        // Without it, --new begins with another account, and keeps what there was.
+        // Without the file, `--new` begins with another account, and keeps the existing files.
         std::fs::remove_file(folder.0.join(lost)).expect("a file");
         let files = kept_files(&folder.0);
         let process = Process::start_with(&folder, |command| command.arg("--new"));
@@ -1113,7 +1115,7 @@ async fn a_lost_table_or_account_is_named_and_only_replaced_with_new() {
             .filter(|path| path.display().to_string().contains("/replaced-"))
             .collect();
         assert_eq!(replaced.len(), 1, "{replaced:?}");
-        // All but the lock.
+        // All files except the lock.
         assert_eq!(kept_files(&replaced[0]), files - 1);
         process.kill();
         Process::start(&folder).kill();
@@ -1127,7 +1129,7 @@ async fn an_interrupted_erasure_is_completed_at_the_next_start() {
     let child = process.client.child().await;
     life_of_a_driver(&process, &child).await;
     process.kill();
-    // What the runner does until nothing but free pages and the stream have anything of the account.
+    // The runner does this until only free pages and the stream contain data of the account.
     let data = folder.0.to_str().expect("a path");
     let options = Options::parse_from(["local", "--json", "--port", "0", "--data", data]);
     let running = Running::start(options).await.expect("the service starts");
@@ -1205,7 +1207,7 @@ async fn a_start_that_takes_long_says_what_it_waits_for() {
     child.wait().expect("a dead process");
 }
 
-/// A folder on a file system of its own, of so many megabytes. None where file systems cannot be mounted.
+/// A folder on a file system of its own with a size in megabytes. None if file systems cannot be mounted.
 struct SmallDisk(Folder);
 
 impl SmallDisk {
@@ -1237,7 +1239,7 @@ impl SmallDisk {
         self.0.0.join("filler")
     }
 
-    /// Leaves room for so many bytes.
+    /// Fills the disk until only `room` bytes are free.
     fn fill(&self, room: usize) {
         let mut filler = std::fs::File::create(self.filler()).expect("a file");
         let block = vec![1; 4096];
@@ -1307,10 +1309,10 @@ async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
         }
     }
     assert_eq!(refusals, 20);
-    // What is there can still be read.
+    // Existing objects can still be read.
     let path = format!("/v1/fleets/{}", kept[0]);
     process.client.get(&path).await.expect(200);
-    // The engine tries again what it has to relay, for longer than it tries what fails for another reason.
+    // The engine retries the relay for longer than it retries work that fails for another reason.
     tokio::time::sleep(Duration::from_secs(3)).await;
     std::fs::remove_file(disk.filler()).expect("the filler");
     let headers = [("idempotency-key", "after")];
@@ -1333,7 +1335,7 @@ async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
     found.sort();
     kept.sort();
     assert_eq!(found, kept);
-    // Each has its event.
+    // Each fleet has its event.
     let mut created = Vec::new();
     for event in process
         .client
@@ -1352,10 +1354,10 @@ async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
     process.kill();
 }
 
-/// What a function reported to the runtime API.
+/// The requests of a function to the runtime API.
 type Reports = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A runtime API as cargo-lambda and Lambda have it, with one event. Its address, and what the function reports.
+/// A runtime API like that of cargo-lambda and Lambda, with one event. Returns its address, and the requests of the function.
 async fn runtime_api(event: &'static str) -> (String, Reports) {
     let (reports, asked) = (Reports::default(), Arc::new(AtomicBool::new(false)));
     let next = move || {
@@ -1405,7 +1407,7 @@ async fn runtime_api(event: &'static str) -> (String, Reports) {
     (address, reports)
 }
 
-/// The environment that `cargo run` prints for other clients of the table, which the README says to export.
+/// The environment that `cargo run` prints for other clients of the table, which the README exports.
 fn printed_environment(folder: &Folder) -> (Child, Vec<(String, String)>) {
     let mut child = Command::new(RUNNER)
         .args(["--port", "0", "--data"])
@@ -1488,7 +1490,7 @@ async fn a_function_reaches_the_table_only_with_the_printed_key() {
     drop(runner.wait());
 }
 
-/// The executable of the functions, as the runtime API at this address has it started.
+/// The command that starts the executable of the functions for the runtime API at this address.
 fn function(address: &str) -> Command {
     let mut command = Command::new(functions());
     command
@@ -1549,7 +1551,7 @@ fn commands(page: &str, heading: &str) -> String {
     blocks.collect()
 }
 
-/// Runs the commands below a heading of a page against a process. What they print.
+/// Runs the commands below a heading of a page against a process. Returns their output.
 async fn walk(process: &Process, page: &str, heading: &str) -> String {
     let text = |name: &str| process.introduction[name].as_str().expect("a text");
     let mut bash = Command::new("bash");
@@ -1595,7 +1597,7 @@ async fn the_walks_of_the_readme_and_the_quickstart_can_be_repeated() {
             assert!(out.contains(part), "{part} in run {run}: {out}");
         }
         if run == 2 {
-            // The clock stays moved over a restart.
+            // The clock stays moved after a restart.
             process.kill();
             process = Process::start(&folder);
         }

@@ -1,5 +1,5 @@
-//! Prints the CPU time and the peak memory that the documents of an invoice take: `bench [LINES]`, 1,000 by default. Needs Linux, and
-//! `--release` for figures that mean something.
+//! Prints the CPU time and the peak memory of generating the documents of an invoice: `bench [LINES]`, 1,000 by default. Needs Linux, and
+//! `--release` for meaningful figures.
 #![allow(clippy::print_stdout)]
 
 mod samples;
@@ -9,7 +9,7 @@ use std::fs::read_to_string;
 
 use documents::{Language, cii, pdf, ubl};
 
-/// How many ticks of `/proc/self/stat` a second has.
+/// The number of ticks of `/proc/self/stat` per second.
 const TICKS: u64 = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! Writes documents for the judges of `tests/documents`: `random NUMBER FOLDER [PDFS]` writes that many random ones, all or `PDFS` of
+//! Writes documents for the validators of `tests/documents`: `random NUMBER FOLDER [PDFS]` writes that many random ones, all or `PDFS` of
 //! them also as PDF, and a few to look at.
 #![allow(clippy::print_stdout)]
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The document as the judges read it.
+/// Returns the document in the form that the validators read.
 fn input(document: &Document) -> Result<serde_json::Value, Box<dyn Error>> {
     let totals = Totals::of(&document.lines)?;
     let lines = document.lines.iter().map(|line| {

@@ -1,4 +1,4 @@
-//! The input: an issued invoice or credit note, with everything its documents show.
+//! The input: an issued invoice or credit note, with all data that its documents show.
 
 use jiff::civil::{Date, DateTime};
 use rust_decimal::Decimal;
@@ -10,9 +10,9 @@ pub struct Document {
     pub kind: DocumentKind,
     pub number: String,
     pub issue_date: Date,
-    /// Until when an invoice has to be paid. The UBL credit note has no field for it.
+    /// The date until which an invoice has to be paid. The UBL credit note has no field for it.
     pub due_date: Option<Date>,
-    /// First and last day of what is billed.
+    /// First and last day of the billed period.
     pub period: Option<Period<Date>>,
     pub currency: Currency,
     /// The language of labels.
@@ -22,13 +22,13 @@ pub struct Document {
     /// The invoice that a credit note corrects.
     pub preceding_invoice: Option<PrecedingInvoice>,
     pub payment_terms: Option<String>,
-    /// Why lines of the category `E` are exempt. Without one the documents say that they are exempt, which not every tax
+    /// The reason why lines of the category `E` are exempt. Without one the documents only state that they are exempt, which not every tax
     /// authority accepts.
     pub exemption_reason: Option<String>,
     /// The part of the total that was paid before the document was issued.
     pub prepaid: i64,
-    /// The amount charged minus the gross total. The gross total follows from the net amount of each tax rate; where lines
-    /// were rounded singly when they were charged, both differ by some minor units.
+    /// The amount charged minus the gross total. The gross total is computed from the net amount of each tax rate; if lines were rounded
+    /// individually when they were charged, both differ by some minor units.
     pub rounding: i64,
     pub lines: Vec<Line>,
     /// The time zone of the times of lines, by its IANA name. The PDF states it.
@@ -41,14 +41,14 @@ pub enum DocumentKind {
     CreditNote,
 }
 
-/// The language of labels, and of how numbers and dates are written.
+/// The language of labels, and the format of numbers and dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     En,
     De,
 }
 
-/// From its start to its end, which belongs to it.
+/// A period from its start to its end, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period<T> {
     pub start: T,
@@ -57,9 +57,9 @@ pub struct Period<T> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Currency {
-    /// ISO 4217, in capitals or not.
+    /// ISO 4217, in capital or small letters.
     pub code: String,
-    /// How many digits stand after the point: 2 for EUR, 0 for JPY.
+    /// The number of digits after the point: 2 for EUR, 0 for JPY.
     pub decimals: u8,
 }
 
@@ -73,7 +73,7 @@ pub struct Seller {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Buyer {
     pub party: Party,
-    /// An identifier that the buyer asks its sellers to state, such as a Leitweg-ID.
+    /// An identifier that the buyer requires on its invoices, such as a Leitweg-ID.
     pub reference: Option<String>,
 }
 
@@ -98,7 +98,7 @@ pub struct Address {
     pub country: String,
 }
 
-/// Where electronic invoices are delivered.
+/// The address to which electronic invoices are delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElectronicAddress {
     /// A code of the list "Electronic Address Scheme": `0204` for a Leitweg-ID, `EM` for an e-mail address.
@@ -136,11 +136,11 @@ pub struct Line {
 pub enum Unit {
     KilowattHour,
     Minute,
-    /// A fee, an adjustment, or anything else that is counted.
+    /// A fee, an adjustment, or any other unit that is counted.
     Piece,
 }
 
-/// Why a line is taxed at its rate, by the codes of EN 16931 (UNTDID 5305).
+/// The reason for the tax rate of a line, by the codes of EN 16931 (UNTDID 5305).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaxCategory {
     /// `S`: taxed at a rate above zero.
@@ -168,7 +168,7 @@ impl TaxCategory {
 }
 
 impl Unit {
-    /// The code of the unit (UN/ECE Recommendation 20).
+    /// Returns the code of the unit (UN/ECE Recommendation 20).
     pub fn code(self) -> &'static str {
         match self {
             Self::KilowattHour => "KWH",

@@ -1,4 +1,4 @@
-//! Labels, and how numbers and dates are written, in the languages of documents.
+//! Labels, and the formats of numbers and dates, in the languages of documents.
 
 use jiff::civil::{Date, DateTime};
 use rust_decimal::Decimal;
@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use crate::document::{Currency, DocumentKind, Language, Line, Period, TaxCategory, Unit};
 
 impl Language {
-    /// The code of the language (BCP 47).
+    /// Returns the code of the language (BCP 47).
     pub fn code(self) -> &'static str {
         self.pick("en", "de")
     }
@@ -26,7 +26,7 @@ impl Language {
         }
     }
 
-    /// A quantity with its unit. Energy has three decimals at least.
+    /// Returns a quantity with its unit. Energy has three decimals at least.
     pub(crate) fn quantity(self, quantity: Decimal, unit: Unit) -> String {
         let mut quantity = quantity.normalize();
         let unit = match unit {
@@ -40,7 +40,7 @@ impl Language {
         format!("{}\u{a0}{unit}", self.number(quantity))
     }
 
-    /// What a document says about a category in which the seller owes no tax. `None` for taxed lines.
+    /// Returns the statement of a document about a category in which the seller owes no tax. `None` for taxed lines.
     pub(crate) fn exemption(self, category: TaxCategory) -> Option<&'static str> {
         match category {
             TaxCategory::Standard | TaxCategory::Zero => None,
@@ -55,7 +55,7 @@ impl Language {
         }
     }
 
-    /// `1,234.50` or `1.234,50`.
+    /// Returns a number in the format of the language: `1,234.50` or `1.234,50`.
     pub(crate) fn number(self, number: Decimal) -> String {
         let (group, point) = match self {
             Self::En => (',', '.'),
@@ -84,12 +84,12 @@ impl Language {
         text
     }
 
-    /// An amount with all decimals of its currency, without the currency.
+    /// Returns an amount with all decimals of its currency, without the currency.
     pub(crate) fn amount(self, amount: i64, currency: &Currency) -> String {
         self.number(Decimal::new(amount, currency.decimals.into()))
     }
 
-    /// An amount with its currency: `EUR 12.50` or `12,50 EUR`.
+    /// Returns an amount with its currency: `EUR 12.50` or `12,50 EUR`.
     pub(crate) fn money(self, amount: i64, currency: &Currency) -> String {
         let number = self.amount(amount, currency);
         let code = currency.code.to_uppercase();
@@ -99,7 +99,7 @@ impl Language {
         }
     }
 
-    /// `19%` or `19 %`.
+    /// Returns a percentage in the format of the language: `19%` or `19 %`.
     pub(crate) fn percent(self, percent: Decimal) -> String {
         let number = self.number(percent.normalize());
         match self {
@@ -108,7 +108,7 @@ impl Language {
         }
     }
 
-    /// `24 November 2026` or `24.11.2026`.
+    /// Returns a date in the format of the language: `24 November 2026` or `24.11.2026`.
     pub(crate) fn date(self, date: Date) -> String {
         const MONTHS: [&str; 12] = [
             "January",
@@ -161,7 +161,7 @@ impl Language {
     }
 }
 
-/// What is known about a line besides its amounts, each with its label. Energy is left out where the quantity is the energy.
+/// Returns the data of a line besides its amounts, each with its label. Energy is left out if the quantity is the energy.
 pub(crate) fn details(language: Language, line: &Line) -> Vec<(&'static str, String)> {
     let energy = (line.energy_wh)
         .filter(|_| line.unit != Unit::KilowattHour)

@@ -1,10 +1,10 @@
-//! What a document lacks for EN 16931. Comments name the rules (BR) of the standard.
+//! The data that EN 16931 requires and a document lacks. Comments name the rules (BR) of the standard.
 
 use crate::document::{Document, DocumentKind, TaxCategory};
 use crate::text::clean;
 use crate::totals::Totals;
 
-/// The names of the fields that EN 16931 requires and the document lacks, such as `seller.vat_id`.
+/// Returns the names of the fields that EN 16931 requires and the document lacks, such as `seller.vat_id`.
 pub fn missing_fields(document: &Document) -> Vec<String> {
     let uses = |categories: &[TaxCategory]| {
         let mut lines = document.lines.iter();
@@ -58,7 +58,7 @@ pub fn missing_fields(document: &Document) -> Vec<String> {
         DocumentKind::Invoice => {
             document.due_date.is_some() || is_set(document.payment_terms.as_ref())
         }
-        // UBL has no due date in a credit note, and its rule does not ask for one.
+        // UBL has no due date in a credit note, and its rule does not require one.
         DocumentKind::CreditNote => true,
     };
     require(terms || !due.is_ok_and(|due| due > 0), "due_date");

@@ -17,7 +17,7 @@ use crate::missing::missing_fields;
 use crate::text::{clean, cleaned};
 use crate::totals::{TooLarge, Totals};
 
-/// Why a document cannot be written in the syntaxes of EN 16931.
+/// The reason why a document cannot be written in the syntaxes of EN 16931.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
     /// Amounts of the standard have two decimals at most.
@@ -33,7 +33,7 @@ pub enum Unwritable {
     TooLarge(#[from] TooLarge),
 }
 
-/// The document as a UBL 2.1 `Invoice` or `CreditNote`.
+/// Returns the document as a UBL 2.1 `Invoice` or `CreditNote`.
 ///
 /// # Errors
 /// [`Unwritable`] if the document has no valid form in EN 16931.
@@ -41,7 +41,7 @@ pub fn ubl(document: &Document) -> Result<Vec<u8>, Unwritable> {
     Ok(write(&validated(document)?, Syntax::Ubl))
 }
 
-/// The document as a UN/CEFACT `CrossIndustryInvoice`.
+/// Returns the document as a UN/CEFACT `CrossIndustryInvoice`.
 ///
 /// # Errors
 /// [`Unwritable`] if the document has no valid form in EN 16931.
@@ -53,7 +53,7 @@ fn write(invoice: &Validated<En16931>, syntax: Syntax) -> Vec<u8> {
     en16931_formats::write(invoice, syntax).xml.into_bytes()
 }
 
-/// The document as an invoice that satisfies the rules of EN 16931.
+/// Returns the document as an invoice that satisfies the rules of EN 16931.
 pub(crate) fn validated(document: &Document) -> Result<Validated<En16931>, Unwritable> {
     if document.currency.decimals > 2 {
         return Err(Unwritable::Decimals(document.currency.code.to_uppercase()));
@@ -153,7 +153,7 @@ fn invoice(document: &Document) -> Result<en16931::Invoice, Unwritable> {
     Ok(invoice)
 }
 
-/// What the documents say about a category in which the seller owes no tax.
+/// Returns the statement of the documents about a category in which the seller owes no tax.
 pub(crate) fn exemption_reason(document: &Document, category: TaxCategory) -> Option<String> {
     let given = cleaned(document.exemption_reason.as_ref());
     let default = document.language.exemption(category).map(str::to_owned);
@@ -227,11 +227,11 @@ fn line(
     Ok(written)
 }
 
-/// How many decimals a price has, if that is enough to compute the amount of the line from it.
+/// The number of decimals of a price, if that is enough to compute the amount of the line from it.
 const PRICE_DECIMALS: u32 = 6;
 
-/// Quantity, unit and price, the product of which is the net amount. A price is never negative (BR-27), so a reduction has a
-/// negative quantity. A price that does not result in the amount is the amount itself, for the whole quantity (BT-149).
+/// Returns quantity, unit and price, the product of which is the net amount. A price is never negative (BR-27), so a reduction has a
+/// negative quantity. If no price results in the amount, the price is the amount itself, for the whole quantity (BT-149).
 fn price(line: &Line, currency: &Currency) -> (Decimal, Unit, PriceDetails) {
     let net = Decimal::new(line.net_amount, currency.decimals.into());
     let details = |price: Decimal| PriceDetails {
@@ -274,7 +274,7 @@ fn percentage(category: TaxCategory, percent: Decimal) -> Option<Percentage> {
     (category != TaxCategory::OutOfScope).then(|| Percentage::new(percent.normalize()))
 }
 
-/// An amount, which always has two decimals in the standard.
+/// Converts an amount, which always has two decimals in the standard.
 fn amount(amount: i64, currency: &Currency) -> Result<InvoiceAmount, TooLarge> {
     let hundredths = 10_i64.pow(2_u32.saturating_sub(currency.decimals.into()));
     amount
@@ -316,7 +316,7 @@ mod tests {
         String::from_utf8(bytes.unwrap()).unwrap()
     }
 
-    /// The content of the only element of a name.
+    /// Returns the content of the only element with a name.
     fn content<'a>(xml: &'a str, element: &str) -> &'a str {
         let (_, rest) = xml.split_once(&format!("<{element}")).unwrap();
         let (content, rest) = rest.split_once(&format!("</{element}>")).unwrap();

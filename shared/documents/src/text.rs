@@ -1,13 +1,13 @@
-//! Texts as documents can contain them.
+//! Texts in a form that documents can contain.
 
-/// A text after [`clean`], if anything remains of it.
+/// Returns a text after [`clean`], if anything remains of it.
 pub(crate) fn cleaned(value: Option<&String>) -> Option<String> {
     value
         .map(|value| clean(value))
         .filter(|value| !value.is_empty())
 }
 
-/// A text without characters that XML cannot contain, and with single spaces.
+/// Returns a text without characters that XML cannot contain, and with single spaces.
 pub(crate) fn clean(text: &str) -> String {
     let is_forbidden =
         |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');

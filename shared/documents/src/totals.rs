@@ -66,7 +66,7 @@ impl Totals {
         })
     }
 
-    /// The amount that remains to be paid (BR-CO-16).
+    /// Returns the amount that remains to be paid (BR-CO-16).
     ///
     /// # Errors
     /// [`TooLarge`] if it does not fit in 64 bits.
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// The tax of a net amount as a fraction, rounded with integers alone: half a unit away from zero.
+    /// Returns the tax of a net amount as a fraction, rounded with integers only: half a unit away from zero.
     fn tax_of_fraction(net: i64, percent: Decimal) -> i64 {
         let numerator = i128::from(net) * percent.mantissa();
         let denominator = 100 * 10_i128.pow(percent.scale());

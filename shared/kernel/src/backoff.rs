@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// Pauses that grow from attempt to attempt. Each takes a random part of its length, from a half on, so that callers that failed together do
-/// not come back together.
+/// Pauses that grow from attempt to attempt. The length of each is random, between half of its full length and all of it, so that callers
+/// that failed together do not retry together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     first: Duration,
@@ -14,7 +14,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The first pause is at most `first`, each further one `factor` times as long, and none longer than `longest`.
+    /// Returns pauses of which the first is at most `first`, each further one `factor` times as long, and none longer than `longest`.
     pub const fn new(first: Duration, factor: u32, longest: Duration) -> Self {
         Self {
             first,
@@ -26,15 +26,15 @@ impl Backoff {
     /// Waits after an attempt that failed. The first attempt is number 0.
     pub async fn pause(&self, attempt: u32) {
         let mut random = [0; 1];
-        // Without randomness the whole length is waited.
+        // Without randomness the pause has its full length.
         let part = getrandom::fill(&mut random).map_or(u8::MAX, |()| random[0]);
         tokio::time::sleep(self.length(attempt, part)).await;
     }
 
-    /// Runs what loses against concurrent changes again, `tries` times in all.
+    /// Repeats `run` after collisions with concurrent changes, with `tries` attempts in all.
     ///
     /// # Errors
-    /// Those of `run`, and `Contended` if it lost each time.
+    /// The errors of `run`; `Contended` if every attempt collided.
     pub async fn after_collisions<T, F: Future<Output = Result<T>>>(
         &self,
         tries: u32,
@@ -49,7 +49,7 @@ impl Backoff {
         unreachable!("the loop ends by returning")
     }
 
-    /// The length of a pause: a half of it, and `part` 255ths of the other half.
+    /// Returns the length of a pause: half of its full length, and `part` 255ths of the other half.
     fn length(&self, attempt: u32, part: u8) -> Duration {
         let factor = self.factor.saturating_pow(attempt);
         let whole = self.first.saturating_mul(factor).min(self.longest);

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::time::{SignedDuration, Timestamp};
 
-/// Values that are used again for a limited time after they were read.
+/// Values that may be used for a limited time after they were read.
 #[derive(Debug)]
 pub struct TtlCache<K, V> {
     ttl: SignedDuration,
@@ -16,7 +16,7 @@ pub struct TtlCache<K, V> {
 }
 
 impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
-    /// A cache whose entries are valid for `ttl`. It holds at most `capacity` of them.
+    /// Returns a cache whose entries are valid for `ttl`. It holds at most `capacity` of them.
     pub fn new(ttl: SignedDuration, capacity: usize) -> Self {
         Self {
             ttl,
@@ -25,7 +25,7 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
         }
     }
 
-    /// The value of a key, if it was inserted less than the time to live ago.
+    /// Returns the value of a key, if it was inserted less than the time to live ago.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q, now: Timestamp) -> Option<V>
     where
         K: Borrow<Q>,
@@ -35,7 +35,7 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
         self.is_fresh(*since, now).then(|| value.clone())
     }
 
-    /// Whether there is a value of a key, however old.
+    /// Returns whether there is a value of a key, however old.
     pub fn holds<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -43,8 +43,7 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
         self.lock().contains_key(key)
     }
 
-    /// Inserts a value that was read at a moment. A full cache first drops its expired entries, and all entries if none has
-    /// expired.
+    /// Inserts a value that was read at a moment. A full cache first removes its expired entries, and all entries if none has expired.
     pub fn insert(&self, key: K, value: V, now: Timestamp) {
         let mut entries = self.lock();
         if entries.len() >= self.capacity {
@@ -64,12 +63,12 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
         self.lock().remove(key);
     }
 
-    /// Removes the values for which the condition holds.
+    /// Removes the values that satisfy the condition.
     pub fn remove_if(&self, condition: impl Fn(&V) -> bool) {
         self.lock().retain(|_, (_, value)| !condition(value));
     }
 
-    /// Whether a value that was read at `since` may still be used. One from the future, where a clock was set back, may not.
+    /// Returns whether a value that was read at `since` may still be used. A value from the future, after the clock was set back, may not.
     fn is_fresh(&self, since: Timestamp, now: Timestamp) -> bool {
         (SignedDuration::ZERO..self.ttl).contains(&now.since(since))
     }

@@ -1,16 +1,15 @@
-//! Encryption of secrets that a row of the table holds: the signing secrets of webhook endpoints, and credentials of other
-//! parties.
+//! Encryption of secrets in items of the table: the signing secrets of webhook endpoints, and credentials of other parties.
 //!
-//! A deployment has one or several *master secrets*, in the secret `EncryptionKeys` or the variable `ENCRYPTION_KEYS`: texts of at least 32 characters,
-//! separated by commas. From each of them HKDF-SHA256 derives an AES-256-GCM key and the identifier of that key. The first
-//! key encrypts; every key decrypts what it has encrypted. So keys are rotated in three deployments: `old,new` (every function
-//! can read what the new key will encrypt), `new,old` (the new key encrypts), and `new` when no row needs the old one any more.
+//! A deployment has one or several *master secrets*, in the secret `EncryptionKeys` or the variable `ENCRYPTION_KEYS`: texts of at least 32
+//! characters, separated by commas. From each of them HKDF-SHA256 derives an AES-256-GCM key and the identifier of that key. The first key
+//! encrypts; every key decrypts what it has encrypted. So keys are rotated in three deployments: `old,new` (every function can decrypt what
+//! the new key will encrypt), `new,old` (the new key encrypts), and `new` when no item needs the old key any more.
 //!
-//! An encrypted text is `enc1.<key identifier>.<nonce, ciphertext and tag in base64url>`. The nonce is random: one key can encrypt
-//! 2^32 texts (NIST SP 800-38D, section 8.3). The *context*, which names the row and the field, is authenticated with the
-//! text: a text that was copied to another row or field cannot be decrypted there.
+//! An encrypted text is `enc1.<key identifier>.<nonce, ciphertext and tag in base64url>`. The nonce is random: one key can encrypt 2^32
+//! texts (NIST SP 800-38D, section 8.3). The *context*, which names the item and the field, is authenticated with the text: a text that was
+//! copied to another item or field cannot be decrypted there.
 //!
-//! Only functions that need it may read it (`Need::EncryptionKeys` in the deployment of a function). All others have
+//! Only functions that need the master secrets may read them (`Need::EncryptionKeys` in the deployment of a function). All others have
 //! [`EncryptionKeys::none`], with which every call fails.
 
 use std::fmt;
@@ -27,16 +26,16 @@ use crate::error::{Error, Result};
 /// The length of the shortest master secret, in bytes.
 pub const MIN_MASTER_SECRET: usize = 32;
 
-/// What an encrypted text begins with: the version of the format.
+/// The prefix of an encrypted text: the version of the format.
 const PREFIX: &str = "enc1.";
 
-/// An encrypted text, as a row holds it.
+/// An encrypted text of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Encrypted(String);
 
 impl Encrypted {
-    /// The encrypted text, if this is one. A text of any other form is not.
+    /// Returns the encrypted text, or `None` if the text has another form.
     pub fn parse(text: &str) -> Option<Self> {
         text.starts_with(PREFIX).then(|| Self(text.to_owned()))
     }
@@ -45,7 +44,7 @@ impl Encrypted {
         &self.0
     }
 
-    /// The identifier of the key that it was encrypted with.
+    /// Returns the identifier of the key with which it was encrypted.
     pub fn key_id(&self) -> &str {
         let (key_id, _) = self.parts().unwrap_or_default();
         key_id
@@ -56,12 +55,12 @@ impl Encrypted {
     }
 }
 
-/// The keys of a deployment. Cloning it is cheap. It does not show its keys when printed for debugging.
+/// The keys of a deployment. Cloning it is cheap. Its debug output does not contain the keys.
 #[derive(Clone, Default)]
 pub struct EncryptionKeys(Arc<[DerivedKey]>);
 
 struct DerivedKey {
-    /// Eight hexadecimal digits that follow from the master secret.
+    /// Eight hexadecimal digits that are derived from the master secret.
     id: String,
     key: LessSafeKey,
 }
@@ -97,13 +96,13 @@ fn expand<L: KeyType>(extracted: &Prk, info: &[u8], length: L, out: &mut [u8]) -
         .map_err(unspecified)
 }
 
-/// `ring` says of no failure why it happened.
+/// `ring` gives no reason for a failure.
 fn unspecified(_: ring::error::Unspecified) -> Error {
     Error::internal("a cryptographic operation failed")
 }
 
 impl EncryptionKeys {
-    /// The keys of these master secrets, which are separated by commas. The first one encrypts.
+    /// Returns the keys of these master secrets, which are separated by commas. The first one encrypts.
     ///
     /// # Errors
     /// `Internal` if a master secret has fewer than [`MIN_MASTER_SECRET`] bytes.
@@ -120,7 +119,7 @@ impl EncryptionKeys {
         Ok(Self(keys.collect::<Result<_>>()?))
     }
 
-    /// No keys: nothing can be encrypted or decrypted.
+    /// Returns no keys: nothing can be encrypted or decrypted.
     pub fn none() -> Self {
         Self::default()
     }
@@ -129,7 +128,7 @@ impl EncryptionKeys {
         self.0.is_empty()
     }
 
-    /// Encrypts a text. `context` names the row and the field that will hold it.
+    /// Encrypts a text. `context` names the item and the field of the text.
     ///
     /// # Errors
     /// `Internal` if there are no keys, or the system's source of randomness failed.
@@ -152,8 +151,8 @@ impl EncryptionKeys {
     /// Decrypts a text that was encrypted with the same context.
     ///
     /// # Errors
-    /// `Internal` if there are no keys, if none of them has encrypted the text, or if the text or its context is another one
-    /// than was encrypted. The message names the key's identifier and never the text.
+    /// `Internal` if there are no keys, if none of them has encrypted the text, or if the text or its context is not the encrypted one. The
+    /// message contains the key's identifier and never the text.
     pub fn decrypt(&self, context: &str, encrypted: &Encrypted) -> Result<String> {
         if self.0.is_empty() {
             return Err(no_keys());
@@ -179,7 +178,7 @@ impl EncryptionKeys {
         String::from_utf8(text.to_vec()).map_err(|_| malformed())
     }
 
-    /// Whether a text was encrypted with another key than the first, so that its row should be written again.
+    /// Returns whether a text was encrypted with another key than the first, so that its item should be written again.
     pub fn is_outdated(&self, encrypted: &Encrypted) -> bool {
         self.0
             .first()
@@ -301,7 +300,7 @@ mod tests {
         assert!(!shown.contains("master") && shown.len() < 20, "{shown}");
     }
 
-    /// Rows outlive releases. This text was encrypted by Python's `cryptography` as the module's documentation says.
+    /// Items outlive releases. This text was encrypted by Python's `cryptography` as the module's documentation describes.
     #[test]
     fn a_text_of_the_first_release_is_decrypted() {
         let encrypted = Encrypted(FIRST_RELEASE.to_owned());

@@ -1,11 +1,11 @@
 //! The environment of the process.
 
-/// The value of an environment variable; none if it is not set or empty.
+/// Returns the value of an environment variable; `None` if it is not set or empty.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether a URL names this machine.
+/// Returns whether a URL names this machine.
 pub fn is_loopback(url: &str) -> bool {
     let url = url::Url::parse(url).ok();
     match url.as_ref().and_then(url::Url::host) {

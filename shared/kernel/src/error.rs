@@ -1,5 +1,5 @@
-//! Errors, independent of transport: a public half (what the client sees) and an internal half (the
-//! source, logged once at the edge under the request id).
+//! Errors, independent of transport: a public half that the client sees, and an internal half, the source, which is logged once at the edge
+//! under the request id.
 
 use std::borrow::Cow;
 
@@ -9,24 +9,24 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// The source of an error that comes again however often the work is repeated.
+/// The source of an error that occurs again however often the work is repeated.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 struct Permanent(Source);
 
-/// What a request or a piece of later work fails with.
+/// The error of a request or of background work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An error of the client, which is shown as it is.
+    /// An error of the client, which is shown unchanged.
     #[error("{}", .0.message)]
     Client(Box<ClientError>),
-    /// Too many requests; try again after so many seconds.
+    /// Too many requests; the client may try again after `retry_after` seconds.
     #[error("too many requests")]
     RateLimited { retry_after: u64 },
-    /// A row was changed between our read and our write: the whole request can be run again.
+    /// An item was changed between the read and the write: the whole request can be repeated.
     #[error("a concurrent change won")]
     Contended,
-    /// The table or another port is out of reach or throttles.
+    /// The table or another port cannot be reached or throttles.
     #[error("a dependency is unavailable: {0}")]
     Unavailable(#[source] Source),
     /// A request that charges could not be finished. Without a transaction nothing was charged. With one, the charge may have
@@ -36,12 +36,12 @@ pub enum Error {
         transaction: Option<Id>,
         cause: Box<Error>,
     },
-    /// A fault of ours. The client sees "internal error"; the source is in the log under the request id.
+    /// A fault of the service. The client sees "internal error"; the source is in the log under the request id.
     #[error("internal error: {0}")]
     Internal(#[source] Source),
 }
 
-/// What kind of failure an error is. The edge has an HTTP status for each.
+/// The class of an error. The edge maps each class to an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
     /// The request has the wrong shape or breaks a rule.
@@ -49,25 +49,25 @@ pub enum ErrorClass {
     /// The key is missing or not accepted.
     Unauthenticated,
     PaymentDeclined,
-    /// The key is good, and what it asks for is not allowed.
+    /// The key is valid, but the request is not allowed.
     Forbidden,
     NotFound,
     MethodNotAllowed,
     /// The request did not arrive completely in time.
     TimedOut,
-    /// The request does not fit the present state.
+    /// The request does not fit the current state.
     Conflict,
-    /// The object is not in the version that the request names.
+    /// The object does not have the version that the request names.
     PreconditionFailed,
     RateLimited,
     /// A fault of the service.
     Internal,
-    /// The service, or something that it needs, cannot be reached.
+    /// The service, or a dependency of it, cannot be reached.
     Unavailable,
 }
 
 impl ErrorClass {
-    /// What a client does about an error of this class, unless its code has a remedy of its own.
+    /// Returns the remedy for an error of this class, unless its code has a remedy of its own.
     fn remedy(self) -> &'static str {
         match self {
             Self::Invalid => "Correct the parameter that param names, as message says.",
@@ -112,7 +112,7 @@ impl ErrorType {
     }
 }
 
-/// An error that is shown to the client: a class, a type, a code if there is one, a message and the parameter at fault.
+/// An error that is shown to the client: a class, a type, a code if there is one, a message and the invalid parameter.
 #[derive(Debug, Clone)]
 pub struct ClientError {
     pub class: ErrorClass,
@@ -127,17 +127,17 @@ pub struct ClientError {
     pub violations: Vec<Violation>,
 }
 
-/// What is wrong with one parameter of a request.
+/// A violation of one parameter of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub code: ViolationCode,
     /// The parameter as a path: `location.radius`.
     pub param: String,
-    /// What is wrong, and what was expected.
+    /// The problem, and the expected value.
     pub message: String,
 }
 
-/// The ways in which a parameter can be at fault.
+/// The ways in which a parameter can be invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 pub enum ViolationCode {
     #[strum(serialize = "parameter_missing")]
@@ -155,7 +155,7 @@ impl ViolationCode {
         self.into()
     }
 
-    /// When it is raised, for a reader.
+    /// Returns a description of the condition.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Missing => "A required parameter is not in the request.",
@@ -164,7 +164,7 @@ impl ViolationCode {
         }
     }
 
-    /// What a client does about it.
+    /// Returns the remedy for the client.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Missing => "Add the parameter that param names.",
@@ -176,10 +176,10 @@ impl ViolationCode {
     }
 }
 
-/// How many characters of what a client sent an error message repeats.
+/// The maximum number of characters of a client's input in an error message.
 const EXCERPT: usize = 64;
 
-/// What a client sent, as an error message may repeat it: at most 64 characters of it.
+/// Returns a client's input for an error message: at most 64 characters of it.
 pub fn excerpt(sent: &str) -> Cow<'_, str> {
     match sent.char_indices().nth(EXCERPT) {
         None => Cow::Borrowed(sent),
@@ -209,7 +209,7 @@ impl Error {
         }))
     }
 
-    /// The same error with these violations of the body.
+    /// Adds these violations of the body.
     #[must_use]
     pub fn violating(mut self, violations: Vec<Violation>) -> Self {
         if let Self::Client(refusal) = &mut self {
@@ -218,17 +218,17 @@ impl Error {
         self
     }
 
-    /// A parameter has the wrong shape or meaning.
+    /// Returns the error for a parameter with the wrong shape or meaning.
     pub fn invalid(param: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::malformed(message).at(param)
     }
 
-    /// An invalid request for which no single parameter is to blame.
+    /// Returns the error for an invalid request without a single invalid parameter.
     pub fn malformed(message: impl Into<Cow<'static, str>>) -> Self {
         Self::refused(ErrorClass::Invalid, message)
     }
 
-    /// No such object for this tenant and mode. `param` names its kind.
+    /// Returns the error for an object that does not exist for this tenant and mode. `param` is the name of its kind.
     pub fn not_found(kind: Kind) -> Self {
         let message = format!("No such {}.", kind.name().replace('_', " "));
         let error = match Code::not_found(kind) {
@@ -238,49 +238,49 @@ impl Error {
         error.at(kind.name())
     }
 
-    /// No such path.
+    /// Returns the error for a path that does not exist.
     pub fn unknown_path() -> Self {
         Self::refused(ErrorClass::NotFound, "There is nothing at this path.")
     }
 
-    /// The path exists, the method does not.
+    /// Returns the error for a method that an existing path does not have.
     pub fn method_not_allowed() -> Self {
         let message =
             "This path does not answer to this method; the header Allow lists those it does.";
         Self::refused(ErrorClass::MethodNotAllowed, message)
     }
 
-    /// The key is missing, invalid, expired or revoked.
+    /// Returns the error for a key that is missing, invalid, expired or revoked.
     pub fn unauthenticated(message: &'static str) -> Self {
         Self::refused(ErrorClass::Unauthenticated, message)
     }
 
-    /// The key is good and lacks the scope.
+    /// Returns the error for a valid key that lacks the scope.
     pub fn missing_scope(scope: &str) -> Self {
         let message = format!("This key lacks the scope {scope}.");
         Self::refused(ErrorClass::Forbidden, message)
     }
 
-    /// The account is suspended, or one above it.
+    /// Returns the error for an account that is suspended, or is below a suspended one.
     pub fn suspended() -> Self {
         let message = "The account is suspended, or an account above it: requests that only read are answered, all others are \
              refused.";
         Self::refused(ErrorClass::Forbidden, message)
     }
 
-    /// The key is good and may not do this.
+    /// Returns the error for a valid key that does not permit the request.
     pub fn not_permitted(message: &'static str) -> Self {
         Self::refused(ErrorClass::Forbidden, message)
     }
 
-    /// The idempotency key was used with other parameters.
+    /// Returns the error for an idempotency key that was used with other parameters.
     pub fn idempotency_mismatch() -> Self {
         let message =
             "This Idempotency-Key was first used with another method, path, body or version.";
         Self::about_idempotency(ErrorClass::Invalid, message)
     }
 
-    /// The first request with this idempotency key is still in flight.
+    /// Returns the error for a repetition while the first request with this idempotency key is still in flight.
     pub fn idempotency_in_flight() -> Self {
         let message =
             "The first request with this Idempotency-Key is still in flight; try again shortly.";
@@ -295,13 +295,13 @@ impl Error {
         error
     }
 
-    /// The client did not send the whole body in the time that it has.
+    /// Returns the error for a client that did not send the whole body within its time limit.
     pub fn request_timeout() -> Self {
         let message = "The body of the request did not arrive completely in time.";
         Self::refused(ErrorClass::TimedOut, message)
     }
 
-    /// A conflict without a code of its own.
+    /// Returns the error for a conflict without a code of its own.
     pub fn conflict(message: impl Into<Cow<'static, str>>, param: Option<&str>) -> Self {
         let error = Self::refused(ErrorClass::Conflict, message);
         match param {
@@ -310,7 +310,7 @@ impl Error {
         }
     }
 
-    /// Something this deployment has not been given. Trying again soon does not help.
+    /// Returns the error for a feature that this deployment has not configured. An early retry does not help.
     pub fn not_set_up(message: &'static str) -> Self {
         Self::refused(ErrorClass::Unavailable, message)
     }
@@ -319,14 +319,14 @@ impl Error {
         Self::Internal(source.into())
     }
 
-    /// A fault of ours that comes again however often the work is repeated: a row that cannot be read, or a request that
+    /// Returns a fault of the service that occurs again however often the work is repeated: an item that cannot be read, or a request that
     /// DynamoDB refuses as invalid, such as an item that is too large.
     pub fn permanent(source: impl Into<Source>) -> Self {
         Self::Internal(Box::new(Permanent(source.into())))
     }
 
-    /// Whether the work that failed will fail again however often it is repeated. Anything that an operator or time can
-    /// put right (a throttled table, a missing permission, a lost race) is not permanent.
+    /// Returns whether the failed work will fail again however often it is repeated. Anything that an operator or time can correct (a
+    /// throttled table, a missing permission, a lost race) is not permanent.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Internal(source) => source.is::<Permanent>(),
@@ -340,7 +340,7 @@ impl Error {
         Self::Unavailable(source.into())
     }
 
-    /// Names the parameter at fault.
+    /// Sets the invalid parameter.
     #[must_use]
     pub fn at(mut self, param: impl Into<String>) -> Self {
         if let Self::Client(refusal) = &mut self {
@@ -358,7 +358,7 @@ impl Error {
         self
     }
 
-    /// Gives an invalid request without a code the code of the resource whose body it is about.
+    /// Sets the code of the resource whose body is invalid, for an invalid request without a code.
     #[must_use]
     pub fn coded(mut self, code: Option<Code>) -> Self {
         if let Self::Client(refusal) = &mut self
@@ -371,7 +371,7 @@ impl Error {
         self
     }
 
-    /// What kind of failure this is.
+    /// Returns the class of the error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Client(refusal) => refusal.class,
@@ -382,7 +382,7 @@ impl Error {
         }
     }
 
-    /// The code a client sees, or the type where there is none.
+    /// Returns the code that a client sees, or the type if there is none.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Client(refusal) => match refusal.code {
@@ -397,12 +397,12 @@ impl Error {
         }
     }
 
-    /// Whether the key of the request is refused, or lacks a right.
+    /// Returns whether the key of the request is refused, or lacks a right.
     pub fn is_about_rights(&self) -> bool {
         matches!(self, Self::Client(refusal) if refusal.kind == ErrorType::Authentication)
     }
 
-    /// Whether this is the refusal with that code.
+    /// Returns whether this is the error with that code.
     pub fn is(&self, code: Code) -> bool {
         matches!(self, Self::Client(refusal) if refusal.code == Some(code))
     }
@@ -410,12 +410,12 @@ impl Error {
 
 macro_rules! codes {
     ($($variant:ident $name:literal $class:ident $meaning:literal $($remedy:literal)?,)*) => {
-        /// The specific condition behind an error. Every code with its class and meaning: the only table of them.
+        /// The specific condition of an error. This is the only list of codes with their classes and meanings.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
 
         impl Code {
-    /// The code of an absent object of this kind, if the specification names one.
+    /// Returns the code of an absent object of this kind, if the specification names one.
     pub fn not_found(kind: Kind) -> Option<Self> {
         let name = kind.name();
         let is_about = |code: &&Self| code.as_str().strip_suffix("_not_found") == Some(name);
@@ -429,17 +429,17 @@ macro_rules! codes {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// The class of every error with the code.
+            /// Returns the class of every error with the code.
             pub fn class(self) -> ErrorClass {
                 match self { $(Code::$variant => ErrorClass::$class,)* }
             }
 
-            /// When it is raised, for a reader.
+            /// Returns a description of the condition.
             pub fn meaning(self) -> &'static str {
                 match self { $(Code::$variant => $meaning,)* }
             }
 
-            /// What a client does about it.
+            /// Returns the remedy for the client.
             pub fn remedy(self) -> &'static str {
                 match self { $(Code::$variant => [$($remedy,)? self.class().remedy()][0],)* }
             }
@@ -565,12 +565,12 @@ codes! {
 }
 
 impl Code {
-    /// A refusal with this code: `Code::DriverFleetConflict.because("The driver is attached already.")`.
+    /// Returns an error with this code: `Code::DriverFleetConflict.because("The driver is attached already.")`.
     pub fn because(self, message: impl Into<Cow<'static, str>>) -> Error {
         let mut error = Error::refused(self.class(), message);
         if let Error::Client(refusal) = &mut error {
             refusal.code = Some(self);
-            // A refusal with a code is never about the key.
+            // An error with a code never concerns the key.
             if self != Self::RateLimitExceeded {
                 refusal.kind = ErrorType::InvalidRequest;
             }

@@ -1,5 +1,5 @@
-//! Identifiers: a prefix that names the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
-//! creation. The table of prefixes here is the only one.
+//! Identifiers: a prefix for the kind, and a version-7 UUID as 32 hexadecimal digits, so that the order of ids is that of their creation.
+//! This is the only table of prefixes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,24 +13,24 @@ use crate::time::Timestamp;
 
 macro_rules! kinds {
     ($($variant:ident $name:literal $prefix:literal,)*) => {
-        /// What an object is: the value of its `object` field, and the prefix of its id.
+        /// The kind of an object: the value of its `object` field, and the prefix of its id.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Kind { $(#[serde(rename = $name)] $variant,)* }
 
         impl Kind {
             pub const ALL: &[Kind] = &[$(Kind::$variant,)*];
 
-            /// The value of `object`, and the name other objects use for a field that holds such an id.
+            /// Returns the value of `object`, which is also the name of a field with such an id in other objects.
             pub fn name(self) -> &'static str {
                 match self { $(Kind::$variant => $name,)* }
             }
 
-            /// The prefix of the id, with its underscore.
+            /// Returns the prefix of the id, with its underscore.
             pub fn prefix(self) -> &'static str {
                 match self { $(Kind::$variant => $prefix,)* }
             }
 
-            /// The kind whose ids have this prefix.
+            /// Returns the kind whose ids have this prefix.
             fn of_prefix(prefix: &str) -> Option<Self> {
                 match prefix { $($prefix => Some(Kind::$variant),)* _ => None }
             }
@@ -84,13 +84,13 @@ macro_rules! resources {
         impl Resource {
             pub const ALL: &[Resource] = &[$(Resource::$variant,)*];
 
-            /// The kind of its objects.
+            /// Returns the kind of its objects.
             pub const fn kind(self) -> Kind {
                 match self { $(Resource::$variant => Kind::$kind,)* }
             }
 
-            /// The resource whose scopes cover objects of a kind. Telemetry and departures are read with their vehicle, prices
-            /// with their site, results with their batch, a delivery or replay with its webhook endpoint.
+            /// Returns the resource whose scopes cover objects of a kind. Telemetry and departures are read with their vehicle, prices with
+            /// their site, results with their batch, a delivery or replay with its webhook endpoint.
             pub fn of(kind: Kind) -> Option<Self> {
                 match kind {
                     Kind::Departure | Kind::VehicleDepartures | Kind::VehicleTelemetry => {
@@ -103,7 +103,7 @@ macro_rules! resources {
                 }
             }
 
-            /// Its name in paths and scopes.
+            /// Returns its name in paths and scopes.
             pub fn as_str(self) -> &'static str {
                 match self { $(Resource::$variant => $name,)* }
             }
@@ -136,26 +136,27 @@ resources! {
     WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
 }
 
-/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] checks it before anything is read. Text that
-/// cannot be an identifier, because it is too long or has other characters than letters, digits and underscores, is replaced by
-/// a text that names nothing, so that no key of the table, message or log line holds it.
+/// An identifier that a client sent or receives. It may be malformed: [`Id::is`] checks it before anything is read. Text that cannot be an
+/// identifier, because it is too long or has other characters than letters, digits and underscores, is replaced by a text that names
+/// nothing, so that no key of the table, message or log line contains it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(from = "String")]
 pub struct Id(String);
 
-/// How many seconds keep their counter for new ids.
+/// The number of seconds for which the counters of new ids are kept.
 const KEPT_COUNTERS: usize = 32;
 
 impl Id {
-    /// The greatest length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
+    /// The maximum length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
     pub const MAX_LENGTH: usize = 64;
 
-    /// The stand-in for text that cannot be an identifier. It names no object.
+    /// The substitute for text that cannot be an identifier. It names no object.
     const IMPOSSIBLE: &str = "impossible";
 
-    /// A new id. Ids that one process makes for the same second sort in the order they were made, also within a millisecond.
+    /// Returns a new id. The order of ids that one process creates for the same second is that of their creation, also within a
+    /// millisecond.
     ///
-    /// The time in an id is that of `now`, even if ids of a later time were made before: rows are found by it. So each second
+    /// The time in an id is that of `now`, even if ids of a later time were created before, because items are found by it. So each second
     /// has a counter of its own, and the last few are kept.
     pub fn new(kind: Kind, now: Timestamp) -> Self {
         static COUNTERS: Mutex<VecDeque<(u64, ContextV7)>> = Mutex::new(VecDeque::new());
@@ -179,7 +180,7 @@ impl Id {
         Self::from_number(kind, uuid.as_u128())
     }
 
-    /// The same id for the same moment and seed, every time: what makes a repeated piece of work write the same row.
+    /// Returns the same id for the same moment and seed, every time, so that a repeated piece of work writes the same item.
     pub fn derived(kind: Kind, at: Timestamp, seed: &str) -> Self {
         let digest = Sha256::digest(seed.as_bytes());
         let mut random = [0; 10];
@@ -191,12 +192,12 @@ impl Id {
         Self::from_number(kind, uuid.into_uuid().as_u128())
     }
 
-    /// The id whose 32 digits are this number. Ids of one kind sort as their numbers do.
+    /// Returns the id whose 32 digits are this number. The order of ids of one kind is that of their numbers.
     pub fn from_number(kind: Kind, number: u128) -> Self {
         Self(format!("{}{number:032x}", kind.prefix()))
     }
 
-    /// The number in the 32 digits, when this is a well-formed id of that kind.
+    /// Returns the number in the 32 digits, if this is a well-formed id of that kind.
     pub fn number(&self, kind: Kind) -> Option<u128> {
         let digits = self.0.strip_prefix(kind.prefix())?;
         if digits.len() != 32 {
@@ -212,18 +213,19 @@ impl Id {
         })
     }
 
-    /// The smallest number an id made at or after this moment can have.
+    /// Returns the smallest number of an id that was created at or after this moment.
     pub fn first_number(at: Timestamp) -> u128 {
         u128::from(at.unix_millis().max(0).unsigned_abs()) << 80
     }
 
-    /// The moment in an id of that kind: when it was made, or what it was derived from.
+    /// Returns the moment in an id of that kind: the time of its creation, or the moment from which it was derived.
     pub fn time(&self, kind: Kind) -> Option<Timestamp> {
         let millis = i64::try_from(self.number(kind)? >> 80).ok()?;
         Some(Timestamp::from_unix_millis(millis))
     }
 
-    /// The id with another moment in it, so that it sorts among those made at that moment; a malformed id stays as it is.
+    /// Returns the id with another moment in it, so that it is ordered among those created at that moment; a malformed id is returned
+    /// unchanged.
     #[must_use]
     pub fn with_time(&self, kind: Kind, at: Timestamp) -> Self {
         const RANDOM: u128 = (1 << 80) - 1;
@@ -233,19 +235,19 @@ impl Id {
         )
     }
 
-    /// Whether this is a well-formed id of that kind. Only such an id can name a row.
+    /// Returns whether this is a well-formed id of that kind. Only such an id can name an item.
     pub fn is(&self, kind: Kind) -> bool {
         self.number(kind).is_some()
     }
 
-    /// The id of another kind with the same number; the id itself if it is malformed.
+    /// Returns the id of another kind with the same number; the id itself if it is malformed.
     #[must_use]
     pub fn as_kind(&self, kind: Kind) -> Self {
         let own = self.kind().and_then(|own| self.number(own));
         own.map_or_else(|| self.clone(), |number| Self::from_number(kind, number))
     }
 
-    /// The kind of a well-formed id.
+    /// Returns the kind of a well-formed id.
     pub fn kind(&self) -> Option<Kind> {
         let prefix = self.0.get(..=self.0.rfind('_')?)?;
         Kind::of_prefix(prefix).filter(|kind| self.is(*kind))

@@ -1,5 +1,5 @@
-//! What every other crate speaks in: ids, money, time, the codes of errors, the types of fields, and who is asking. It knows neither the
-//! resources nor the table nor HTTP statuses.
+//! The types that all other crates use: ids, money, time, error codes, field types, and the sender of a request. This crate does not depend
+//! on the resources, the table or HTTP statuses.
 
 pub mod backoff;
 pub mod cache;

@@ -170,7 +170,7 @@ const CURRENCIES: &[(&str, u8)] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency(&'static str, u8);
 
-/// An amount of a currency. It has neither an addition nor an order, because there is none between two currencies.
+/// An amount of a currency. It implements neither addition nor order, because neither is defined between two currencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Money {
     /// Minor units of `currency`: cents of eur, yen of jpy.
@@ -187,12 +187,12 @@ impl Money {
         self.amount == 0
     }
 
-    /// Whether this is enough to pay `price`. Money of another currency never is.
+    /// Returns whether this is enough to pay `price`. Money of another currency never is.
     pub fn covers(self, price: Money) -> bool {
         self.currency == price.currency && self.amount >= price.amount
     }
 
-    /// As a decimal number of the currency, with all of its digits: `11.90`.
+    /// Returns the amount as a decimal number of the currency, with all of its digits: `11.90`.
     pub fn decimal(self) -> String {
         Decimal::new(self.amount, self.currency.exponent().into()).to_string()
     }
@@ -201,14 +201,14 @@ impl Money {
 impl Currency {
     pub const USD: Currency = Currency("usd", 2);
 
-    /// The currency of a lowercase code.
+    /// Returns the currency of a lowercase code.
     pub fn from_code(code: &str) -> Option<Self> {
         let place = CURRENCIES.binary_search_by_key(&code, |(known, _)| known);
         let (code, exponent) = CURRENCIES[place.ok()?];
         Some(Self(code, exponent))
     }
 
-    /// How many digits stand after the point: 2 for eur, 0 for jpy, 3 for kwd.
+    /// Returns the number of digits after the point: 2 for eur, 0 for jpy, 3 for kwd.
     pub fn exponent(self) -> u8 {
         self.1
     }

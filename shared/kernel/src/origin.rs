@@ -1,4 +1,4 @@
-//! Where a read or write comes from: the tenant, the moment, and the request behind it.
+//! The origin of a read or write: the tenant, the moment, and the request that causes it.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::id::Id;
 use crate::scope::Rights;
 use crate::time::Timestamp;
 
-/// Whether keys, objects and events are for practice or for real.
+/// Whether keys, objects and events are for tests or for real use.
 #[derive(
     Debug,
     Clone,
@@ -46,34 +46,34 @@ impl fmt::Display for Mode {
     }
 }
 
-/// An account in one mode. Every row but stations' and accounts' own lies under exactly one tenant.
+/// An account in one mode. Every item belongs to exactly one tenant, except those of stations and accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tenant {
     pub account: Id,
     pub mode: Mode,
 }
 
-/// An idempotency key and what it was first sent with.
+/// An idempotency key and the fingerprint of the request with it.
 #[derive(Debug, Clone)]
 pub struct Idempotency {
     pub key: String,
     /// SHA-256 of method, path, body and version, in hexadecimal.
     pub fingerprint: String,
-    /// The rights of the request's key. The scopes that the request has needed are stored with its response, which is shown only to
-    /// keys that have them.
+    /// The rights of the request's key. The scopes that the request required are stored with its response, which is shown only to keys that
+    /// have them.
     pub rights: Rights,
 }
 
-/// Who writes, when, and on behalf of which request. Background work has no request.
+/// The tenant, the time and the request of a write. Background work has no request.
 #[derive(Debug, Clone)]
 pub struct Origin {
     pub tenant: Tenant,
     pub now: Timestamp,
     pub request: Option<Id>,
     pub idempotency: Option<Idempotency>,
-    /// What the object in the path of the request has to be for the request to change it.
+    /// The condition that the object in the path of the request has to meet for the request to change it.
     pub precondition: Option<Precondition>,
-    /// Whether nothing is written: the request asks what it would do.
+    /// Whether nothing is written, because the request is a dry run.
     pub dry_run: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Precondition {
 }
 
 impl Origin {
-    /// The origin of background work, which has no request: a confirmation, a delivery, a sweep.
+    /// Returns the origin of background work, which has no request: a confirmation, a delivery, a sweep.
     pub fn background(tenant: Tenant, now: Timestamp) -> Self {
         Self {
             tenant,

@@ -1,4 +1,4 @@
-//! The HTTP client of requests to addresses that others have given: webhook endpoints and charging networks.
+//! The HTTP client for requests to addresses of other parties: webhook endpoints and charging networks.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::targets::Targets;
 const CONNECT: Duration = Duration::from_secs(5);
 const TOTAL: Duration = Duration::from_secs(15);
 
-/// The client is made at the first request, so that functions that send none do not pay for it.
+/// The client is created at the first request, so that functions that send none do not pay for it.
 pub struct Outbound {
     targets: Targets,
     client: OnceLock<reqwest::Client>,
@@ -27,11 +27,10 @@ impl Outbound {
         }
     }
 
-    /// The client: it connects to public addresses only (and to this machine in
-    /// local runs), and follows no redirects.
+    /// Returns the client: it connects only to public addresses (and to this machine in local runs), and follows no redirects.
     ///
     /// # Errors
-    /// `Internal` if it cannot be made.
+    /// `Internal` if it cannot be created.
     pub fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -55,7 +54,7 @@ fn client_with(resolver: impl Resolve + 'static) -> Result<reqwest::Client> {
         .map_err(Error::internal)
 }
 
-/// The most time that the names of hosts are resolved for.
+/// The time limit for resolving the names of hosts.
 const RESOLUTION: Duration = Duration::from_secs(3);
 
 impl Outbound {
@@ -63,7 +62,7 @@ impl Outbound {
     /// seconds is checked when it is called.
     ///
     /// # Errors
-    /// The first name that has an address which requests may not go to.
+    /// The first name with an address to which requests may not be sent.
     pub async fn check_names(&self, names: BTreeSet<&str>) -> std::result::Result<(), String> {
         let resolved = async {
             for name in names {
@@ -80,14 +79,14 @@ impl Outbound {
     }
 }
 
-/// The addresses of a name, as the operating system finds them.
+/// Resolves the addresses of a name with the operating system.
 async fn system(name: Name) -> std::io::Result<Vec<SocketAddr>> {
     let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
     Ok(found.collect())
 }
 
-/// Resolves the names of hosts with a function. A name with any address that is refused is refused as a whole, and the connection goes
-/// to the addresses just checked: the name is resolved once for a connection.
+/// Resolves the names of hosts with a function. A name with any refused address is refused as a whole, and the connection uses the
+/// addresses just checked: the name is resolved once for a connection.
 #[derive(Debug, Clone, Copy)]
 struct Resolver<L>(Targets, L);
 
@@ -130,7 +129,7 @@ mod tests {
         assert_eq!(check(Targets::PublicAndLoopback).await, Ok(()));
     }
 
-    /// Answers each connection with 204. Gives its port, and how many connections there were.
+    /// Responds to each connection with 204. Returns its port, and the number of connections.
     fn receiver() -> (u16, Arc<AtomicUsize>) {
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let number = port.local_addr().unwrap().port();
@@ -152,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_goes_to_the_address_that_was_checked() {
         let (port, connections) = receiver();
-        // What the name resolves to, one time after another.
+        // The addresses of the name, one result after another.
         let answers = [
             vec!["127.0.0.1"],
             vec!["10.0.0.1"],

@@ -7,20 +7,20 @@ use std::marker::PhantomData;
 pub struct Response {
     pub status: u16,
     pub body: Vec<u8>,
-    /// The address that a redirect leads to.
+    /// The target of a redirect.
     pub location: Option<String>,
     /// The version of the object that it shows, for the header `ETag`.
     pub version: Option<u64>,
-    /// What is stored for repeated requests where that differs from the body: an API key's secret is shown only once.
+    /// The body that is stored for repeated requests if it differs from the body: an API key's secret is shown only once.
     pub remembered: Option<Vec<u8>>,
-    /// Whether it shows a secret, so that it is encrypted where it is stored.
+    /// Whether it shows a secret, so that it is encrypted when it is stored.
     pub confidential: bool,
     /// Whether it is the stored response to an earlier request with the same idempotency key.
     pub replayed: bool,
 }
 
 impl Response {
-    /// 200 with this body.
+    /// Returns 200 with this body.
     pub fn ok(body: Vec<u8>) -> Self {
         Self {
             status: 200,
@@ -33,7 +33,7 @@ impl Response {
         }
     }
 
-    /// 302 to this address, without a body.
+    /// Returns 302 to this address, without a body.
     pub fn redirect(location: String) -> Self {
         Self {
             status: 302,
@@ -42,7 +42,7 @@ impl Response {
         }
     }
 
-    /// The same response, which shows a secret.
+    /// Marks the response as one that shows a secret.
     #[must_use]
     pub fn confidential(mut self) -> Self {
         self.confidential = true;
@@ -58,20 +58,20 @@ pub struct Reply<T> {
 }
 
 impl<T> Reply<T> {
-    /// The same response, which shows a secret.
+    /// Marks the response as one that shows a secret.
     #[must_use]
     pub fn confidential(self) -> Self {
         self.response.confidential().into()
     }
 
-    /// The same response, which shows this version of an object.
+    /// Sets the version of the object that the response shows.
     #[must_use]
     pub fn at_version(mut self, version: u64) -> Self {
         self.response.version = Some(version);
         self
     }
 
-    /// The same response, which is stored as another one for repeated requests.
+    /// Sets another response that is stored for repeated requests.
     #[must_use]
     pub fn remembered_as(mut self, other: Self) -> Self {
         self.response.remembered = Some(other.response.body);
@@ -110,6 +110,6 @@ impl AsRef<Self> for Response {
 #[derive(Debug)]
 pub struct FileOf<T>(PhantomData<T>);
 
-/// What stands for a `T` that was deleted.
+/// The representation of a deleted `T`.
 #[derive(Debug)]
 pub struct Deleted<T>(PhantomData<T>);

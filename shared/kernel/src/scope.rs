@@ -1,4 +1,4 @@
-//! Scopes: what a key may do, and which of its scopes a request has needed.
+//! Scopes: the permissions of a key, and the scopes that a request required.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,13 +19,13 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every scope there is.
+    /// Returns every scope.
     pub fn every() -> impl Iterator<Item = Scope> {
         let of = |resource: &Resource| [Self::Read(*resource), Self::Write(*resource)];
         std::iter::once(Self::Everything).chain(Resource::ALL.iter().flat_map(of))
     }
 
-    /// The resource the scope is about.
+    /// Returns the resource of the scope.
     pub fn resource(self) -> Option<Resource> {
         match self {
             Self::Everything => None,
@@ -33,7 +33,7 @@ impl Scope {
         }
     }
 
-    /// Whether holding this scope is enough where the other is asked for.
+    /// Returns whether this scope includes the other.
     pub fn covers(self, wanted: Scope) -> bool {
         match (self, wanted) {
             (Self::Everything, _) => true,
@@ -70,8 +70,7 @@ impl TryFrom<String> for Scope {
     }
 }
 
-/// The scopes of a request's key, and those that the request has needed besides the scopes of its route. Clones share what
-/// is recorded.
+/// The scopes of a request's key, and those that the request required besides the scopes of its route. Clones share the recorded scopes.
 #[derive(Debug, Clone, Default)]
 pub struct Rights {
     held: Vec<Scope>,
@@ -79,7 +78,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// The rights of a key with these scopes.
+    /// Returns the rights of a key with these scopes.
     pub fn of(held: Vec<Scope>) -> Self {
         Self {
             held,
@@ -87,7 +86,7 @@ impl Rights {
         }
     }
 
-    /// The scopes of the key.
+    /// Returns the scopes of the key.
     pub fn held(&self) -> &[Scope] {
         &self.held
     }
@@ -108,8 +107,8 @@ impl Rights {
         }
     }
 
-    /// Checks a scope, and records that the request needs it: whoever repeats the request with the same `Idempotency-Key` needs
-    /// it as well.
+    /// Checks a scope, and records that the request requires it: a repetition of the request with the same `Idempotency-Key` requires it as
+    /// well.
     ///
     /// # Errors
     /// 403 `authentication_error` if the key lacks the scope.
@@ -120,7 +119,7 @@ impl Rights {
         Ok(())
     }
 
-    /// The scopes that the request has needed so far.
+    /// Returns the scopes that the request has required so far.
     pub fn needed(&self) -> Vec<Scope> {
         let needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
         needed.iter().copied().collect()

@@ -1,4 +1,4 @@
-//! How large something is as JSON.
+//! The size of a value as JSON.
 
 use std::io;
 
@@ -11,23 +11,23 @@ use crate::error::{Error, Result};
 pub struct Size {
     /// Its length in bytes.
     pub bytes: usize,
-    /// Its length as a string inside another JSON text, where each quotation mark and backslash takes two bytes: a Lambda
-    /// function returns the body of its response like that.
+    /// Its length as a string inside another JSON text, where each quotation mark and backslash has two bytes: a Lambda function returns
+    /// the body of its response in this form.
     pub escaped: usize,
 }
 
 impl Size {
-    /// The size of a value, without making its text.
+    /// Returns the size of a value, without building its text.
     ///
     /// # Errors
-    /// `Internal` if the value has no JSON.
+    /// `Internal` if the value has no JSON representation.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self> {
         let mut size = Self::default();
         serde_json::to_writer(&mut size, value).map_err(Error::internal)?;
         Ok(size)
     }
 
-    /// The size of a text that is there already.
+    /// Returns the size of an existing text.
     pub fn of_text(text: &[u8]) -> Self {
         let twice = text.iter().filter(|byte| matches!(byte, b'"' | b'\\'));
         Self {

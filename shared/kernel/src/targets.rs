@@ -1,6 +1,6 @@
-//! The addresses that requests to other parties may go to: webhooks, and charging networks. They are public addresses only,
-//! checked after a name is resolved, so that no request can be aimed at what lies behind our own doors. Sources: the IANA
-//! special-purpose address registries for IPv4 and IPv6.
+//! The permitted addresses of requests to other parties: webhooks, and charging networks. They are public addresses only, checked after a
+//! name is resolved, so that no request can reach internal addresses. Sources: the IANA special-purpose address registries for IPv4 and
+//! IPv6.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,12 +10,12 @@ use crate::fields::text::WebUrl;
 /// The ports of endpoints in live mode.
 const LIVE_PORTS: [u16; 2] = [443, 8443];
 
-/// Which addresses requests may go to.
+/// The permitted addresses of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Targets {
     /// Public hosts over https.
     Public,
-    /// Those, and this machine itself over either scheme: for local runs.
+    /// Public hosts over https, and this machine over either scheme: for local runs.
     PublicAndLoopback,
 }
 
@@ -46,7 +46,7 @@ impl Targets {
     /// Checks the URL of an endpoint of live mode as [`Targets::check`] does, and its port: 443 or 8443, unless it is on this machine.
     ///
     /// # Errors
-    /// As [`Targets::check`]; 400 with the parameter `url` for another port.
+    /// As for [`Targets::check`]; 400 with the parameter `url` for another port.
     pub fn check_live(self, url: &WebUrl) -> Result<()> {
         self.check(url)?;
         let port = url.parts().filter(|url| !names_this_machine(url));
@@ -60,13 +60,13 @@ impl Targets {
         }
     }
 
-    /// Whether a request may go to this address.
+    /// Returns whether a request may be sent to this address.
     pub fn allow(self, address: IpAddr) -> bool {
         let address = unwrapped(address);
         is_public(address) || (self == Self::PublicAndLoopback && address.is_loopback())
     }
 
-    /// Whether a request may go to this URL, as far as that is known without resolving a name.
+    /// Returns whether a request may be sent to this URL, as far as that is known without resolving a name.
     pub fn allow_url(self, url: &url::Url) -> bool {
         match url.host() {
             Some(url::Host::Ipv4(address)) => self.allow(address.into()),
@@ -77,7 +77,7 @@ impl Targets {
     }
 }
 
-/// Whether the host of a URL stands for the machine itself.
+/// Returns whether the host of a URL is the machine itself.
 fn names_this_machine(url: &url::Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => is_localhost(name),
@@ -87,13 +87,13 @@ fn names_this_machine(url: &url::Url) -> bool {
     }
 }
 
-/// `localhost` and the names below it stand for the machine itself (RFC 6761).
+/// Returns whether a name is `localhost` or below it: these are names of the machine itself (RFC 6761).
 fn is_localhost(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// The IPv4 address inside a mapped (`::ffff:0:0/96`) or translated (NAT64, `64:ff9b::/96`) one.
+/// Returns the IPv4 address inside a mapped (`::ffff:0:0/96`) or translated (NAT64, `64:ff9b::/96`) address.
 fn unwrapped(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
@@ -113,7 +113,7 @@ fn is_public(address: IpAddr) -> bool {
             u32::from(address) & mask == u32::from(Ipv4Addr::from(*base)) & mask
         }),
         IpAddr::V6(address) => {
-            // Only 2000::/3 is given out for use on the internet.
+            // Only 2000::/3 is assigned for use on the internet.
             let global = address.segments()[0] >> 13 == 1;
             global
                 && !SPECIAL_V6.iter().any(|(base, bits)| {

@@ -1,4 +1,4 @@
-//! Moments as the interface writes them: RFC 3339, UTC, exactly three fraction digits. Durations are [`SignedDuration`]s.
+//! Moments in the format of the API: RFC 3339, UTC, exactly three fraction digits. Durations are [`SignedDuration`]s.
 
 use std::fmt;
 
@@ -16,36 +16,36 @@ pub const MINUTE: SignedDuration = minutes(1);
 pub const HOUR: SignedDuration = hours(1);
 pub const DAY: SignedDuration = days(1);
 
-/// First and last millisecond: the year 0 begins, and the last day of 9999 that every offset can still write.
+/// The first and the last millisecond: the beginning of the year 0, and the last day of 9999 that can be written with every offset.
 const EARLIEST: i64 = -62_167_219_200_000;
 const LATEST: i64 = 253_402_207_199_999;
 
-/// A duration of so many milliseconds.
+/// Returns a duration of `count` milliseconds.
 pub const fn millis(count: i64) -> SignedDuration {
     SignedDuration::from_millis(count)
 }
 
-/// A duration of so many seconds.
+/// Returns a duration of `count` seconds.
 pub const fn seconds(count: i64) -> SignedDuration {
     SignedDuration::from_secs(count)
 }
 
-/// A duration of so many minutes; it panics where the seconds exceed an `i64`.
+/// Returns a duration of `count` minutes. It panics if the seconds exceed an `i64`.
 pub const fn minutes(count: i64) -> SignedDuration {
     SignedDuration::from_mins(count)
 }
 
-/// A duration of so many hours; it panics where the seconds exceed an `i64`.
+/// Returns a duration of `count` hours. It panics if the seconds exceed an `i64`.
 pub const fn hours(count: i64) -> SignedDuration {
     SignedDuration::from_hours(count)
 }
 
-/// A duration of so many days of 24 hours; it panics where the seconds exceed an `i64`.
+/// Returns a duration of `count` days of 24 hours. It panics if the seconds exceed an `i64`.
 pub const fn days(count: i64) -> SignedDuration {
     SignedDuration::from_hours(count.saturating_mul(24))
 }
 
-/// The whole milliseconds of a duration, rounded towards zero; outside the range of an `i64` it is the nearest bound.
+/// Returns the whole milliseconds of a duration, rounded towards zero; outside the range of an `i64` it is the nearest bound.
 pub const fn whole_millis(duration: SignedDuration) -> i64 {
     let millis = duration.as_millis();
     if millis > i64::MAX as i128 {
@@ -58,10 +58,10 @@ pub const fn whole_millis(duration: SignedDuration) -> i64 {
 }
 
 impl Timestamp {
-    /// 1970 begins.
+    /// The beginning of 1970.
     pub const EPOCH: Self = Self(jiff::Timestamp::UNIX_EPOCH);
 
-    /// The moment so many milliseconds after 1970; outside the years 0 to 9999 it is the nearest moment inside.
+    /// Returns the moment `millis` milliseconds after the beginning of 1970; outside the years 0 to 9999 it is the nearest moment inside.
     pub fn from_unix_millis(millis: i64) -> Self {
         let millis = millis.clamp(EARLIEST, LATEST);
         Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
@@ -75,7 +75,7 @@ impl Timestamp {
         self.0.as_second()
     }
 
-    /// The moment after such a duration, in whole milliseconds; outside the years 0 to 9999 it is the nearest moment inside.
+    /// Returns the moment after a duration, in whole milliseconds; outside the years 0 to 9999 it is the nearest moment inside.
     #[must_use]
     pub fn plus(self, duration: SignedDuration) -> Self {
         Self::from_unix_millis(self.unix_millis().saturating_add(whole_millis(duration)))
@@ -86,27 +86,27 @@ impl Timestamp {
         self.plus(seconds(count))
     }
 
-    /// The duration from the other moment to this one; it is negative if the other moment is later.
+    /// Returns the duration from the other moment to this one; it is negative if the other moment is later.
     pub fn since(self, other: Timestamp) -> SignedDuration {
         millis(self.unix_millis() - other.unix_millis())
     }
 
-    /// The UTC day this moment lies in.
+    /// Returns the UTC day of this moment.
     pub fn utc_date(self) -> Date {
         self.0.to_zoned(TimeZone::UTC).date()
     }
 
-    /// The day this moment lies in, where that time zone holds.
+    /// Returns the day of this moment in that time zone.
     pub fn date_in(self, zone: &TimeZone) -> Date {
         self.0.to_zoned(zone.clone()).date()
     }
 
-    /// What the clock and the calendar show at this moment, where that time zone holds.
+    /// Returns the local date and time of this moment in that time zone.
     pub fn civil_in(self, zone: &TimeZone) -> DateTime {
         zone.to_datetime(self.0)
     }
 
-    /// RFC 3339 with the offset that holds there then; UTC with a `Z`.
+    /// Returns the moment as RFC 3339 with the offset of that time zone at that time; UTC with a `Z`.
     pub fn text_in(self, zone: &TimeZone) -> String {
         if *zone == TimeZone::UTC {
             return self.to_string();
@@ -115,7 +115,7 @@ impl Timestamp {
         there.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
     }
 
-    /// The moments from here until then at which the clocks of a time zone are put forward or back.
+    /// Returns the moments between this one and `until` at which the clocks of a time zone change.
     pub fn clock_changes_until(self, until: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
         let changes = zone
             .following(self.0)
@@ -126,7 +126,7 @@ impl Timestamp {
     /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off.
     ///
     /// # Errors
-    /// What is not RFC 3339, and what lies outside the years 0 to 9999.
+    /// Fails if the text is not RFC 3339 or is outside the years 0 to 9999.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const SHAPE: &str = "expected an RFC 3339 time such as 2026-03-01T09:30:00.000Z";
         if !is_rfc3339(text.as_bytes()) {
@@ -153,7 +153,7 @@ impl From<Timestamp> for jiff::Timestamp {
     }
 }
 
-/// Whether the text has the shape `YYYY-MM-DDTHH:MM:SS[.f{1,9}](Z|±HH:MM)`, leap seconds excluded.
+/// Returns whether the text has the shape `YYYY-MM-DDTHH:MM:SS[.f{1,9}](Z|±HH:MM)`, leap seconds excluded.
 fn is_rfc3339(text: &[u8]) -> bool {
     let matches = |shape: &[u8], text: &[u8]| {
         shape.len() == text.len()
@@ -200,7 +200,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Durations in rows: whole milliseconds as an integer. For `#[serde(with = …)]`.
+/// Durations in items: whole milliseconds as an integer. For `#[serde(with = …)]`.
 pub mod as_millis {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -216,7 +216,7 @@ pub mod as_millis {
     }
 
     /// # Errors
-    /// The input is not an integer.
+    /// The error of the deserializer if the input is not an integer.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<SignedDuration, D::Error> {

@@ -1,6 +1,5 @@
-//! Versions of the interface, by date. Everything inside speaks the current one. For each older version there is one
-//! [`VersionChange`] that maps what came after it to what it knew; a request, an event or a delivery in an old version
-//! passes through all of them in turn.
+//! Versions of the API, by date. All code uses the current version. For each older version there is one [`VersionChange`] that maps the
+//! payloads of the next version to it and back; a request, an event or a delivery in an old version passes through all changes in turn.
 
 use serde_json::{Map, Value};
 
@@ -8,16 +7,16 @@ use jiff::civil::Date;
 
 use crate::error::{Error, Result};
 
-/// The version everything inside has, and new accounts begin with.
+/// The current version, which is also that of new accounts.
 pub const CURRENT: &str = "2026-03-01";
 
-/// The header of a request that asks for a version, and of a response that names the one used.
+/// The header with the requested version, and with the version of a response.
 pub const HEADER: &str = "service-version";
 
-/// How many years a version is served after it was replaced.
+/// The number of years for which a version is served after it was replaced.
 const KEPT_YEARS: i16 = 2;
 
-/// The days of a version that was replaced, in UTC.
+/// The dates of a replaced version, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retirement {
     /// The day on which another version replaced it.
@@ -27,13 +26,13 @@ pub struct Retirement {
 }
 
 impl Retirement {
-    /// The header `Deprecation` (RFC 9745): since when.
+    /// Returns the header `Deprecation` (RFC 9745): the date of the replacement.
     pub fn deprecation(&self) -> String {
         let days = self.replaced - Date::constant(1970, 1, 1);
         format!("@{}", i64::from(days.get_days()) * 86_400)
     }
 
-    /// The header `Sunset` (RFC 8594): until when.
+    /// Returns the header `Sunset` (RFC 8594): the first day on which the version may be refused.
     pub fn sunset(&self) -> String {
         self.sunset
             .strftime("%a, %d %b %Y 00:00:00 GMT")
@@ -41,14 +40,14 @@ impl Retirement {
     }
 }
 
-/// What changed after an older version.
+/// The change that replaced an older version.
 #[derive(Debug, Clone, Copy)]
 pub struct VersionChange {
     /// The version before the change: `YYYY-MM-DD`.
     pub older: &'static str,
-    /// Turns an object of this type, as it is after the change, into what it was before.
+    /// Converts an object of this type from the form after the change into the form before it.
     pub downgrade: fn(&str, &mut Map<String, Value>),
-    /// Turns the body of the route with this name, as it was before the change, into what it is after.
+    /// Converts the body of the route with this name from the form before the change into the form after it.
     pub upgrade: fn(&str, &mut Map<String, Value>),
 }
 
@@ -57,7 +56,7 @@ pub struct VersionChange {
 pub struct Versions(Vec<VersionChange>);
 
 impl Versions {
-    /// The current version, and these before it, the oldest first.
+    /// Returns the current version, and these before it, the oldest first.
     pub fn before_current(changes: Vec<VersionChange>) -> Self {
         Self(changes)
     }
@@ -66,10 +65,10 @@ impl Versions {
         version == CURRENT || self.0.iter().any(|change| change.older == version)
     }
 
-    /// The version, if there is one of that name.
+    /// Checks that a version exists.
     ///
     /// # Errors
-    /// 400 with that parameter.
+    /// 400 with that parameter if it does not.
     pub fn existing(&self, version: &str, param: &str) -> Result<()> {
         if self.exists(version) {
             Ok(())
@@ -78,7 +77,7 @@ impl Versions {
         }
     }
 
-    /// When a version was replaced and how long it is served: none for the current one.
+    /// Returns when a version was replaced and how long it is served; `None` for the current one.
     pub fn retirement(&self, version: &str) -> Option<Retirement> {
         let place = self.0.iter().position(|change| change.older == version)?;
         let next = self.0.get(place + 1).map_or(CURRENT, |next| next.older);
@@ -88,7 +87,7 @@ impl Versions {
         Some(Retirement { replaced, sunset })
     }
 
-    /// The changes after a version, the newest first.
+    /// Returns the changes after a version, the newest first.
     fn since(&self, version: &str) -> impl DoubleEndedIterator<Item = &VersionChange> {
         self.0
             .iter()
@@ -96,7 +95,8 @@ impl Versions {
             .filter(move |change| change.older >= version)
     }
 
-    /// Turns a payload of one version into an older one, objects inside objects too. One that is not older is the same.
+    /// Converts a payload of one version into an older one, objects inside objects too. If the target is not older, the payload is
+    /// unchanged.
     pub fn downgrade(&self, payload: &mut Value, from: &str, to: &str) {
         let changes: Vec<_> = self
             .since(to)
@@ -107,7 +107,7 @@ impl Versions {
         }
     }
 
-    /// Turns a body of a version into one of the current version.
+    /// Converts a body of a version into one of the current version.
     pub fn upgrade(&self, route: &str, body: &mut Map<String, Value>, from: &str) {
         for change in self.since(from).rev() {
             (change.upgrade)(route, body);
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(shown(CURRENT, "2025-01-01"), last);
         let first = json!({"data": [{"object": "fleet", "title": "a", "driver": {"object": "driver", "title": "b"}}]});
         assert_eq!(shown(CURRENT, "2024-01-01"), first);
-        // What is old already is not changed by what came before it.
+        // An old payload is not changed by earlier changes.
         assert_eq!(shown("2025-01-01", "2025-01-01"), now);
     }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{SignedDuration, Timestamp, millis};
 
-/// A half-open span of time: `until` no longer belongs to it. Rows hold it as two numbers, milliseconds since 1970: a third
-/// of the room that two texts take.
+/// A half-open span of time: `until` is not part of it. Items store it as two numbers, milliseconds since 1970, which need a third of the
+/// space of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[i64; 2]", into = "[i64; 2]")]
 pub struct Window {
@@ -31,7 +31,7 @@ impl From<Window> for [i64; 2] {
 }
 
 impl Window {
-    /// A window without length.
+    /// Returns a window without length.
     pub fn moment(at: Timestamp) -> Self {
         Self {
             from: at,
@@ -43,7 +43,7 @@ impl Window {
         self.from < other.until && other.from < self.until
     }
 
-    /// The UTC days the window touches, in order.
+    /// Returns the UTC days that the window touches, in order.
     pub fn utc_days(&self) -> impl Iterator<Item = Date> {
         let last = self.until.plus(millis(-1)).utc_date();
         self.from
@@ -60,7 +60,7 @@ impl Window {
         }
     }
 
-    /// The parts of the window that none of these windows covers, in order.
+    /// Returns the parts of the window that none of these windows covers, in order.
     pub fn without(self, others: &[Window]) -> Vec<Window> {
         let mut busy: Vec<&Window> = others
             .iter()
@@ -88,7 +88,7 @@ impl Window {
     }
 }
 
-/// The same time in as few windows as possible, in order.
+/// Returns the same time in as few windows as possible, in order.
 pub fn joined(mut windows: Vec<Window>) -> Vec<Window> {
     windows.sort_by_key(|window| window.from);
     windows.dedup_by(|next, window| {

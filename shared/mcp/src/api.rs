@@ -1,4 +1,4 @@
-//! How tools send requests of the HTTP API.
+//! The requests of tools to the HTTP API.
 
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub struct Request {
     pub body: Option<Value>,
 }
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
     /// The service refused the request, with this error object.
@@ -27,18 +27,18 @@ pub trait Api: Send + Sync {
     /// Sends a request and returns the body of its response. For a redirect, that is an object with the location as `url`.
     ///
     /// # Errors
-    /// The service refuses the request, or cannot be reached.
+    /// The failure, if the service refuses the request or cannot be reached.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Value, Failure>>;
 
-    /// The service's time as RFC 3339. The clock of a local run can be moved.
+    /// Returns the service's time as RFC 3339. The clock of a local run can be moved.
     ///
     /// # Errors
-    /// The service cannot be reached.
+    /// The failure, if the service cannot be reached.
     fn now(&self) -> BoxFuture<'_, Result<String, Failure>>;
 }
 
 impl Request {
-    /// A GET of a path.
+    /// Returns a GET of a path.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
             method: "GET",
@@ -48,7 +48,7 @@ impl Request {
         }
     }
 
-    /// A POST of a body.
+    /// Returns a POST of a body.
     pub fn post(path: impl Into<String>, body: Value) -> Self {
         Self {
             method: "POST",
@@ -57,14 +57,14 @@ impl Request {
         }
     }
 
-    /// The same request with another query parameter.
+    /// Adds a query parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.query.push((name.into(), value.into()));
         self
     }
 
-    /// The request for the next page of a list. Of its address only the query counts, so that the key is sent nowhere else.
+    /// Returns the request for the next page of a list. Only the query of its address is used, so that the key is sent to no other host.
     #[must_use]
     pub fn next_page(&self, url: &str) -> Self {
         let (_, query) = url.split_once('?').unwrap_or_default();

@@ -19,7 +19,7 @@ pub struct Named {
 pub struct Confirmed {
     /// The id of the object.
     pub id: String,
-    /// False or left out: nothing is done, and the response says what would be. True: it is done.
+    /// False or omitted: nothing is done, and the response shows what would be done. True: it is done.
     #[serde(default)]
     pub confirm: bool,
 }
@@ -59,15 +59,15 @@ pub struct ReservationRequest {
     pub ideal_start: String,
     /// RFC 3339 with an offset: when charging should end.
     pub ideal_end: String,
-    /// The window may move so far forward.
+    /// The earliest start, if the window may be moved forward.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earliest_start: Option<String>,
-    /// The window may move so far back.
+    /// The latest end, if the window may be moved back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest_end: Option<String>,
     /// One to three of `CCS`, `CHAdeMO` and `Type2`; the vehicle's own is among them.
     pub connector_type: Vec<String>,
-    /// Where the station is sought.
+    /// The area of the search for a station.
     pub location: Area,
 }
 
@@ -80,7 +80,7 @@ pub struct NeedRequest {
     pub need: Need,
     /// One to three of `CCS`, `CHAdeMO` and `Type2`; the vehicle's own is among them.
     pub connector_type: Vec<String>,
-    /// Where the station is sought.
+    /// The area of the search for a station.
     pub location: Area,
 }
 
@@ -120,7 +120,7 @@ pub struct Sessions {
     pub fleet: Option<String>,
     /// The id of a vehicle.
     pub vehicle: Option<String>,
-    /// RFC 3339: only those made since.
+    /// RFC 3339: only those created since.
     pub since: Option<String>,
 }
 
@@ -153,7 +153,7 @@ pub struct Payment {
     pub id: String,
     /// The id of the payment method; the default one when left out.
     pub payment_method: Option<String>,
-    /// False or left out: nothing is charged, and the response says what would be. True: it is charged.
+    /// False or omitted: nothing is charged, and the response shows what would be charged. True: it is charged.
     #[serde(default)]
     pub confirm: bool,
 }

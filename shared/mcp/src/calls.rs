@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Failure, Request};
 
-/// The most objects of a list that are compared with a text.
+/// The maximum number of objects of a list that are compared with a text.
 const COMPARED: usize = 1_000;
 
-/// How many of the objects that a text finds are shown.
+/// The maximum number of found objects that are shown.
 const SHOWN: usize = 20;
 
 /// The tools of one key.
@@ -128,7 +128,7 @@ pub const DELIVERY: &[&str] = &[
     "created",
 ];
 
-/// Something that is done with an object.
+/// An operation on an object.
 pub struct Action<'a> {
     pub id: &'a str,
     /// The prefix of such ids.
@@ -142,7 +142,8 @@ pub struct Action<'a> {
 }
 
 impl Server {
-    /// Objects by a text: the object with that id, those that the search of the API finds, or else those of the list that contain the text.
+    /// Finds objects by a text: the object with that id, those that the search of the API finds, or else those of the list that contain the
+    /// text.
     pub async fn find(&self, searched: &Searched, text: &str) -> CallToolResult {
         let found = self.found(searched, text.trim()).await;
         found.map_or_else(|failure| failed(&failure), shown)
@@ -165,7 +166,8 @@ impl Server {
         }
     }
 
-    /// The ids of the objects of a kind that begin with a text. None if the key may not search, or the text cannot be searched for.
+    /// Returns the ids of the objects of a kind that begin with a text; `None` if the key may not search, or the text cannot be searched
+    /// for.
     async fn search(&self, kind: &str, text: &str) -> Result<Vec<String>, Failure> {
         let request = Request::get("/v1/search").with("query", text);
         let page = match self.api.send(request).await {
@@ -180,7 +182,7 @@ impl Server {
         Ok(ids.collect())
     }
 
-    /// An object, unless it was deleted.
+    /// Returns an object, unless it was deleted.
     async fn existing(&self, path: String, members: &[&str]) -> Result<Option<Value>, Failure> {
         match self.api.send(Request::get(path)).await {
             Err(Failure::Refused { status: 404, .. }) => Ok(None),
@@ -188,7 +190,7 @@ impl Server {
         }
     }
 
-    /// The objects of a list whose members contain a text, among the newest 1,000.
+    /// Returns the objects of a list whose members contain a text, among the newest 1,000.
     async fn contained(&self, searched: &Searched, text: &str) -> Result<Value, Failure> {
         let text = squeezed(text);
         let contains = |object: &Value| {
@@ -217,7 +219,7 @@ impl Server {
         }
     }
 
-    /// The first page of a list.
+    /// Returns the first page of a list.
     pub async fn list(&self, request: Request, members: &[&str]) -> CallToolResult {
         match self.api.send(request.with("limit", "20")).await {
             Ok(page) => {
@@ -252,8 +254,8 @@ impl Server {
         }
     }
 
-    /// Does something with an object. Without `confirm` it says what would be done: as the service's dry run shows it, or beside the object as it is
-    /// where the operation has no dry run.
+    /// Executes an operation on an object. Without `confirm` the result shows what would be done: from the service's dry run, or, if the
+    /// operation has no dry run, with the object in its current state.
     pub async fn act(&self, action: &Action<'_>, body: Value, confirm: bool) -> CallToolResult {
         let Action {
             id,
@@ -281,7 +283,7 @@ impl Server {
         }
     }
 
-    /// The endpoints with what went wrong at each.
+    /// Returns the endpoints that have failed deliveries or are not enabled, each with these deliveries.
     pub async fn failed_deliveries(&self) -> Result<Vec<Value>, Failure> {
         let endpoints = Request::get("/v1/webhook_endpoints").with("limit", "100");
         let endpoints = self.api.send(endpoints).await?;
@@ -304,7 +306,7 @@ impl Server {
     }
 }
 
-/// A text without what people write differently: `ab12 cde` finds `AB12CDE`.
+/// Removes the parts of a text that people write differently: `ab12 cde` finds `AB12CDE`.
 pub fn squeezed(text: &str) -> String {
     let kept = text.chars().filter(|c| !c.is_whitespace() && *c != '-');
     kept.flat_map(char::to_lowercase).collect()
@@ -317,7 +319,7 @@ pub fn with_all<const N: usize>(request: Request, filters: [(&str, Option<String
     given.fold(request, |request, (name, value)| request.with(name, value))
 }
 
-/// These members of an object, without those that are null or absent. A name with dots leads to a member of a member.
+/// Returns these members of an object, without those that are null or absent. A name with dots leads to a member of a member.
 pub fn part(object: &Value, members: &[&str]) -> Value {
     let values = members.iter().map(|member| {
         let value = object.pointer(&format!("/{}", member.replace('.', "/")));
@@ -327,7 +329,7 @@ pub fn part(object: &Value, members: &[&str]) -> Value {
     Value::Object(present)
 }
 
-/// The path of the object with an id, whose prefix says what it is.
+/// Returns the path of the object with an id, whose prefix determines its kind.
 pub fn path(id: &str, expected: Option<&str>) -> Result<String, String> {
     const PATHS: [(&str, &str); 16] = [
         ("acct_", "accounts"),
@@ -371,7 +373,7 @@ pub fn refused(why: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// A failure as an assistant can act on it: the whole error object where the service refused.
+/// Returns a failure in a form on which an assistant can act: the whole error object if the service refused.
 pub fn failed(failure: &Failure) -> CallToolResult {
     match failure {
         Failure::Refused { body, .. } => CallToolResult::structured_error(body.clone()),

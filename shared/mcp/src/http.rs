@@ -1,4 +1,4 @@
-//! Streamable HTTP without sessions: every request has an API key as its bearer token and stands for itself.
+//! Streamable HTTP without sessions: every request has an API key as its bearer token and is independent of others.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -21,16 +21,16 @@ use crate::calls::Server;
 /// The origins of pages of this machine.
 const LOOPBACK: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
-/// Which requests are served by their `Host` and `Origin`.
+/// The requests that are served, by their `Host` and `Origin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposure {
-    /// Only those that name this machine as their host and come from no page of another one, against DNS rebinding.
+    /// Only those that have this machine as their host and come from no page of another machine, against DNS rebinding.
     Loopback,
     /// All: the server has checked them, or is public.
     Any,
 }
 
-/// The bearer token of a request.
+/// Returns the bearer token of a request.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION)?;
     header.to_str().ok()?.strip_prefix("Bearer ")
@@ -66,7 +66,7 @@ where
     if let Some(error) = observed.unauthorized() {
         return unauthorized(&error);
     }
-    // Refusals of the library are texts without a type, for which API Gateway sets that of JSON.
+    // Errors of the library are texts without a type, for which API Gateway would set that of JSON.
     if !response.status().is_success() {
         let text = HeaderValue::from_static("text/plain");
         let kind = response.headers_mut().entry(CONTENT_TYPE);
@@ -75,7 +75,7 @@ where
     response
 }
 
-/// 401 with the error object of the API.
+/// Returns 401 with the error object of the API.
 fn unauthorized(error: &Value) -> Response<BoxBody<Bytes, Infallible>> {
     let mut response = Response::new(Full::from(error.to_string()).boxed());
     *response.status_mut() = StatusCode::UNAUTHORIZED;
@@ -85,7 +85,7 @@ fn unauthorized(error: &Value) -> Response<BoxBody<Bytes, Infallible>> {
     response
 }
 
-/// An API that keeps the error of a key that is not accepted.
+/// An API that stores the error of a key that is not accepted.
 struct Observed {
     api: Arc<dyn Api>,
     unauthorized: Mutex<Option<Value>>,

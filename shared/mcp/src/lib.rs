@@ -1,8 +1,8 @@
 //! The service as tools of the Model Context Protocol, for assistants that act for a person.
 //!
-//! A tool is a task, not an operation: its arguments are what a person would say, and its result has the ids that the next step needs. Tools
-//! that spend money or take something away do nothing unless `confirm` is true: before, they show what they would do. A tool sends requests
-//! of the HTTP API through an [`Api`] with one API key, so it may do what that key may do.
+//! A tool is a task, not an operation: its arguments are in the words of a person, and its result contains the ids that the next step
+//! needs. Tools that spend money or remove something do nothing unless `confirm` is true: without it, they show what they would do. A tool
+//! sends requests to the HTTP API through an [`Api`] with one API key, so it has the permissions of that key.
 //!
 //! [`Server`] serves any transport of `rmcp`; [`respond`] serves one request of streamable HTTP.
 

@@ -1,4 +1,4 @@
-//! Accounts: the tenants. An account owns everything its keys make; a parent may act inside its children.
+//! Accounts: the tenants. An account owns every object that its keys create. A parent account may act inside its children.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -41,7 +41,8 @@ pub struct Account {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyRights>,
     pub metadata: Metadata,
-    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
+    /// System of units that the account prefers. It is stored and returned only: no response and no report contains distances or other
+    /// figures that depend on it.
     pub metric_system: AccountMetricSystem,
     /// Name of the account. Invoices show it as the seller unless `billing_details.legal_name` is set.
     pub name: Name,
@@ -57,7 +58,7 @@ pub struct Account {
     #[serde(rename = "type")]
     pub kind: AccountType,
     pub updated: Timestamp,
-    /// Minor units of `default_currency`.
+    /// Balance of the wallet, in minor units of `default_currency`.
     pub wallet_balance: i64,
 }
 
@@ -71,28 +72,28 @@ impl Object for Account {
     }
 }
 
-/// What the key of a request may do.
+/// The rights of the key with which a request is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct KeyRights {
     /// Time from which the key is refused; null if it does not expire.
     pub expires_at: Option<Timestamp>,
     /// Whether the key works in live mode; otherwise in test mode.
     pub livemode: bool,
-    /// `*` alone is full access.
+    /// Permissions of the key. `*` alone is full access.
     pub scopes: Vec<Scope>,
 }
 
-/// How many accounts may lie above one another, the first included.
+/// The maximum depth of the account hierarchy, including the account at the top.
 pub const MAX_DEPTH: usize = 5;
 
-/// What the account keeps to itself.
+/// The internal state of an account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccountInternal {
-    /// The account this one was made by; none for one made by an operator.
+    /// The account that created this one; none if an operator created it.
     pub parent: Option<Id>,
-    /// The version requests and events have that name none.
+    /// The API version of requests and events that do not name one.
     pub version: Option<String>,
-    /// What the account's wallet holds in test mode; `wallet_balance` of the stored object is live mode's.
+    /// The balance of the account's wallet in test mode. `wallet_balance` of the stored object is the balance in live mode.
     pub test_wallet_balance: i64,
 }
 
@@ -132,7 +133,7 @@ pub enum Plan {
     Enterprise,
 }
 
-/// What keys of the account, and of every account below it, may do. Only an operator sets it.
+/// The access that keys of the account, and of every account below it, have. Only an operator sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountStatus {
@@ -158,7 +159,7 @@ pub struct AccountPreferences {
     pub default_currency: Currency,
     /// Id of the payment method that pays when neither the request, the driver nor the fleet names one; null if there is none.
     pub default_payment_method: Option<Id>,
-    /// Whether notifications of the account are wanted. It is stored and returned only.
+    /// Whether the account should receive notifications. It is stored and returned only.
     pub notifications: bool,
     /// How often a report of the whole account is generated, if `reporting_enabled` is true.
     pub report_frequency: ReportFrequency,
@@ -181,15 +182,15 @@ pub struct NewAccount {
     /// Whether the account belongs to a person or to a business.
     #[serde(rename = "type")]
     pub kind: AccountType,
-    /// Default `usd`.
+    /// Currency of the wallet, and of invoices and reservations for which neither a driver nor a fleet sets another one. Default `usd`.
     #[serde(default)]
     pub default_currency: Option<Currency>,
-    /// Default `professional`.
+    /// Plan that the account subscribes to. Default `professional`.
     #[serde(default)]
     pub plan: Option<Plan>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// Default `metric`.
+    /// System of units that the account prefers. Default `metric`.
     #[serde(default)]
     pub metric_system: Option<AccountMetricSystem>,
     /// Settings for billing, payment and reports.
@@ -211,7 +212,7 @@ pub struct AccountPreferencesChange {
     /// Id of a payment method of the account that pays when neither the request, the driver nor the fleet names one. Null removes it.
     #[serde(default)]
     pub default_payment_method: Patch<Id>,
-    /// Whether notifications of the account are wanted. It is stored and returned only.
+    /// Whether the account should receive notifications. It is stored and returned only.
     #[serde(default)]
     pub notifications: Change<bool>,
     /// How often a report of the whole account is generated, if `reporting_enabled` is true.
@@ -284,7 +285,7 @@ pub struct ContactChange {
 }
 
 impl Account {
-    /// A new, active account with an empty wallet. Its contact is the email and name it was made with.
+    /// Returns a new, active account with an empty wallet. Its contact has the email and the name of the body.
     ///
     /// # Errors
     /// 400 if metadata exceeds its limits.
@@ -330,7 +331,7 @@ impl Account {
 }
 
 impl Account {
-    /// The country of its billing address.
+    /// Returns the country of the account's billing address.
     pub fn country(&self) -> Option<&Country> {
         let address = self.billing_details.billing_address.as_ref();
         address.map(|address| &address.country)
@@ -338,10 +339,10 @@ impl Account {
 }
 
 impl Stored<Account> {
-    /// Applies an update; what the body leaves out stays.
+    /// Applies an update. Omitted fields keep their values.
     ///
     /// # Errors
-    /// 409 for another currency while there is money in the wallet; metadata beyond its limits.
+    /// 409 for another currency while there is money in the wallet; 400 if metadata exceeds its limits.
     pub fn update(&mut self, change: AccountChange, now: Timestamp) -> Result<()> {
         let AccountChange {
             billing_details,
@@ -415,14 +416,14 @@ impl AccountPreferences {
 }
 
 impl AccountPreferencesChange {
-    /// The payment method the body names, for checking that it exists.
+    /// Returns the payment method that the body names, so that the caller can check that it exists.
     pub fn payment_method(&self) -> Option<&Id> {
         self.default_payment_method.value()
     }
 }
 
 impl Stored<Account> {
-    /// The account as its clients in that mode see it, with the balance of the mode. Not to be written back.
+    /// Returns the account as clients in that mode see it, with the balance of the mode. It must not be written to the table.
     pub fn seen_in(&self, mode: Mode) -> Account {
         let mut account = self.object.clone();
         if mode == Mode::Test {

@@ -1,8 +1,8 @@
-//! What the service does about stored objects by itself, without a request.
+//! The actions that the service performs on stored objects without a request.
 
 use kernel::id::Kind;
 
-/// The next step of an object at a moment that follows from its state ([`super::stored::Object::next_action`]).
+/// The next action on an object. Its time follows from the object's state ([`super::stored::Object::next_action`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Try to confirm a pending reservation, or to find another connector for a confirmed one.
@@ -29,24 +29,24 @@ pub enum Action {
     BillFleet,
     /// Expire a charge card.
     ExpireCard,
-    /// Pull what has changed at a charging network.
+    /// Pull the changed objects of a charging network.
     PullNetwork,
     /// Plan the deliveries of an event.
     PlanDeliveries,
-    /// Probe a webhook endpoint that fails, or send what was held for it.
+    /// Probe a webhook endpoint that fails, or send the deliveries that were held for it.
     ResumeEndpoint,
     /// Replay events to a webhook endpoint.
     ReplayEvents,
-    /// Carry out the plan of a site and plan again.
+    /// Execute the plan of a site and compute the plan again.
     PlanSite,
-    /// Give a credit of a charging network.
+    /// Apply a credit of a charging network.
     ApplyCredit,
-    /// Carry out the bodies of a batch.
+    /// Process the bodies of a batch.
     RunBatch,
 }
 
 impl Action {
-    /// What the name of a schedule calls it, in at most ten characters.
+    /// The action's part of the name of a schedule, at most ten characters.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ConfirmReservation => "confirm",
@@ -71,7 +71,7 @@ impl Action {
         }
     }
 
-    /// The next actions that an object of a kind can have and that are scheduled.
+    /// Returns the next actions that objects of a kind can have and that are scheduled.
     pub const fn of(kind: Kind) -> &'static [Self] {
         match kind {
             Kind::Reservation => &[

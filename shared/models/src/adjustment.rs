@@ -1,10 +1,10 @@
-//! Adjustments: what a charging network bills, or credits, for a session after the session's price was final, or for a reservation that was
-//! not used after the reservation's fee was charged or invoiced.
+//! Adjustments: amounts that a charging network bills or credits for a session after the session's price was final, or for a reservation
+//! that was not used after the reservation's fee was charged or invoiced.
 //!
-//! What is billed in addition is on the next invoice as a line of its own. A credit never waits for an invoice that is large enough: it is
-//! a line of the draft that bills what is credited, or a credit note if that invoice is final; what was paid directly is returned. An
-//! adjustment is on at most one invoice that is not void. A credit that is given on a draft is an adjustment of that draft, and of the next
-//! invoice if the draft is deleted.
+//! An additional amount is billed by the next invoice, as a line of its own. A credit is applied at once, without waiting for the next
+//! invoice: it becomes a line of the draft that bills the credited object, or a credit note if that invoice is final. An amount that was
+//! paid directly is refunded. An adjustment is on at most one invoice that is not void. A credit that is applied to a draft is an
+//! adjustment of that draft, and of the next invoice if the draft is deleted.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -25,7 +25,7 @@ use kernel::time::Timestamp;
 pub struct Adjustment {
     pub id: Id,
     pub object: Kind,
-    /// What the network calls the CDR; empty for a session that is billed without one.
+    /// The network's id of the CDR; empty for a session that is billed without one.
     pub cdr: String,
     pub created: Timestamp,
     /// Currency of the adjusted session.
@@ -40,15 +40,15 @@ pub struct Adjustment {
 /// The internal state of an adjustment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjustmentInternal {
-    /// When a credit is given, or tried to be. No invoice bills it before.
+    /// When the credit is applied, or the next attempt to apply it is made. No invoice bills the adjustment before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apply_at: Option<Timestamp>,
-    /// The final invoice of which a credit note was made for it: it is no line of that.
+    /// The final invoice for which a credit note was created because of this adjustment. The adjustment is not a line of that invoice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credited_on: Option<Id>,
-    /// The invoice that has claimed it.
+    /// The invoice that has claimed the adjustment.
     pub invoice: Option<Id>,
-    /// What was paid, in minor units: below zero for a credit that was returned.
+    /// The amount paid, in minor units. It is negative for a credit that was refunded.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paid: i64,
 }
@@ -69,19 +69,20 @@ impl Object for Adjustment {
 }
 
 impl Stored<Adjustment> {
-    /// Puts off a credit that cannot be given yet.
+    /// Postpones a credit that cannot be applied yet.
     pub fn apply_later(&mut self, at: Timestamp) {
         self.internal.apply_at = Some(at);
     }
 
-    /// Records that a credit was given, with the invoice of which it is a line or which was credited; without one it is billed by the next
-    /// invoice of what it credits.
+    /// Records that a credit was applied, and the invoice that was credited or has the credit as a line. Without an invoice, the next
+    /// invoice of the credited object bills the credit.
     pub fn apply(&mut self, invoice: Option<&Id>) {
         self.internal.apply_at = None;
         self.internal.invoice = invoice.cloned();
     }
 
-    /// Makes it a credit of so much, and returns the rest of it as another one, which the next invoice bills.
+    /// Reduces the credit to `amount` and returns the rest as another adjustment, which the next invoice bills. Returns none if there is
+    /// nothing to split.
     pub fn split(&mut self, amount: i64, now: Timestamp) -> Option<Self> {
         let line = &self.object.line;
         let rest = -line.amount - amount;
@@ -100,7 +101,7 @@ impl Stored<Adjustment> {
         Some(Self::new(rest))
     }
 
-    /// Whether it stands for a credit note of the invoice that has claimed it.
+    /// Checks whether the adjustment represents a credit note of the invoice that has claimed it.
     pub fn is_credit_note(&self) -> bool {
         let AdjustmentInternal {
             credited_on,
@@ -112,7 +113,8 @@ impl Stored<Adjustment> {
 }
 
 impl Adjustment {
-    /// What a CDR, or that there is none, adds to the price of a session that has ended; none for one that has not.
+    /// Returns the adjustment by which a CDR, or the absence of one, changes the price of a session that has ended; none if the session has
+    /// not ended.
     pub fn of_session(
         session: &Stored<ChargingSession>,
         more: Total,
@@ -134,7 +136,7 @@ impl Adjustment {
         }))
     }
 
-    /// A credit is given by a job; what is billed in addition waits for the next invoice.
+    /// Stores the adjustment of a network. A job applies credits; additional amounts wait for the next invoice.
     fn of_network(adjustment: Self) -> Stored<Self> {
         let is_credit = adjustment.line.amount < 0;
         let internal = AdjustmentInternal {
@@ -144,7 +146,7 @@ impl Adjustment {
         Stored::with_internal(adjustment, internal)
     }
 
-    /// A credit that is given on a draft of a fleet, or of the whole account: so much at each rate.
+    /// Returns a credit that is applied to a draft invoice of a fleet or of the whole account. `credited` has the amount for each tax rate.
     pub fn on_draft(
         draft: &Id,
         fleet: Option<Id>,
@@ -170,7 +172,8 @@ impl Adjustment {
         Stored::with_internal(adjustment, claimed)
     }
 
-    /// What a CDR adds to the fee of a reservation that was not used, in minor units; none for a reservation without a fleet.
+    /// Returns the adjustment by which a CDR changes the fee of a reservation that was not used; `more` is in minor units. None for a
+    /// reservation without a fleet.
     pub fn of_reservation(
         reservation: &Stored<Reservation>,
         more: i64,

@@ -1,8 +1,8 @@
-//! Sums by day: what a fleet and its vehicles have charged, and what became of their reservations.
+//! Daily sums: the energy, sessions and costs of a fleet and its vehicles, and the outcomes of their reservations.
 //!
-//! A completed session counts for the day on which it ended, in the fleet's time zone at the moment at which it is counted. A reservation that
-//! was cancelled, has failed or has expired counts for the day of its `ideal_start`; one that was fulfilled counts as completed with its session.
-//! When the energy or the price of a session changes later, the sums of its day follow.
+//! A completed session counts for the day on which it ended, in the fleet's time zone at the moment at which it is counted. A reservation
+//! that was cancelled, has failed or has expired counts for the day of its `ideal_start`; one that was fulfilled counts as completed with
+//! its session. When the energy or the price of a session changes later, the sums of its day are corrected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,16 +19,16 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
-/// The most days of a range whose intervals are days.
+/// The maximum number of days of a range whose intervals are days.
 const MOST_DAYS: i32 = 92;
-/// The most days of a range whose intervals are months: three years.
+/// The maximum number of days of a range whose intervals are months: three years.
 const MOST_DAYS_BY_MONTH: i32 = 1_096;
-/// The most days of a range by vehicle: it touches two months at most, each of which is read with one call.
+/// The maximum number of days of a range by vehicle. Such a range touches at most two months, and each month is read with one call.
 const MOST_DAYS_BY_VEHICLE: i32 = 31;
-/// How many days a range has that names only its end.
+/// The number of days of a range of which only the end is given.
 const USUAL_DAYS: i64 = 30;
 
-/// Numbers by what they count: `e` is Wh, `s` sessions, `c:gbp` minor units of a currency, `r:expired` reservations of an outcome.
+/// Sums by name: `e` is Wh, `s` sessions, `c:gbp` minor units of a currency, `r:expired` reservations with an outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sums(pub BTreeMap<String, i64>);
@@ -41,7 +41,7 @@ impl Sums {
         self.0.is_empty()
     }
 
-    /// Adds to one number. What is zero is left out.
+    /// Adds to one sum. Sums of zero are removed.
     pub fn add(&mut self, name: &str, count: i64) {
         let sum = self.0.entry(name.to_owned()).or_default();
         *sum += count;
@@ -50,7 +50,7 @@ impl Sums {
         }
     }
 
-    /// Adds other sums, so many times.
+    /// Adds other sums, multiplied by `times`.
     pub fn add_all(&mut self, other: &Self, times: i64) {
         for (name, count) in &other.0 {
             self.add(name, count * times);
@@ -61,7 +61,7 @@ impl Sums {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Wh
+    /// Returns the energy in Wh.
     pub fn energy(&self) -> i64 {
         self.get(Self::ENERGY)
     }
@@ -71,10 +71,10 @@ impl Sums {
     }
 }
 
-/// What an object adds to the sums: numbers, and the moment whose day they belong to.
+/// The contribution of an object to the sums, and the moment that decides the day to which it belongs.
 pub type Share = (Timestamp, Sums);
 
-/// What a session adds to the sums of its fleet and its vehicle.
+/// Returns the contribution of a session to the sums of its fleet and its vehicle.
 pub fn of_session(session: &ChargingSession) -> Option<Share> {
     let ended = session.state.ended()?;
     if session.status() != SessionStatus::Completed {
@@ -90,7 +90,7 @@ pub fn of_session(session: &ChargingSession) -> Option<Share> {
     Some((ended, sums))
 }
 
-/// What a reservation adds that is over without a session.
+/// Returns the contribution of a reservation that ended without a session.
 pub fn of_reservation(reservation: &Reservation) -> Option<Share> {
     let outcome = match reservation.status() {
         ReservationStatus::Cancelled => Outcome::Cancelled,
@@ -105,31 +105,31 @@ pub fn of_reservation(reservation: &Reservation) -> Option<Share> {
     Some((reservation.ideal_start, sums))
 }
 
-/// What is added up.
+/// The quantity that the values measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Wh of completed sessions.
     Energy,
-    /// What completed sessions cost with tax, in minor units: a series for each currency.
+    /// The cost of completed sessions with tax, in minor units: a series for each currency.
     Cost,
-    /// How many sessions were completed.
+    /// The number of completed sessions.
     Sessions,
-    /// How many reservations were over: a series for each outcome.
+    /// The number of reservations that ended: a series for each outcome.
     Reservations,
 }
 
-/// What became of a reservation.
+/// The outcome of a reservation.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// A completed session fulfilled it.
+    /// A completed session fulfilled the reservation.
     Completed,
     Cancelled,
-    /// The vehicle did not come.
+    /// The vehicle did not arrive.
     Expired,
     Failed,
 }
@@ -148,7 +148,7 @@ impl Outcome {
     }
 }
 
-/// What there is a series for.
+/// The grouping of the values into series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesGrouping {
@@ -156,7 +156,7 @@ pub enum SeriesGrouping {
     Vehicle,
 }
 
-/// How long the intervals are.
+/// The length of the intervals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
@@ -176,7 +176,7 @@ impl TryFrom<String> for Day {
     fn try_from(text: String) -> Result<Self, &'static str> {
         const SHAPE: &str = "expected a day such as 2026-03-01";
         let day = text.parse().map_err(|_| SHAPE)?;
-        // The parser also takes a time behind the day.
+        // The parser also accepts a time after the day.
         (text.len() == 10).then_some(Self(day)).ok_or(SHAPE)
     }
 }
@@ -187,7 +187,7 @@ impl Serialize for Day {
     }
 }
 
-/// The days that are asked for.
+/// The requested range of days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Days {
     pub from: Date,
@@ -197,10 +197,10 @@ pub struct Days {
 }
 
 impl Days {
-    /// The days from one to before another. Without an end they end with `today`; without a beginning they are 30.
+    /// Returns the range from `from` to the day before `until`. Without an end it ends with `today`; without a beginning it has 30 days.
     ///
     /// # Errors
-    /// 400 for days that end before they begin, and for more than may be asked for.
+    /// 400 for a range that ends before it begins, or that has more days than allowed.
     pub fn new(
         from: Option<Day>,
         until: Option<Day>,
@@ -230,7 +230,7 @@ impl Days {
         })
     }
 
-    /// The first days of the months that the range touches.
+    /// Returns the first day of each month that the range touches.
     pub fn months(&self) -> Vec<Date> {
         let last = self.until.saturating_sub(1.day()).first_of_month();
         let first = self.from.first_of_month();
@@ -238,7 +238,7 @@ impl Days {
         months.take_while(|month| *month <= last).collect()
     }
 
-    /// The first days of the intervals.
+    /// Returns the first day of each interval.
     fn intervals(&self) -> Vec<Date> {
         match self.interval {
             Interval::Day => {
@@ -263,36 +263,36 @@ pub struct Analytics {
     /// The first day.
     #[schema(example = "2026-03-01")]
     pub from: Day,
-    /// What there is a series for; null where the whole fleet is one.
+    /// The grouping of the values into series; null if there is a single one for the whole fleet.
     pub group_by: Option<SeriesGrouping>,
-    /// How long the intervals are.
+    /// The length of the intervals.
     pub interval: Interval,
     /// The first day of each interval, in the order of `values`.
     #[schema(max_items = 92)]
     pub intervals: Vec<Day>,
-    /// What is added up.
+    /// The quantity that the values measure.
     pub metric: Metric,
-    /// Path and query of the next vehicles; null where there are no more.
+    /// Path and query of the next vehicles; null if there are no more.
     #[schema(max_length = 2048)]
     pub next_page_url: Option<String>,
     /// The sums.
     #[schema(max_items = 400)]
     pub series: Vec<Series>,
-    /// Time zone of the days: that of the fleet.
+    /// Time zone of the days, which is that of the fleet.
     pub time_zone: ZoneName,
-    /// What the values are.
+    /// The unit of the values.
     pub unit: Unit,
     /// The day after the last one.
     #[schema(example = "2026-04-01")]
     pub until: Day,
 }
 
-/// What the values are.
+/// The unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     Wh,
-    /// Of the currency of the series.
+    /// Minor units of the currency of the series.
     MinorUnits,
     Count,
 }
@@ -302,12 +302,12 @@ pub enum Unit {
 pub struct Series {
     /// Currency of the values; null unless the metric is `cost`.
     pub currency: Option<Currency>,
-    /// What became of the reservations; null unless the metric is `reservations`.
+    /// The outcome of the reservations; null unless the metric is `reservations`.
     pub outcome: Option<Outcome>,
-    /// What the values add up to.
+    /// The sum of the values.
     #[schema(example = 132_120)]
     pub total: i64,
-    /// One number for each interval; 0 where there is nothing.
+    /// One number for each interval; 0 for an interval without data.
     #[schema(max_items = 92)]
     pub values: Vec<i64>,
     /// Id of the vehicle; null unless grouped by vehicle.
@@ -323,7 +323,7 @@ impl Metric {
         }
     }
 
-    /// The series of one group: the numbers by day as they are added up.
+    /// Returns the series of one group, from its sums by day.
     fn series(self, days: &Days, sums: &BTreeMap<Date, Sums>, vehicle: Option<&Id>) -> Vec<Series> {
         let starts = days.intervals();
         let series = |name: &str, currency, outcome| {
@@ -361,7 +361,7 @@ impl Metric {
 }
 
 impl Analytics {
-    /// The sums of a metric, of the fleet or of each of its vehicles.
+    /// Returns the sums of a metric for the fleet, or for each of its vehicles.
     pub fn new(
         metric: Metric,
         days: Days,

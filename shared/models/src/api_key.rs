@@ -1,8 +1,8 @@
-//! API keys: `sk_test_…` may do everything in its mode, `rk_test_…` what its scopes say.
+//! API keys: a key `sk_test_…` has full access in its mode, a key `rk_test_…` has the permissions of its scopes.
 //!
-//! A key is `<sk|rk>_<mode>_` + the account's 32 hexadecimal digits + 32 random ones + the CRC-32 of all that as 8 digits.
-//! It names its account, so that the key's record can be found without an index, and a typing error is refused without
-//! any read. Only its SHA-256 is stored.
+//! A key is `<sk|rk>_<mode>_`, followed by the account's 32 hexadecimal digits, 32 random ones, and the CRC-32 of all that as 8 digits. It
+//! contains the id of its account, so that its record is found without an index, and a typing error is refused without any read. Only its
+//! SHA-256 is stored.
 
 use std::fmt;
 
@@ -29,13 +29,13 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// The last four characters of the secret.
     pub last4: String,
-    /// To the hour.
+    /// When the key was last used, accurate to the hour.
     pub last_used: Option<Timestamp>,
     /// Whether the key works in live mode; otherwise in test mode.
     pub livemode: bool,
-    /// `*` alone is full access.
+    /// Permissions of the key. `*` alone is full access.
     pub scopes: Vec<Scope>,
-    /// Present on creation only.
+    /// The key itself. Present in the response to the creation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -54,7 +54,7 @@ impl Object for ApiKey {
 pub struct ApiKeyInternal {
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
-    /// The account's default version: what requests with this key have that ask for none.
+    /// The account's default version, which applies to requests with this key that do not name a version.
     pub version: Option<String>,
 }
 
@@ -62,20 +62,20 @@ pub struct ApiKeyInternal {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApiKey {
-    /// What a restricted key may do; without it the key has full access. At most the scopes of the key that makes it.
+    /// Permissions of a restricted key; without them the key has full access. A key can grant only scopes that it has itself.
     #[serde(default)]
     pub scopes: Option<Distinct<Scope>>,
-    /// In the future. A key that expires makes only keys that expire no later than itself.
+    /// Time from which the key is refused, in the future. A key that expires can create only keys that expire no later than itself.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
 
 impl RequestBody for NewApiKey {}
 
-/// The key a request was sent with: where its row is, and what it may do.
+/// The key with which a request was sent: its location in the table, and its permissions.
 #[derive(Debug, Clone)]
 pub struct ActingKey {
-    /// The account the key belongs to. A request may act in a child of it.
+    /// The account that the key belongs to. A request may act in a child of this account.
     pub account: Id,
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
@@ -88,7 +88,7 @@ impl ActingKey {
         self.rights.covers(scope)
     }
 
-    /// Whether the key may read objects of a kind.
+    /// Checks whether the key may read objects of a kind.
     pub fn may_read(&self, kind: Kind) -> bool {
         Resource::of(kind).is_some_and(|resource| self.covers(Scope::Read(resource)))
     }
@@ -108,7 +108,7 @@ impl ActingKey {
         }
     }
 
-    /// Whether the key is valid for at least as long as one with that expiry.
+    /// Checks whether the key is valid for at least as long as a key with that expiry.
     fn outlives(&self, expires_at: Option<Timestamp>) -> bool {
         match (self.expires_at, expires_at) {
             (None, _) => true,
@@ -119,7 +119,7 @@ impl ActingKey {
 }
 
 impl ApiKey {
-    /// A new key, with its secret. An operator makes a key without a key of their own.
+    /// Returns a new key with its secret. `acting` is the key that creates it; an operator creates a key without one.
     ///
     /// # Errors
     /// 400 for an expiry in the past or an empty list of scopes; 403 `authentication_error` for a scope that the acting key
@@ -195,18 +195,18 @@ impl ApiKey {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether `last_used` is an hour behind.
+    /// Checks whether `last_used` is at least an hour old.
     pub fn is_use_worth_noting(&self, now: Timestamp) -> bool {
         self.last_used.is_none_or(|at| now.since(at) >= HOUR)
     }
 }
 
-/// The text of a key. It does not show itself when printed for debugging.
+/// The text of a key. Its `Debug` output does not contain the text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A new secret of the tenant, full or restricted.
+    /// Generates a secret of the tenant for a full or a restricted key.
     ///
     /// # Errors
     /// `Internal` if the system's source of randomness fails.
@@ -227,7 +227,7 @@ impl Secret {
         Ok(Self(format!("{text}{check:08x}")))
     }
 
-    /// The secret and the tenant it names, when the text is one without a typing error. Reads nothing.
+    /// Parses a secret and returns it with the tenant that it names; none if the text is not a valid key. It does not access the table.
     pub fn parse(text: &str) -> Option<(Self, Tenant)> {
         let rest = text
             .strip_prefix("sk_")
@@ -247,7 +247,7 @@ impl Secret {
             .then(|| (Self(text.to_owned()), Tenant { account, mode }))
     }
 
-    /// What is stored of it: SHA-256, in hexadecimal.
+    /// Returns the stored form of the secret: its SHA-256, in hexadecimal.
     pub fn hash(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
     }

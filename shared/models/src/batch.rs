@@ -1,7 +1,8 @@
-//! Batches: many bodies of one operation, carried out in the background.
+//! Batches: many bodies of one operation, processed in the background.
 //!
-//! Life cycle: running → completed. The bodies are taken in chunks, in their order, and each is handled as a request of its own would be: with the
-//! checks, the events and the rights of the key that has made the batch, as they are at that moment. A body that is refused fails alone.
+//! Life cycle: running → completed. The bodies are processed in chunks, in their order. Each is processed like a request of its own: with
+//! the same checks and events, and with the rights of the key that created the batch, as they are at that moment. If a body is refused, the
+//! others are not affected.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,20 +17,20 @@ use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind, Resource};
 use kernel::time::{DAY, SignedDuration, Timestamp, minutes};
 
-/// The most bodies of a batch. Together with the batch their chunks are written in one transaction, which has at most 100 writes.
+/// The maximum number of bodies of a batch. The batch and its chunks are written in one transaction, which has at most 100 writes.
 pub const MAX_BODIES: usize = 1000;
 
 /// Bodies of requests, as they were sent.
 pub type Bodies = Vec<Map<String, Value>>;
 
-/// How many bodies a chunk has.
+/// The number of bodies of a chunk.
 pub const CHUNK: usize = 20;
 
 /// How long one run of the job may take before it counts as lost: longer than the function can run.
 const LEASE: SignedDuration = minutes(10);
 
-/// How long a batch waits after a body could not be carried out because the service was busy, and for how long after its creation it is
-/// tried again.
+/// The pause of a batch after a body could not be processed because the service was busy, and the time after the creation of the batch
+/// during which such bodies are retried.
 const PAUSE: SignedDuration = minutes(1);
 const PATIENCE: SignedDuration = DAY;
 
@@ -38,19 +39,19 @@ pub struct Batch {
     pub id: Id,
     pub object: Kind,
     pub created: Timestamp,
-    /// How many bodies were refused.
+    /// The number of bodies that were refused.
     #[schema(example = 1)]
     pub failed: usize,
-    /// Time at which the last body was carried out; null until then.
+    /// Time at which the last body was processed; null until then.
     pub finished_at: Option<Timestamp>,
-    /// The operation that each body is for.
+    /// The operation to which each body belongs.
     pub operation: BatchOperation,
-    /// Whether the bodies are still being carried out.
+    /// Whether the bodies are still being processed.
     pub status: BatchStatus,
-    /// How many bodies were carried out.
+    /// The number of bodies that were processed successfully.
     #[schema(example = 249)]
     pub succeeded: usize,
-    /// How many bodies there are.
+    /// The total number of bodies.
     #[schema(example = 250)]
     pub total: usize,
 }
@@ -62,7 +63,7 @@ pub enum BatchStatus {
     Completed,
 }
 
-/// An operation that a batch can be of.
+/// An operation that a batch can perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchOperation {
@@ -75,7 +76,7 @@ pub enum BatchOperation {
 }
 
 impl BatchOperation {
-    /// The resource that a key has to be allowed to write.
+    /// Returns the resource that the key must be allowed to write.
     pub fn writes(self) -> Resource {
         match self {
             Self::CreateChargeCard => Resource::ChargeCards,
@@ -88,14 +89,14 @@ impl BatchOperation {
     }
 }
 
-/// The state of a batch that responses do not show.
+/// The internal state of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchInternal {
-    /// The key that has made the batch: the account that it belongs to, and the hash of its secret.
+    /// The key that created the batch: the account that it belongs to, and the hash of its secret.
     pub key: Option<(Id, String)>,
-    /// The request that has made the batch.
+    /// The request that created the batch.
     pub request: Option<Id>,
-    /// The address that the client uses, under which errors link to the documentation.
+    /// The base URL that the client uses. Errors link to the documentation under it.
     pub base_url: String,
     pub next_action_at: Option<Timestamp>,
 }
@@ -122,25 +123,25 @@ pub struct NewBatch {
     /// 1 to 1,000 bodies of the operation.
     #[schema(value_type = Vec<HashMap<String, Value>>, min_items = 1, max_items = 1000)]
     pub bodies: Bodies,
-    /// The operation that each body is for.
+    /// The operation to which each body belongs.
     pub operation: BatchOperation,
 }
 
 impl RequestBody for NewBatch {}
 
-/// How one body of a batch has ended.
+/// The result of one body of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchResult {
     pub id: Id,
     pub object: Kind,
-    /// Why the body was refused; null unless it was.
+    /// The reason why the body was refused; null if it was not.
     pub error: Option<BatchError>,
-    /// The place of the body in the batch, from 0.
+    /// The index of the body in the batch, from 0.
     #[schema(example = 0)]
     pub index: usize,
-    /// Id of the object that was created; null unless one was.
+    /// Id of the object that was created; null if none was.
     pub result: Option<Id>,
-    /// Whether the body was carried out.
+    /// Whether the body was processed successfully.
     pub status: BatchResultStatus,
 }
 
@@ -152,7 +153,7 @@ pub enum BatchResultStatus {
     Failed,
 }
 
-/// Why a body of a batch was refused, in the words of the error that a request with this body would have got.
+/// The reason why a body of a batch was refused: the error that a request with this body would have received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchError {
     /// Class of the error.
@@ -161,17 +162,17 @@ pub struct BatchError {
     pub kind: String,
     /// The specific condition, if it has a code.
     pub code: Option<String>,
-    /// Explanation for a reader.
+    /// Explanation of the error in plain text.
     #[schema(example = "No such fleet.")]
     pub message: String,
-    /// The member of the body that is at fault.
+    /// The invalid member of the body.
     #[schema(example = "fleet")]
     pub param: Option<String>,
-    /// Page about the code.
+    /// URL of the documentation of the code.
     pub doc_url: Option<String>,
 }
 
-/// How one body of a batch has ended, as it is stored.
+/// The stored result of one body of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     Succeeded(Id),
@@ -179,7 +180,7 @@ pub enum Outcome {
 }
 
 impl Batch {
-    /// A new batch, which is due at once, and its chunks of bodies.
+    /// Returns a new batch, which is due at once, and its chunks of bodies.
     ///
     /// # Errors
     /// 400 for fewer than 1 or more than 1,000 bodies.
@@ -212,21 +213,21 @@ impl Batch {
         Ok((Stored::with_internal(batch, internal), chunks))
     }
 
-    /// The id of the result of a body. Lists run from the highest id to the lowest, so that the first body has the highest one.
+    /// Returns the id of the result of a body. Lists are sorted by descending id, so the first body has the highest one.
     pub fn result_id(&self, index: usize) -> Id {
         let last = u128::from(u16::MAX);
         let number = self.id.number(Kind::Batch).unwrap_or_default() & !last;
         Id::from_number(Kind::BatchResult, number | (last - index as u128))
     }
 
-    /// The place of the body that a result is about.
+    /// Returns the index of the body to which a result belongs.
     pub fn index_of(result: &Id) -> Option<usize> {
         let last = u128::from(u16::MAX);
         let number = result.number(Kind::BatchResult)? & last;
         usize::try_from(last - number).ok()
     }
 
-    /// The result of a body, with how it has ended, if it has.
+    /// Returns the result of a body, with its outcome if it was processed.
     pub fn result(&self, index: usize, outcome: Option<Outcome>) -> BatchResult {
         let (status, result, error) = match outcome {
             None => (BatchResultStatus::Pending, None, None),
@@ -243,7 +244,7 @@ impl Batch {
         }
     }
 
-    /// When the batch is dropped, with its chunks.
+    /// Returns the time at which the batch and its chunks are deleted.
     pub fn kept_until(&self) -> Timestamp {
         self.created.plus(event::KEPT)
     }
@@ -259,18 +260,18 @@ impl Stored<Batch> {
         is_due
     }
 
-    /// The chunk that is carried out next.
+    /// Returns the next chunk to process.
     pub fn next_chunk(&self) -> Option<usize> {
         let done = self.object.succeeded + self.object.failed;
         (done < self.object.total).then_some(done / CHUNK)
     }
 
-    /// Whether what the service could not carry out is tried again.
+    /// Checks whether bodies that the service could not process are retried.
     pub fn is_patient(&self, now: Timestamp) -> bool {
         now < self.object.created.plus(PATIENCE)
     }
 
-    /// Counts the outcomes of the next chunk. After the last one the batch is completed.
+    /// Counts the outcomes of the next chunk. After the last chunk the batch is completed.
     pub fn count(&mut self, outcomes: &[Outcome], now: Timestamp) {
         let is_failed = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_));
         let failed = outcomes.iter().filter(is_failed).count();
@@ -284,7 +285,7 @@ impl Stored<Batch> {
         }
     }
 
-    /// Ends a run of the job before the last chunk: the next one begins at once, or after a pause.
+    /// Ends a run of the job before the last chunk. The next run begins at once, or after a pause.
     pub fn put_off(&mut self, pauses: bool, now: Timestamp) {
         let pause = if pauses { PAUSE } else { SignedDuration::ZERO };
         self.internal.next_action_at = Some(now.plus(pause));

@@ -5,11 +5,12 @@ use utoipa::ToSchema;
 
 use kernel::error::{Code, Result};
 
-/// A body's type, and the code of a 400 about it where the specification names one.
+/// A type of body, and the code of a 400 about it if the specification names one.
 pub trait RequestBody: DeserializeOwned + ToSchema {
     const INVALID: Option<Code> = None;
 
-    /// How the body is read where it may be sent as `text/csv`. The document has JSON alone, because generators of clients know no other body.
+    /// The reader for a body that may also be sent as `text/csv`. The OpenAPI document has JSON only, because client generators do not
+    /// support other bodies.
     const CSV: Option<ReadCsv<Self>> = None;
 }
 

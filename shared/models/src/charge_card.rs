@@ -1,19 +1,19 @@
-//! Charge cards: what a driver identifies with at a charging station of a network.
+//! Charge cards: the identification of a driver at a charging station of a network.
 //!
-//! Terms. An *RFID card* is held to the reader of a charging station. An *app card* has no physical form: the service makes one for
-//! every driver, and sessions that are started through the API use it. A card leads to who charges: to a driver, to a vehicle, or to
-//! both. Networks know cards as tokens ([`crate::charging::card`]).
+//! Terms. An *RFID card* is held to the reader of a charging station. An *app card* has no physical form: the service creates one for every
+//! driver, and sessions that are started through the API use it. A card refers to who charges: a driver, a vehicle, or both. Networks
+//! receive cards as tokens ([`crate::charging::card`]).
 //!
-//! Life cycle: active ↔ blocked ↔ lost by request. A card becomes `expired` when `valid_until` has passed, and `active` again when that
-//! is moved into the future. A card whose driver or vehicle is deleted loses it and can be given to another; the app card of a driver is
-//! deleted with the driver.
+//! Life cycle: active, blocked and lost are set by requests. A card becomes `expired` when `valid_until` has passed, and `active` again
+//! when that is moved into the future. If the driver or the vehicle of a card is deleted, the card no longer refers to it and can be
+//! assigned to another one; the app card of a driver is deleted with the driver.
 //!
-//! Uids. One card of a mode *holds* a uid, whatever account it belongs to and however its letters are written: taps and authorizations
-//! of the uid are those of this card, and networks know its token. A card of another account with the same uid is *pending*: it
-//! claims the uid, the holder's account gets the event `charge_card.contested`, and an operator decides who holds the uid from then on
-//! (`manage-networks`). Neither account learns anything of the other. A decision makes the card that loses the uid pending. When the
-//! card that holds a uid is deleted while others claim it, nobody holds it until an operator decides, so that nobody can wait for it;
-//! only the account that has held it may create a card with it again that holds it at once.
+//! Uids. One card of a mode *holds* a uid, across all accounts and without regard to upper and lower case: taps and authorizations of the
+//! uid belong to this card, and networks receive its token. A card of another account with the same uid is *pending*: it claims the uid,
+//! the holder's account gets the event `charge_card.contested`, and an operator decides who holds the uid from then on (`manage-networks`).
+//! Neither account receives information about the other. A decision makes the card that loses the uid pending. When the card that holds a
+//! uid is deleted while others claim it, no card holds it until an operator decides, so that waiting for the deletion is no way to get a
+//! uid; only the account that has held it may create a card with it again that holds it at once.
 //!
 //! Invariants: at most one card of a mode holds a uid. No two cards of an account and mode have the same uid. The uid and the type of
 //! a card do not change. A pending card becomes active by a decision only. A driver has at most 20 RFID cards; the app card does not
@@ -45,18 +45,18 @@ pub struct ChargeCard {
     pub metadata: Metadata,
     /// Whether the card may start sessions.
     pub status: CardStatus,
-    /// Whether it is a physical RFID card or the identification of an app.
+    /// Whether the card is a physical RFID card or the identification of an app.
     #[serde(rename = "type")]
     pub kind: CardType,
-    /// Unique among the cards of an account and mode, in upper and lower case. A card whose uid a card of another account holds
-    /// is `pending`.
+    /// Number of the card, unique among the cards of an account and mode, regardless of upper and lower case. If a card of another account
+    /// holds the uid, this card is `pending`.
     pub uid: CardUid,
     pub updated: Timestamp,
-    /// When the card expires; null for never.
+    /// Time at which the card expires; null if it does not expire.
     pub valid_until: Option<Timestamp>,
     /// The vehicle that is charged with the card; null if the driver alone decides.
     pub vehicle: Option<Id>,
-    /// Networks receive it.
+    /// Number that is printed on the card. It is sent to networks.
     pub visual_number: Option<VisualNumber>,
 }
 
@@ -78,15 +78,15 @@ impl Object for ChargeCard {
 /// The internal state of a card.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChargeCardInternal {
-    /// When the card expires, while it has not.
+    /// When the card expires; none if it has expired already.
     #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
-    /// When the newest claim of the uid was made of which an event was sent.
+    /// The time of the newest claim of the uid for which an event was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contested: Option<Timestamp>,
 }
 
-/// How many RFID cards a driver has at most.
+/// The maximum number of RFID cards of a driver.
 pub const MAX_CARDS_OF_DRIVER: usize = 20;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -95,7 +95,7 @@ pub enum CardType {
     /// A card that is held to the reader of a charging station.
     #[default]
     Rfid,
-    /// The card that the service makes for a driver, with which sessions are started through the API.
+    /// The card that the service creates for a driver, with which sessions are started through the API.
     App,
 }
 
@@ -115,7 +115,7 @@ pub enum CardStatus {
     Expired,
 }
 
-/// A text of a card, checked.
+/// Defines a validated text type of a card.
 macro_rules! text_of_card {
     ($(#[$doc:meta])* $name:ident, $is_valid:expr, $shape:literal) => {
         $(#[$doc])*
@@ -150,7 +150,7 @@ macro_rules! text_of_card {
 }
 
 text_of_card! {
-    /// What identifies a card at a charging station (OCPI: `CiString(36)`): 1 to 36 visible ASCII characters.
+    /// The number that identifies a card at a charging station (OCPI: `CiString(36)`): 1 to 36 visible ASCII characters.
     CardUid,
     |text| (1..=36).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()),
     "expected 1 to 36 visible ASCII characters"
@@ -174,18 +174,18 @@ text_of_card! {
 pub struct NewChargeCard {
     /// Unique number of the card, as the reader of a charging station reads it. Not case-sensitive.
     pub uid: CardUid,
-    /// Required unless `vehicle` is given.
+    /// Id of the driver who charges with the card. Required unless `vehicle` is given.
     #[serde(default)]
     pub driver: Option<Id>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// Always `rfid`: the service makes the cards of the type `app`.
+    /// Always `rfid`: only the service creates cards of the type `app`.
     #[serde(rename = "type", default)]
     pub kind: CardType,
-    /// In the future.
+    /// Time at which the card expires, in the future.
     #[serde(default)]
     pub valid_until: Option<Timestamp>,
-    /// Required unless `driver` is given.
+    /// Id of the vehicle that is charged with the card. Required unless `driver` is given.
     #[serde(default)]
     pub vehicle: Option<Id>,
     /// Number that is printed on the card.
@@ -204,11 +204,11 @@ pub struct ChargeCardChange {
     pub driver: Patch<Id>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// `active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`. The status of a `pending` card cannot be
+    /// `active`, `blocked` or `lost`. A card becomes `expired` when its `valid_until` has passed. The status of a `pending` card cannot be
     /// changed.
     #[serde(default)]
     pub status: Change<CardStatus>,
-    /// A card that has expired becomes active when this is moved into the future or removed.
+    /// Time at which the card expires. An expired card becomes active when this time is moved into the future or removed.
     #[serde(default)]
     pub valid_until: Patch<Timestamp>,
     /// Id of the vehicle that the card belongs to from now on. Null removes the vehicle.
@@ -222,7 +222,7 @@ pub struct ChargeCardChange {
 impl RequestBody for ChargeCardChange {}
 
 impl ChargeCardChange {
-    /// Whether anything changes but the status and the metadata.
+    /// Checks whether the change has members that only RFID cards allow: all but the status and the metadata.
     fn is_of_rfid_cards_only(&self) -> bool {
         self.driver != Patch::Keep
             || self.vehicle != Patch::Keep
@@ -232,10 +232,10 @@ impl ChargeCardChange {
 }
 
 impl ChargeCard {
-    /// A new, active RFID card.
+    /// Returns a new, active RFID card.
     ///
     /// # Errors
-    /// 400 for a card without driver and vehicle, of the type `app`, or that has expired; metadata beyond its limits.
+    /// 400 for a card without driver and vehicle, of the type `app`, or that has expired; 400 if metadata exceeds its limits.
     pub fn new(new: NewChargeCard, now: Timestamp) -> Result<Stored<Self>> {
         if new.kind == CardType::App {
             let message = "the service makes the cards of the type app, one for every driver";
@@ -262,7 +262,8 @@ impl ChargeCard {
         Ok(card)
     }
 
-    /// The app card of a driver: always the same one, so that it can be made by whoever needs it first. No event is sent for it.
+    /// Returns the app card of a driver. Its id follows from the driver, so any code that needs the card first can create it. No event is
+    /// sent for it.
     pub fn of_app(driver: &Driver, now: Timestamp) -> Stored<Self> {
         let id = Self::app_card_of(driver);
         let digest = Sha256::digest(id.as_str());
@@ -283,7 +284,7 @@ impl ChargeCard {
         })
     }
 
-    /// The id of the app card of a driver.
+    /// Returns the id of the app card of a driver.
     pub fn app_card_of(driver: &Driver) -> Id {
         Id::derived(Kind::ChargeCard, driver.created, driver.id.as_str())
     }
@@ -298,21 +299,21 @@ impl ChargeCard {
         }
     }
 
-    /// The drivers and vehicles whose cards include this one, with their kinds.
+    /// Returns the driver and the vehicle of the card, with their kinds.
     pub fn holders(&self) -> impl Iterator<Item = (Kind, &Id)> {
         let driver = self.driver.iter().map(|driver| (Kind::Driver, driver));
         let vehicle = self.vehicle.iter().map(|vehicle| (Kind::Vehicle, vehicle));
         driver.chain(vehicle)
     }
 
-    /// Whether the card has expired, even if its status does not say so yet.
+    /// Checks whether the card has expired, even if its status has not been updated yet.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.status == CardStatus::Expired || self.valid_until.is_some_and(|until| until <= now)
     }
 }
 
 impl Stored<ChargeCard> {
-    /// Applies an update; what the body leaves out stays.
+    /// Applies an update. Omitted fields keep their values.
     ///
     /// # Errors
     /// `charge_card_conflict` for a change that an app card does not allow; 400 for a card without driver and vehicle, for the status
@@ -375,14 +376,14 @@ impl Stored<ChargeCard> {
         Ok(())
     }
 
-    /// Makes a new card wait for a decision about its uid.
+    /// Makes a new card pending until an operator decides about its uid.
     pub fn wait_for_uid(&mut self) {
         self.object.status = CardStatus::Pending;
         self.internal.next_action_at = None;
     }
 
-    /// Follows a decision about the uid: a pending card that holds it becomes active, or expired if its time has passed, and any other
-    /// card that does not hold it becomes pending. Returns whether anything changed.
+    /// Applies a decision about the uid: a pending card that holds it becomes active, or expired if its time has passed, and any other card
+    /// that does not hold it becomes pending. Returns whether anything changed.
     pub fn settle_uid(&mut self, holds_uid: bool, now: Timestamp) -> bool {
         if holds_uid == (self.object.status != CardStatus::Pending) {
             return false;
@@ -402,7 +403,7 @@ impl Stored<ChargeCard> {
         true
     }
 
-    /// Records that another account claims the uid that the card holds. Returns false if that was recorded for this claim before.
+    /// Records that another account claims the uid that the card holds. Returns false if this claim was recorded before.
     pub fn contest(&mut self, claimed: Timestamp) -> bool {
         let is_new = self
             .internal
@@ -427,7 +428,7 @@ impl Stored<ChargeCard> {
         true
     }
 
-    /// Takes the card from a driver or vehicle that was deleted. Returns whether it had it.
+    /// Removes a deleted driver or vehicle from the card. Returns whether the card referred to it.
     pub fn release(&mut self, holder: &Id, now: Timestamp) -> bool {
         let of_driver = self.object.driver.take_if(|driver| driver == holder);
         let of_vehicle = self.object.vehicle.take_if(|vehicle| vehicle == holder);
@@ -442,7 +443,7 @@ impl Stored<ChargeCard> {
     /// Records that the card is deleted.
     ///
     /// # Errors
-    /// `charge_card_conflict` for an app card, which stays as long as its driver.
+    /// `charge_card_conflict` for an app card, which exists as long as its driver.
     pub fn delete(&mut self) -> Result<()> {
         if self.object.kind == CardType::App {
             let message = "The app card of a driver is deleted with the driver; it can be blocked.";
@@ -524,7 +525,7 @@ mod tests {
         assert!(!card.release(&Id::from_number(Kind::Vehicle, 2), now()));
         assert!(card.release(&vehicle, now()));
         assert_eq!(card.object.holders().count(), 0);
-        // It can still be blocked.
+        // A card without a driver and a vehicle can still be updated.
         card.update(change(json!({"status": "lost"})), now())
             .unwrap();
     }

@@ -16,7 +16,7 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
-/// Read and written through the implementations below, which complete the rows of earlier releases.
+/// A charging station. It is read and written through the implementations below, which complete the items of earlier releases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self")]
 pub struct ChargingStation {
@@ -34,12 +34,12 @@ pub struct ChargingStation {
     /// Metres from the place that was searched around, or from the route; only in such a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_meters: Option<u64>,
-    /// How the electricity of the station is generated; null if its network does not say so.
+    /// How the electricity of the station is generated; null if its network does not state it.
     #[serde(default)]
     pub energy_mix: Option<EnergyMix>,
     /// Position of the station.
     pub location: Point,
-    /// The id that the operator gives the location (OCPI `Location.id`); null for a station that does not come from OCPI.
+    /// The operator's id of the location (OCPI `Location.id`); null for a station that does not come from OCPI.
     #[serde(default)]
     pub location_id: Option<String>,
     /// Name of the station for drivers.
@@ -92,21 +92,22 @@ pub struct Point {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Availability {
-    /// How many EVSEs (charging points) are free now. The connectors of an EVSE count as one, because they serve one vehicle
-    /// at a time.
+    /// The number of EVSEs (charging points) that are free now. The connectors of an EVSE count as one, because they serve one vehicle at
+    /// a time.
     pub connectors_available: u32,
-    /// How many EVSEs the station has.
+    /// The number of EVSEs of the station.
     pub connectors_total: u32,
-    /// When the station is closed in spite of its opening hours, round the clock or not; absent when that never is.
+    /// Periods in which the station is closed in spite of its opening hours, or although it is open round the clock; absent if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceptional_closings: Vec<Range>,
-    /// When the station is open besides its opening hours; absent when that never is.
+    /// Periods in which the station is open in addition to its opening hours; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceptional_openings: Vec<Range>,
     /// In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day.
     pub opening_hours: Vec<OpeningHours>,
-    /// When a connector is free while the station is open, by the reservations made so far. A retrieved station shows the
-    /// coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
+    /// Periods in which a connector is free while the station is open, by the reservations made so far. A retrieved station shows the
+    /// coming 24 hours; a search with `from` and `until` shows that time; in other lists this is empty.
     pub range: Vec<Range>,
 }
 
@@ -142,7 +143,7 @@ impl Weekday {
 pub struct Range {
     /// Beginning of the period.
     pub from: Timestamp,
-    /// End of the period, which does not belong to it.
+    /// End of the period, exclusive.
     pub until: Timestamp,
 }
 
@@ -169,15 +170,15 @@ pub struct Connector {
     /// an EVSE share one status and serve one vehicle at a time.
     #[serde(default)]
     pub evse: String,
-    /// The public identifier of the EVSE, as in `BE*BEC*E041503001`; null when the operator gives none.
+    /// The public identifier of the EVSE, as in `BE*BEC*E041503001`; null if the operator provides none.
     #[serde(default)]
     pub evse_id: Option<String>,
-    /// What is written on the EVSE, such as a number; null when the operator gives none.
+    /// Text on the EVSE, such as a number; null if the operator provides none.
     #[serde(default)]
     pub physical_reference: Option<String>,
-    /// kW
+    /// Power in kW.
     pub power: f64,
-    /// What charging at this connector costs; empty when the prices are unknown.
+    /// Prices of charging at this connector; empty if they are unknown.
     #[serde(default)]
     pub pricing: Vec<Price>,
     /// Whether the EVSE of the connector can be reserved.
@@ -194,7 +195,7 @@ fn yes() -> bool {
     true
 }
 
-/// A plug: one of the three that are matched, or the name of another kind, which is kept and never matched.
+/// A plug: one of the three types that are matched, or the name of another kind, which is stored and never matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Plug {
@@ -227,10 +228,10 @@ pub enum StationStatus {
 pub struct Price {
     /// Currency of the price.
     pub currency: Currency,
-    /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or what a whole session costs at
-    /// least (`MIN_PRICE`) or at most (`MAX_PRICE`); rounded to a whole number.
+    /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or the minimum (`MIN_PRICE`) or maximum
+    /// (`MAX_PRICE`) cost of a whole session; rounded to a whole number.
     pub price: i64,
-    /// The exact price, where `price` is rounded.
+    /// The exact price, if `price` is rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_decimal: Option<String>,
     /// Wh for `ENERGY`, seconds for `TIME` and `PARKING_TIME`.
@@ -241,18 +242,18 @@ pub struct Price {
     pub tax_included: bool,
     /// A decimal number of percent.
     pub tax_percent: String,
-    /// What is paid for: energy (per kWh), charging or parking time (per hour), or the start of a session.
+    /// Type of the charge: energy (per kWh), charging or parking time (per hour), or the start of a session.
     #[serde(rename = "type")]
     pub kind: PriceType,
-    /// When the price holds; without any, always. Of the prices of a type the first counts that holds.
+    /// The conditions under which the price holds; without any, it always holds. Of the prices of a type, the first that holds is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restrictions: Option<Restrictions>,
 }
 
-/// When a price holds: while all of these are met. Times and days are the station's.
+/// The conditions under which a price holds: all of them have to be met. Times and days are in the station's time zone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Restrictions {
-    /// `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight.
+    /// `HH:MM`, inclusive. If `start_time` is later than `end_time`, the price holds overnight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<String>,
     /// `HH:MM`, exclusive; `00:00` is the end of the day.
@@ -267,13 +268,13 @@ pub struct Restrictions {
     /// Empty for every day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub day_of_week: Vec<Weekday>,
-    /// Seconds since the session began, from then on.
+    /// Seconds since the session began, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_duration: Option<u32>,
     /// Seconds since the session began, exclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<u32>,
-    /// Wh charged, from then on.
+    /// Wh charged, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_energy: Option<u32>,
     /// Wh charged, exclusive.
@@ -285,25 +286,25 @@ pub struct Restrictions {
     /// W, while less power flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_power: Option<u32>,
-    /// A, while at least that current flows. `min_power` says the same in W, at the voltage and phases of the connector.
+    /// A, while at least that current flows. `min_power` is the same limit in W, at the voltage and phases of the connector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_current: Option<f64>,
-    /// A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector.
+    /// A, while less current flows. `max_power` is the same limit in W, at the voltage and phases of the connector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_current: Option<f64>,
-    /// For sessions that begin from then on.
+    /// For sessions that begin at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_date_time: Option<Timestamp>,
-    /// For sessions that begin before then.
+    /// For sessions that begin before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_date_time: Option<Timestamp>,
-    /// Set on what the operator asks for a reservation: this price is never part of a session's cost. The fee of a
-    /// reservation made through this API is its `reservation_fee`.
+    /// Set on an operator's price for a reservation: this price is never part of a session's cost. The fee of a reservation made through
+    /// this API is its `reservation_fee`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationRestriction>,
 }
 
-/// What an operator's price for a reservation is for.
+/// The kind of reservation that an operator's price is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ReservationRestriction {
@@ -340,14 +341,14 @@ pub struct StationInternal {
     /// listed nor matched, and no session can be started there.
     #[serde(default = "yes")]
     pub published: bool,
-    /// The status of each EVSE as the operator reported it the last time, by its uid. A report that says the same again does
-    /// not change the status that the EVSE has by now.
+    /// The status of each EVSE as the operator reported it the last time, by its uid. A report that repeats that status does not change
+    /// the current status of the EVSE.
     #[serde(default)]
     pub imported_status: BTreeMap<String, ConnectorStatus>,
-    /// The location that the station is at its network; none for a station that was loaded from a file.
+    /// The location of the station at its network; None for a station that was loaded from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<ObjectId>,
-    /// The EVSEs that take charging profiles (OCPI `CHARGING_PROFILE_CAPABLE`).
+    /// The EVSEs that support charging profiles (OCPI `CHARGING_PROFILE_CAPABLE`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes_profiles: Vec<String>,
 }
@@ -370,7 +371,7 @@ impl Serialize for ChargingStation {
 }
 
 impl<'de> Deserialize<'de> for ChargingStation {
-    /// Reads a station. A connector without an EVSE is one of its own; where no connector has prices, each has the station's.
+    /// Reads a station. A connector without an EVSE is an EVSE of its own; if no connector has prices, each has the station's prices.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut station = Self::deserialize(deserializer)?;
         for connector in &mut station.connectors {
@@ -396,22 +397,21 @@ impl ChargingStation {
         self.pricing = pricing;
     }
 
-    /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax
-    /// included, and of equal ones the first. Connectors without prices come last. Prices without an ENERGY part count as
-    /// 0 per kWh.
+    /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax included, and the
+    /// first of equal ones. Connectors without prices come last. Prices without an ENERGY part count as 0 per kWh.
     pub fn show_cheapest_pricing(&mut self) {
         let priced = self.connectors.iter().filter(|one| !one.pricing.is_empty());
         let cheapest = priced.min_by_key(|one| one.highest_energy_price());
         self.pricing = cheapest.map_or_else(Vec::new, |one| one.pricing.clone());
     }
 
-    /// The connectors of an EVSE, by the uid that the operator gives it, in capitals or not.
+    /// Returns the connectors of an EVSE, by its uid at the operator, which is compared without regard to case.
     pub fn evse(&self, uid: &str) -> impl Iterator<Item = &Connector> {
         let connectors = self.connectors.iter();
         connectors.filter(move |one| one.evse.eq_ignore_ascii_case(uid))
     }
 
-    /// The connector of an EVSE with the id that the operator gives it; the first one if there is none with that id.
+    /// Returns the connector of an EVSE with this id at the operator; the first one if no connector has that id.
     pub fn connector_of(&self, evse: &str, id: Option<&str>) -> Option<&Connector> {
         let is_named = |one: &&Connector| {
             let own = one.id_within_evse().zip(id);
@@ -421,7 +421,7 @@ impl ChargingStation {
         named.or_else(|| self.evse(evse).next())
     }
 
-    /// Whether the connector with this id can be reserved.
+    /// Checks whether the connector with this id can be reserved.
     pub fn is_reservable(&self, connector: &str) -> bool {
         let mut connectors = self.connectors.iter();
         self.status == StationStatus::Active
@@ -442,13 +442,13 @@ impl ChargingStation {
 }
 
 impl Price {
-    /// Whether the price is what the operator asks for a reservation.
+    /// Checks whether the price is an operator's price for a reservation.
     pub fn is_for_reservation(&self) -> bool {
         let restrictions = self.restrictions.as_ref();
         restrictions.is_some_and(|restrictions| restrictions.reservation.is_some())
     }
 
-    /// Whether the price can be part of the cost of a session that begins then.
+    /// Checks whether the price can be part of the cost of a session that begins then.
     pub fn is_for_session(&self, begins: Timestamp) -> bool {
         self.restrictions.as_ref().is_none_or(|restrictions| {
             let Restrictions {
@@ -465,7 +465,7 @@ impl Price {
 }
 
 impl Connector {
-    /// The highest ENERGY price, tax included, in minor units per kWh, whatever its currency; 0 without one.
+    /// Returns the highest ENERGY price, tax included, in minor units per kWh, whatever its currency; 0 without one.
     pub fn highest_energy_price(&self) -> Decimal {
         let energy = self
             .pricing
@@ -474,13 +474,14 @@ impl Connector {
         energy.map(Price::gross).max().unwrap_or_default()
     }
 
-    /// The id that the operator gives the connector within its EVSE (OCPI `Connector.id`); none for one that does not come from OCPI.
+    /// Returns the operator's id of the connector within its EVSE (OCPI `Connector.id`); None for a connector that does not come from
+    /// OCPI.
     pub fn id_within_evse(&self) -> Option<&str> {
-        // The import makes the id of a connector of those of its EVSE and its own.
+        // The import joins the id of the EVSE and the connector's own id.
         self.id.strip_prefix(&self.evse)?.strip_prefix('-')
     }
 
-    /// The matched type of the plug, if it is one of the three.
+    /// Returns the matched type of the plug, if it is one of the three.
     pub fn connector_type(&self) -> Option<ConnectorType> {
         match self.plug {
             Plug::Matched(kind) => Some(kind),
@@ -488,7 +489,8 @@ impl Connector {
         }
     }
 
-    /// Whether the connector can be reserved for later: not if it is out of order or its status is unknown; it may be occupied now.
+    /// Checks whether the connector can be reserved for later: not if it is out of order or its status is unknown; it may be occupied
+    /// now.
     pub fn is_in_order(&self) -> bool {
         matches!(
             self.status,

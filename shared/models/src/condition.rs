@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use kernel::time::Timestamp;
 
-/// What a member of an object must be. A member is a path such as `status` or `preferences.currency`. An object without
-/// the member, or with null, does not meet the condition.
+/// A requirement for a member of an object. A member is a path such as `status` or `preferences.currency`. An object without the member, or
+/// with null, does not meet the condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition<'a> {
     /// The member is this string.
@@ -20,7 +20,7 @@ pub enum Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    /// The member is this id, status or other string.
+    /// Returns the condition that the member is this id, status or other string.
     pub fn equals(member: &'a str, value: impl Serialize) -> Self {
         let Ok(Value::String(value)) = serde_json::to_value(value) else {
             unreachable!("the value is a string in JSON");
@@ -28,7 +28,7 @@ impl<'a> Condition<'a> {
         Self::Equals { member, value }
     }
 
-    /// The member is this string, if there is one.
+    /// Returns the condition that the member is this string, or none without a value.
     pub fn given(member: &'a str, value: Option<impl Serialize>) -> Option<Self> {
         value.map(|value| Self::equals(member, value))
     }

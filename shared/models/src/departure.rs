@@ -1,7 +1,7 @@
-//! Departures: when a vehicle leaves its site, and what it needs until then.
+//! Departures: the time at which a vehicle leaves its site, and the charge that it needs by then.
 //!
 //! Life cycle of a departure: scheduled → completed | missed. All departures of a vehicle are one item, so that they are replaced together.
-//! The plan of the site ([`crate::site::plan`]) covers the next departure of each vehicle; a later one is planned once that is over.
+//! The plan of the site ([`crate::site::plan`]) covers the next departure of each vehicle; a later one is planned after that departure.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -14,12 +14,12 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, days};
 
-/// How many departures a vehicle can have ahead, how many past ones are kept, and how far ahead they lie at most.
+/// The maximum number of future departures of a vehicle, the number of past ones that are kept, and how far ahead a departure may be.
 const MOST: usize = 14;
 const KEPT: usize = 14;
 const HORIZON: SignedDuration = days(90);
 
-/// The most Wh that a departure can need.
+/// The maximum need of a departure in Wh.
 const MOST_ENERGY: u32 = 10_000_000;
 
 /// The departures of a vehicle.
@@ -27,7 +27,7 @@ const MOST_ENERGY: u32 = 10_000_000;
 pub struct VehicleDepartures {
     pub id: Id,
     pub object: Kind,
-    /// In the order of their time: all that are ahead, and the last ones that are over.
+    /// All future departures and the last past ones, in the order of their time.
     pub departures: Vec<Departure>,
     /// Id of the vehicle.
     pub vehicle: Id,
@@ -51,34 +51,34 @@ pub struct Departure {
     pub object: Kind,
     /// When the vehicle departs.
     pub at: Timestamp,
-    /// What the charged energy has cost, in minor units of `currency`, once the departure is over. Null without prices.
+    /// The cost of the charged energy, in minor units of `currency`, known after the departure. Null without prices.
     #[schema(required)]
     pub cost: Option<i64>,
-    /// What charging at once at full power would have cost, in minor units of `currency`.
+    /// The cost if charging had started at once at full power, in minor units of `currency`.
     #[schema(required)]
     pub cost_if_immediate: Option<i64>,
-    /// When the departure was first announced.
+    /// When the departure was created.
     pub created: Timestamp,
-    /// Currency of the costs: that of the site's prices. Null without prices.
+    /// Currency of the costs, which is that of the site's prices. Null without prices.
     #[schema(required)]
     pub currency: Option<Currency>,
-    /// The metered Wh that were charged, once the departure is over. Null where nobody has measured them.
+    /// The metered Wh that were charged, known after the departure. Null if they were not measured.
     #[schema(required)]
     pub energy_delivered_wh: Option<u32>,
     /// The metered Wh that the vehicle needs; null with a `target_level`.
     #[schema(required)]
     pub energy_wh: Option<u32>,
-    /// Percent that come before the needs of all vehicles.
+    /// State of charge in percent that has priority over the needs of all vehicles.
     #[schema(required)]
     pub min_level: Option<f64>,
-    /// Metered Wh that were missing at the departure; null before it.
+    /// The part of the need, in metered Wh, that was not charged by the departure; null before it.
     #[schema(required)]
     pub short_by_wh: Option<u32>,
     /// Id of the site at which the vehicle charges until it departs.
     pub site: Id,
-    /// Whether the departure is ahead, and whether the vehicle had what it needed.
+    /// Whether the departure is in the future, and whether the vehicle had the charge that it needed.
     pub status: DepartureStatus,
-    /// Percent; null with `energy_wh`.
+    /// State of charge in percent that the vehicle needs; null with `energy_wh`.
     #[schema(required)]
     pub target_level: Option<f64>,
     /// Id of the vehicle.
@@ -89,18 +89,18 @@ pub struct Departure {
 #[serde(rename_all = "snake_case")]
 pub enum DepartureStatus {
     Scheduled,
-    /// The vehicle had what it needed.
+    /// The vehicle had the charge that it needed.
     Completed,
-    /// The vehicle had less than it needed.
+    /// The vehicle had less charge than it needed.
     Missed,
 }
 
-/// The response of `POST /v1/vehicles/{id}/departures`: the departures, and what has become of each that was given.
+/// The response of `POST /v1/vehicles/{id}/departures`: the departures, and the result for each departure of the body.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ReplacedDepartures {
     pub id: Id,
     pub object: Kind,
-    /// In the order of their time: all that are ahead, and the last ones that are over.
+    /// All future departures and the last past ones, in the order of their time.
     pub departures: Vec<Departure>,
     /// One for each departure of the body, in its order.
     pub results: Vec<DepartureResult>,
@@ -124,7 +124,7 @@ impl ReplacedDepartures {
 pub struct DepartureResult {
     /// Id of the departure.
     pub departure: Id,
-    /// What has become of it.
+    /// The result for the departure.
     pub result: ReplacementResult,
 }
 
@@ -135,15 +135,15 @@ pub enum ReplacementResult {
     Created,
     /// The departure was known, at the same time and with the same need.
     Kept,
-    /// The departure was known at another time. What was charged for it counts.
+    /// The departure was known at another time. The energy charged for it before still counts.
     Moved,
 }
 
-/// The body of `POST /v1/vehicles/{id}/departures`: all departures from now on.
+/// The body of `POST /v1/vehicles/{id}/departures`: all future departures.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDepartures {
-    /// At most 14, each at another time. Empty: none.
+    /// At most 14 departures at different times. An empty list removes all departures.
     #[schema(max_items = 14)]
     pub departures: Vec<NewDeparture>,
 }
@@ -153,17 +153,17 @@ impl RequestBody for NewDepartures {}
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDeparture {
-    /// At most 90 days ahead.
+    /// When the vehicle departs, at most 90 days ahead.
     pub at: Timestamp,
-    /// Metered Wh, 1 to 10,000,000. Either this or `target_level`.
+    /// The metered Wh that the vehicle needs, 1 to 10,000,000. Either this or `target_level`.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy_wh: Option<u32>,
-    /// Percent that come before the needs of all vehicles. At most `target_level`.
+    /// State of charge in percent that has priority over the needs of all vehicles. At most `target_level`.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 100)]
     pub min_level: Option<f64>,
-    /// Percent, more than 0.
+    /// State of charge in percent that the vehicle needs, more than 0. Either this or `energy_wh`.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 100)]
     pub target_level: Option<f64>,
@@ -188,7 +188,7 @@ impl NewDepartures {
 }
 
 impl NewDeparture {
-    /// The departure of a vehicle from its site.
+    /// Returns the departure of a vehicle from its site.
     fn departure(&self, vehicle: &Vehicle, site: &Id, now: Timestamp) -> Departure {
         Departure {
             id: Id::new(Kind::Departure, now),
@@ -246,12 +246,12 @@ impl NewDeparture {
 }
 
 impl VehicleDepartures {
-    /// The id of the departures of a vehicle.
+    /// Returns the id of the item with the departures of a vehicle.
     pub fn id_of(vehicle: &Id) -> Id {
         vehicle.as_kind(Kind::VehicleDepartures)
     }
 
-    /// The departures of a vehicle that has none.
+    /// Returns an empty list of departures for a vehicle.
     pub fn of(vehicle: &Id) -> Self {
         Self {
             id: Self::id_of(vehicle),
@@ -261,7 +261,7 @@ impl VehicleDepartures {
         }
     }
 
-    /// The next departure that is not over.
+    /// Returns the next scheduled departure.
     pub fn next(&self) -> Option<&Departure> {
         let mut all = self.departures.iter();
         all.find(|departure| departure.status == DepartureStatus::Scheduled)
@@ -269,11 +269,11 @@ impl VehicleDepartures {
 }
 
 impl Stored<VehicleDepartures> {
-    /// Replaces all scheduled departures. One that is as it was keeps its id, and so does one that has moved: what was charged for it counts.
-    /// Returns the result of each, in the order in which they were given.
+    /// Replaces all scheduled departures. An unchanged departure keeps its id, and so does one that was moved: the energy charged for it
+    /// before still counts. Returns the result for each departure, in the order of the body.
     ///
     /// # Errors
-    /// 409 for a vehicle without a site; 400 that names the departure.
+    /// 409 for a vehicle without a site; 400 for an invalid departure, with its index.
     pub fn replace(
         &mut self,
         new: NewDepartures,
@@ -328,7 +328,7 @@ impl Stored<VehicleDepartures> {
         Ok(results.collect())
     }
 
-    /// Ends a departure. False if it is not scheduled any more.
+    /// Ends a departure. Returns false if it is not scheduled any more.
     pub fn end(&mut self, id: &Id, outcome: DepartureOutcome) -> bool {
         let is_it =
             |one: &&mut Departure| one.id == *id && one.status == DepartureStatus::Scheduled;
@@ -354,12 +354,12 @@ impl Stored<VehicleDepartures> {
     }
 }
 
-/// How a departure has ended.
+/// The outcome of a departure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DepartureOutcome {
-    /// Metered Wh.
+    /// The part of the need, in metered Wh, that was not charged.
     pub short_by_wh: u32,
-    /// Metered Wh; none where nobody has measured them.
+    /// The metered Wh that were charged; none if they were not measured.
     pub energy_wh: Option<u32>,
     pub cost: Option<i64>,
     pub cost_if_immediate: Option<i64>,

@@ -40,12 +40,12 @@ pub struct Driver {
     pub policy_ids: Vec<Id>,
     /// Settings for matching and payment.
     pub preferences: DriverPreferences,
-    /// Whether the driver may reserve and charge. One that is not active makes no new reservations and sessions.
+    /// Whether the driver may reserve and charge. A driver who is not active creates no new reservations and sessions.
     pub status: FleetStatus,
     pub updated: Timestamp,
     /// The vehicles that name this driver.
     pub vehicles: Vec<Id>,
-    /// Minor units of `preferences.currency`.
+    /// Balance of the wallet, in minor units of `preferences.currency`.
     pub wallet_balance: i64,
 }
 
@@ -70,14 +70,14 @@ impl Object for Driver {
     }
 }
 
-/// What the driver's row keeps to itself.
+/// The internal state of a driver.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverInternal {
-    /// Whether `preferences.currency` was asked for; otherwise it is the account's and a fleet's goes before it.
+    /// Whether a request set `preferences.currency`. Otherwise it is the account's currency, and a fleet's has priority over it.
     pub currency_chosen: bool,
 }
 
-/// What a driver would like: a preference, never a filter.
+/// The charging speed that a driver prefers. It does not exclude stations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChargingSpeed {
@@ -99,15 +99,16 @@ pub struct DriverPreferences {
     pub currency: Currency,
     /// Id of the payment method that pays when a request names none; null if there is none.
     pub default_payment_method: Option<Id>,
-    /// Minor units of `currency` per kWh, tax included. Reservations are not matched with connectors whose effective price in the
-    /// reserved window is above: the cost of the charge that is expected in the window, divided by its energy. The start fee and
-    /// the charging time count, parking does not. In live mode a connector of unknown price is not matched either.
+    /// Highest effective price that the driver accepts, in minor units of `currency` per kWh, tax included. Reservations are not matched
+    /// with connectors of a higher effective price in the reserved window. The effective price is the cost of the expected charge in the
+    /// window, divided by its energy. The start fee and the charging time count, parking does not. In live mode a connector of unknown
+    /// price is not matched either.
     pub max_price_per_kwh: Option<u32>,
-    /// Whether the driver wants notifications. It is stored and returned only.
+    /// Whether the driver should receive notifications. It is stored and returned only.
     pub notifications: bool,
     /// Ids of the driver's favourite stations, which matching prefers.
     pub preferred_charging_stations: Vec<Id>,
-    /// Identifiers of charging networks.
+    /// Names of operators that matching prefers.
     pub preferred_cpos: Vec<Text<256>>,
 }
 
@@ -126,7 +127,7 @@ pub struct DriverPreferencesChange {
     /// Highest effective price that the driver accepts, in minor units of `currency` per kWh with tax. Null removes the limit.
     #[serde(default)]
     pub max_price_per_kwh: Patch<u32>,
-    /// Whether the driver wants notifications. It is stored and returned only.
+    /// Whether the driver should receive notifications. It is stored and returned only.
     #[serde(default)]
     pub notifications: Change<bool>,
     /// Ids of the driver's favourite stations, which matching prefers.
@@ -187,7 +188,7 @@ pub struct DriverChange {
     /// Settings for matching and payment, changed member by member.
     #[serde(default)]
     pub preferences: Change<DriverPreferencesChange>,
-    /// Whether the driver may reserve and charge. One that is not active makes no new reservations and sessions.
+    /// Whether the driver may reserve and charge. A driver who is not active creates no new reservations and sessions.
     #[serde(default)]
     pub status: Change<FleetStatus>,
 }
@@ -205,7 +206,7 @@ pub struct FleetOfDriver {
 impl RequestBody for FleetOfDriver {}
 
 impl Driver {
-    /// A new, active driver attached to no fleet.
+    /// Returns a new, active driver that is attached to no fleet.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -247,7 +248,7 @@ impl Driver {
         self.updated = now;
     }
 
-    /// Whether the driver is one of the vehicle's, or in its fleet.
+    /// Checks whether the driver is one of the vehicle's drivers, or is attached to its fleet.
     pub fn may_drive(&self, vehicle: &Vehicle) -> bool {
         vehicle.drivers.contains(&self.id) || self.fleets.contains(&vehicle.fleet)
     }
@@ -261,7 +262,7 @@ impl Stored<Driver> {
     /// Attaches the driver to a fleet.
     ///
     /// # Errors
-    /// `driver_fleet_conflict` when attached already, when either is not active, or when the driver has 100 fleets.
+    /// `driver_fleet_conflict` if the driver is attached already, if either is not active, or if the driver has 100 fleets.
     pub fn attach_to(&mut self, fleet: &Fleet, now: Timestamp) -> Result<()> {
         let refuse = |why: &'static str| Err(Code::DriverFleetConflict.because(why).at("fleet"));
         if self.object.fleets.contains(&fleet.id) {
@@ -282,10 +283,10 @@ impl Stored<Driver> {
         Ok(())
     }
 
-    /// Detaches the driver from a fleet; the driver is kept.
+    /// Detaches the driver from a fleet. The driver is not deleted.
     ///
     /// # Errors
-    /// `driver_fleet_conflict` when not attached.
+    /// `driver_fleet_conflict` if the driver is not attached to the fleet.
     pub fn detach_from(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
         let Some(at) = self.object.fleets.iter().position(|id| id == fleet) else {
             return Err(Code::DriverFleetConflict
@@ -303,10 +304,10 @@ impl Stored<Driver> {
         self.record(EventType::DriverDeleted);
     }
 
-    /// Applies an update; what the body leaves out stays.
+    /// Applies an update. Omitted fields keep their values.
     ///
     /// # Errors
-    /// 409 for another currency while there is money in the wallet; metadata or a list beyond its limits.
+    /// 409 for another currency while there is money in the wallet; 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: DriverChange, now: Timestamp) -> Result<()> {
         let DriverChange {
             email,

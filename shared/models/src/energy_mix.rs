@@ -1,4 +1,4 @@
-//! How the electricity of a charging station is generated, in the words of its charging network (OCPI 2.2.1, `EnergyMix`).
+//! The energy mix of a charging station, as stated by its charging network (OCPI 2.2.1, `EnergyMix`).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -19,7 +19,7 @@ pub struct EnergyMix {
     #[serde(default)]
     #[schema(required, example = "Harbour Wind")]
     pub product_name: Option<String>,
-    /// The parts of the mix by source; empty if the network does not state them.
+    /// The shares of the mix by source; empty if the network does not state them.
     pub sources: Vec<EnergyShare>,
     /// Name of the supplier of the electricity; null if the network does not state it.
     #[serde(default)]
@@ -27,17 +27,17 @@ pub struct EnergyMix {
     pub supplier_name: Option<String>,
 }
 
-/// The part that a source has in an energy mix.
+/// The share of a source in an energy mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EnergyShare {
     /// Percent of the mix, 0 to 100.
     #[schema(example = 62.5)]
     pub percent: f64,
-    /// How the energy is generated.
+    /// The source of the energy.
     pub source: EnergySource,
 }
 
-/// How energy is generated. `general_fossil` and `general_green` are fossil and renewable sources that are not named.
+/// A source of energy. `general_fossil` and `general_green` are unspecified fossil and renewable sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergySource {
@@ -61,7 +61,7 @@ impl EnergySource {
 }
 
 impl EnergyMix {
-    /// Percent of the mix that is from renewable sources; none if the network does not state it.
+    /// Returns the percentage of the mix from renewable sources; none if the network does not state it.
     pub fn renewable_percent(&self) -> Option<f64> {
         if self.is_green_energy {
             return Some(100.0);

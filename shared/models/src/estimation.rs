@@ -1,4 +1,4 @@
-//! Estimations: what charging a vehicle at a station would take and cost. A price shown is good for an hour.
+//! Estimations: the time and the cost of charging a vehicle at a station. The price is valid for an hour.
 
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
@@ -17,7 +17,7 @@ pub const VALID: SignedDuration = HOUR;
 /// How far ahead charging may start.
 const HORIZON: SignedDuration = days(90);
 
-/// How long an estimation can be retrieved after that.
+/// How long an estimation can be retrieved after its validity has ended.
 const KEPT: SignedDuration = days(30);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,28 +32,28 @@ pub struct Estimation {
     pub battery_target_level: f64,
     /// Id of the charging station.
     pub charging_station: Id,
-    /// The connector that the estimation is for: the one asked for, else the station's most powerful one that fits the vehicle.
+    /// The connector for which the cost is estimated: the requested one, or else the station's most powerful one that fits the vehicle.
     #[schema(example = "1")]
     pub connector: String,
-    /// What the total is made of. Parking time is not estimated. Empty where the price is unknown, because the connector has no
-    /// prices or none that holds at `start`: then nothing can be said about the total.
+    /// The components of the total. Parking time is not estimated. Empty if the price is unknown, because the connector has no prices or
+    /// none that applies at `start`.
     pub cost_breakdown: Vec<CostLine>,
     pub created: Timestamp,
     /// Currency of all amounts of the estimation.
     pub currency: Currency,
     /// Seconds of charging at `connector`.
     pub estimated_duration: i64,
-    /// kWh
+    /// Energy of the charge in kWh.
     #[serde(serialize_with = "plain")]
     pub estimated_energy_kwh: f64,
-    /// Minor units of `currency`, with tax. 0 where the price is unknown, which is not to say that charging is free of charge.
+    /// Total cost in minor units of `currency`, with tax. 0 if the price is unknown; this does not mean that charging is free of charge.
     pub estimated_total_cost: i64,
     /// Result of the policies of driver, vehicle and fleet.
     pub policy: PolicyVerdict,
-    /// When charging starts, in the estimation: prices that depend on the time of day are those from here on.
+    /// Assumed start of charging. Prices that depend on the time of day are those from this time on.
     #[schema(required, value_type = Timestamp)]
     pub start: Option<Timestamp>,
-    /// Until when the prices are those of the estimation.
+    /// Time until which the prices of the estimation are valid.
     pub valid_until: Timestamp,
     /// Id of the vehicle.
     pub vehicle: Id,
@@ -69,7 +69,7 @@ impl Object for Estimation {
     }
 }
 
-/// What the policies of the vehicle and its fleet say of charging at the station at `start`.
+/// The result of the policies of the vehicle and its fleet for charging at the station at `start`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyVerdict {
     /// Whether no policy in enforcement forbids the charge.
@@ -83,17 +83,17 @@ pub struct PolicyVerdict {
 /// The cost of one dimension of the station's prices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CostLine {
-    /// What the line charges for: energy, charging time, parking time or the start.
+    /// The dimension that the line charges for: energy, charging time, parking time or the start.
     #[serde(rename = "type")]
     pub kind: PriceType,
     /// Text of the line, in English.
     pub description: String,
-    /// In `unit`, rounded up to the price's `step_size`.
+    /// Quantity in `unit`, rounded up to the price's `step_size`.
     #[serde(serialize_with = "plain")]
     pub quantity: f64,
     /// `kWh`, `hour` or `session`.
     pub unit: String,
-    /// Minor units of `currency` for one `unit`, as the station states it.
+    /// Price of one `unit` in minor units of `currency`, as the station states it.
     #[serde(serialize_with = "plain")]
     pub unit_price: f64,
     /// A decimal number of percent.
@@ -114,11 +114,11 @@ pub struct NewEstimation {
     pub battery_level: f64,
     /// Percent, 1 to 100, above `battery_level`.
     pub battery_target_level: f64,
-    /// One the station has prices in; by default the one a session would be billed in.
+    /// A currency in which the station has prices. Default: the one in which a session would be billed.
     #[serde(default)]
     pub currency: Option<Currency>,
-    /// The id of a connector of the station that fits the vehicle's `charging_standard`. Default: the most powerful one that
-    /// fits, of those in order where any is.
+    /// The id of a connector of the station that fits the vehicle's `charging_standard`. Default: the most powerful one that fits;
+    /// connectors that are in order have priority.
     #[serde(default)]
     #[schema(example = "1")]
     pub connector: Option<String>,
@@ -164,20 +164,20 @@ impl NewEstimation {
 }
 
 impl Estimation {
-    /// Until when it can be retrieved.
+    /// Returns the time until which the estimation can be retrieved.
     pub fn kept_until(&self) -> Timestamp {
         self.valid_until.plus(KEPT)
     }
 }
 
-/// The error that refuses the body of an estimation, with the field at fault.
+/// Returns the error for an invalid body of an estimation, with the invalid field.
 pub fn invalid(param: &str, message: &'static str) -> Error {
     Code::EstimationValidationError.because(message).at(param)
 }
 
-/// A whole number without a fraction: `45`, not `45.0`.
+/// Serializes a whole number without a fraction: `45`, not `45.0`.
 fn plain<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    /// Beyond this not every whole number has a float.
+    /// Above this value, not every whole number can be represented as a float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
         serializer.serialize_i64(*number as i64)

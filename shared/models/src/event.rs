@@ -1,4 +1,4 @@
-//! Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days.
+//! Events: changes of resources that are delivered to webhook endpoints. They are kept for 30 days.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +13,8 @@ use kernel::size::Size;
 use kernel::time::{SignedDuration, Timestamp, days};
 use kernel::version::{CURRENT, Versions};
 
-/// How large the snapshot and the previous attributes of an event are together at most, in bytes of JSON: the event then
-/// stays well below the 400 KB that DynamoDB allows an item.
+/// The maximum size of the snapshot and the previous attributes of an event together, in bytes of JSON. With this limit the event stays
+/// well below the 400 KB that DynamoDB allows for an item.
 const MAX_DATA: usize = 256 * 1024;
 
 /// How long events and delivery attempts are kept.
@@ -26,22 +26,23 @@ pub struct Event {
     pub object: Kind,
     /// Id of the account in which the event happened.
     pub account: Id,
-    /// The version the payload is rendered in.
+    /// The API version in which the payload is rendered.
     pub api_version: String,
     pub created: Timestamp,
     /// Object that the event is about.
     pub data: EventData,
     /// Whether the event happened in live mode; otherwise in test mode.
     pub livemode: bool,
-    /// Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading.
+    /// The number of deliveries that are neither acknowledged nor given up. Each delivery is stored as an item of its own; they are counted
+    /// when the event is read.
     pub pending_webhooks: u32,
-    /// The request that caused the event; null when the service acted by itself.
+    /// The request that caused the event; null if the service acted without a request.
     pub request: Option<EventRequest>,
-    /// Number of the event among those about its object: the first is 1, and none is left out. Of `ping` it is 1.
+    /// Number of the event among those about its object. The numbers start at 1 and have no gaps. For `ping` it is 1.
     #[serde(default = "first")]
     #[schema(required, minimum = 1)]
     pub sequence: u64,
-    /// Type of the event: the kind of object, and what happened to it.
+    /// Type of the event: the kind of object, and the change.
     #[serde(rename = "type")]
     pub kind: EventType,
 }
@@ -65,8 +66,7 @@ impl Object for Event {
 pub struct EventData {
     /// The resource as it was when the event happened.
     pub object: Value,
-    /// On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would be larger
-    /// than 256 KiB together.
+    /// For `*.updated`: the changed members with their previous values. Omitted if it and `object` would together be larger than 256 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_attributes: Option<Value>,
 }
@@ -82,14 +82,14 @@ pub struct EventRequest {
 /// The internal state of an event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventInternal {
-    /// The webhook endpoints that it is delivered to; none until the relay has found the subscribed endpoints.
+    /// The webhook endpoints to which the event is delivered; none until the relay has found the subscribed endpoints.
     pub endpoints: Option<Vec<Id>>,
     /// The fleets that the event belongs to besides those that its snapshot shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fleets: Vec<Id>,
-    /// When an event was written that still waits for the relay to send the messages for its deliveries.
+    /// The time at which the event was written, as long as the relay has not sent the messages for its deliveries.
     pub unplanned_since: Option<Timestamp>,
-    /// The version in whose shapes the snapshot is stored.
+    /// The API version in which the snapshot is stored.
     pub shape: String,
 }
 
@@ -101,7 +101,7 @@ fn first() -> u64 {
     1
 }
 
-/// How far the delivery to one endpoint has come.
+/// The progress of the delivery to one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// Attempts claimed so far.
@@ -109,7 +109,7 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// Waiting: when the next attempt is due. Claimed: when the attempt counts as lost.
     pub next_at: Timestamp,
-    /// How many attempts were made before the event was to be delivered once more, on request or by a replay; none if it was not.
+    /// The number of attempts that were made before a redelivery, by request or by a replay; none without a redelivery.
     pub redelivered_after: Option<u32>,
 }
 
@@ -119,14 +119,14 @@ pub enum DeliveryState {
     Waiting,
     Claimed,
     Delivered,
-    /// There is no receiver any more, or it wants no further attempt.
+    /// The endpoint was deleted or disabled, or the receiver has refused further attempts.
     GivenUp,
     /// The last attempt has failed.
     Exhausted,
 }
 
 impl Delivery {
-    /// One that waits for its next attempt.
+    /// Returns a delivery that waits for its next attempt.
     pub fn waiting(attempts: u32, next_at: Timestamp) -> Self {
         Self {
             attempts,
@@ -136,7 +136,7 @@ impl Delivery {
         }
     }
 
-    /// One that waits to be made once more, after so many attempts.
+    /// Returns a delivery that waits to be repeated, after this number of attempts.
     pub fn once_more(attempts: u32, next_at: Timestamp) -> Self {
         Self {
             redelivered_after: Some(attempts),
@@ -144,7 +144,7 @@ impl Delivery {
         }
     }
 
-    /// One that a worker makes once more until a moment, after so many attempts.
+    /// Returns a delivery that a worker repeats, after this number of attempts; the claim ends at `until`.
     pub fn claimed_once_more(attempts: u32, until: Timestamp) -> Self {
         Self {
             attempts: attempts + 1,
@@ -153,14 +153,14 @@ impl Delivery {
         }
     }
 
-    /// Whether there may be another attempt.
+    /// Checks whether another attempt is possible.
     pub fn is_open(&self) -> bool {
         matches!(self.state, DeliveryState::Waiting | DeliveryState::Claimed)
     }
 }
 
 impl EventInternal {
-    /// An event that waits for the relay to plan its deliveries.
+    /// Returns the state of an event for which the relay has to plan the deliveries.
     pub fn unplanned(since: Timestamp) -> Self {
         Self {
             endpoints: None,
@@ -170,7 +170,7 @@ impl EventInternal {
         }
     }
 
-    /// One that waits for the relay to send the messages for these endpoints.
+    /// Returns the state of an event for which the relay has to send the messages to these endpoints.
     pub fn unplanned_for(endpoints: Vec<Id>, since: Timestamp) -> Self {
         Self {
             endpoints: Some(endpoints),
@@ -178,7 +178,7 @@ impl EventInternal {
         }
     }
 
-    /// One whose messages the relay itself sends after it has written the event.
+    /// Returns the state of an event whose messages the relay sends itself after it has written the event.
     pub fn planned(endpoints: Vec<Id>) -> Self {
         Self {
             endpoints: Some(endpoints),
@@ -188,7 +188,7 @@ impl EventInternal {
         }
     }
 
-    /// One that belongs to these fleets besides those that its snapshot shows.
+    /// Returns the state with the fleets to which the event belongs besides those that its snapshot shows.
     #[must_use]
     pub fn of_fleets(mut self, fleets: Vec<Id>) -> Self {
         self.fleets = fleets;
@@ -196,11 +196,11 @@ impl EventInternal {
     }
 }
 
-/// The write of an object that an event stands for.
+/// The write of an object that an event reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Occurrence<'a> {
     pub subject: &'a Id,
-    /// How often the object was written by then.
+    /// The number of writes of the object, including this one.
     pub version: u64,
     /// The number of the event among those about the object.
     pub sequence: u64,
@@ -211,12 +211,12 @@ pub struct Occurrence<'a> {
 pub struct Cause {
     pub request: Option<EventRequest>,
     pub at: Timestamp,
-    /// The version of the account.
+    /// The API version of the account.
     pub version: String,
 }
 
 impl Cause {
-    /// What a request, or the service by itself, causes now.
+    /// Returns the cause of events that this request, or the service without a request, creates now.
     pub fn of(origin: &Origin) -> Self {
         let key = origin
             .idempotency
@@ -235,8 +235,8 @@ impl Cause {
 }
 
 impl Event {
-    /// The event that a write of an object stands for. Its id follows from object, version and type, so writing it again
-    /// changes nothing.
+    /// Returns the event that reports a write of an object. Its id is derived from the object, the version and the type, so writing it
+    /// again changes nothing.
     pub fn of(
         kind: EventType,
         tenant: &Tenant,
@@ -281,7 +281,7 @@ impl Event {
 }
 
 impl EventData {
-    /// Leaves of the object its id and its kind alone. A `ping`, which shows no object, stays as it is.
+    /// Reduces the object to its id and its kind. A `ping`, which shows no object, is not changed.
     pub fn make_thin(&mut self) {
         self.previous_attributes = None;
         if let Value::Object(members) = &mut self.object
@@ -291,12 +291,12 @@ impl EventData {
         }
     }
 
-    /// Turns the snapshot from the shapes of one version into those of another that is older.
+    /// Converts the snapshot from one API version to an older one.
     pub fn downgrade(&mut self, versions: &Versions, from: &str, to: &str) {
         versions.downgrade(&mut self.object, from, to);
         let kind = self.object.get("object").cloned();
         if let (Some(Value::Object(previous)), Some(kind)) = (&mut self.previous_attributes, kind) {
-            // Members of an object without its type: it is lent for the time of the change.
+            // The previous members do not include the object's type, which the conversion needs.
             previous.insert("object".into(), kind);
             let mut lent = Value::Object(std::mem::take(previous));
             versions.downgrade(&mut lent, from, to);
@@ -313,7 +313,7 @@ fn bytes(value: &Value) -> usize {
     Size::of(value).unwrap_or_default().bytes
 }
 
-/// The members of `before` that differ in `after`, with the values they had, nested objects member by member.
+/// Returns the members of `before` that differ in `after`, with their previous values; nested objects are compared member by member.
 fn changed_members(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
         return before.clone();
@@ -336,7 +336,7 @@ fn changed_members(before: &Value, after: &Value) -> Value {
 }
 
 impl Stored<Event> {
-    /// The event with its snapshot in the version it was made with.
+    /// Returns the event with its snapshot in the API version in which it was created.
     pub fn shown(self, versions: &Versions) -> Event {
         let mut event = self.object;
         event

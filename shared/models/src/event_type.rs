@@ -84,7 +84,7 @@ event_types! {
 }
 
 impl EventType {
-    /// The kind of the object that events of this type show.
+    /// Returns the kind of the object that events of this type show.
     pub fn subject(self) -> Kind {
         let subject = self.as_str().split('.').next().unwrap_or_default();
         let named = Kind::ALL.iter().find(|kind| kind.name() == subject);
@@ -96,7 +96,7 @@ impl EventType {
         }
     }
 
-    /// Whether the event is about deliveries themselves.
+    /// Checks whether the event is about webhook deliveries themselves.
     pub fn is_operational(self) -> bool {
         matches!(
             self.subject(),
@@ -108,7 +108,7 @@ impl EventType {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
 
-    /// Whether the event has `previous_attributes`.
+    /// Checks whether the event has `previous_attributes`.
     pub fn has_previous_attributes(self) -> bool {
         self.as_str().ends_with(".updated")
     }

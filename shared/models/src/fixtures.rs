@@ -5,7 +5,7 @@ use serde_json::json;
 use super::charging_station::{ChargingStation, Connector, ConnectorStatus, Plug};
 use super::vehicle::ConnectorType;
 
-/// A free Type2 connector of 22 kW with that id, an EVSE of its own.
+/// Returns an available Type2 connector of 22 kW with that id, which is an EVSE of its own.
 pub fn connector(id: &str) -> Connector {
     Connector {
         id: id.into(),
@@ -20,7 +20,8 @@ pub fn connector(id: &str) -> Connector {
     }
 }
 
-/// A station in London with one Type2 connector, reservable and always open, and a faulted one whose plug is never matched.
+/// Returns a station in London with one Type2 connector, which can be reserved and is always open, and a faulted connector whose plug is
+/// never matched.
 pub fn station() -> ChargingStation {
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let station = json!({

@@ -32,16 +32,17 @@ pub struct Fleet {
     pub object: Kind,
     /// Postal address of the fleet. Invoices show it unless `billing_details.billing_address` is set.
     pub address: Address,
-    /// What the fleet says of itself on invoices.
+    /// Details that invoices show of the fleet as the buyer.
     #[serde(default)]
     pub billing_details: FleetBillingDetails,
     pub created: Timestamp,
-    /// "" when unset.
+    /// Internal note about the fleet; "" if it is not set.
     pub description: Memo<1000>,
     /// Contact address of the fleet, which invoices show.
     pub email: Email,
     pub metadata: Metadata,
-    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
+    /// System of units that the fleet prefers. It is stored and returned only: no response and no report contains distances or other
+    /// figures that depend on it.
     pub metric_system: MetricSystem,
     /// Name of the fleet. Invoices show it as the buyer unless `billing_details.legal_name` is set.
     pub name: Name,
@@ -51,20 +52,20 @@ pub struct Fleet {
     pub policy_ids: Vec<Id>,
     /// Settings for billing, payment and reports.
     pub preferences: FleetPreferences,
-    /// Whether the fleet may reserve and charge. One that is not active makes no new reservations and sessions.
+    /// Whether the fleet may reserve and charge. A fleet that is not active creates no new reservations and sessions.
     pub status: FleetStatus,
     /// Time zone of billing periods, reports and the time windows of policies.
     pub timezone: ZoneName,
     /// Number of drivers that are attached to the fleet.
     pub total_drivers: u64,
-    /// kWh of completed sessions. A session counts within seconds after it has ended.
+    /// Energy of completed sessions in kWh. A session counts within seconds after it has ended.
     pub total_energy_consumed_kwh: f64,
     /// Number of charging sessions that have been completed. A session counts within seconds after it has ended.
     pub total_sessions: u64,
     /// Number of vehicles of the fleet.
     pub total_vehicles: u64,
     pub updated: Timestamp,
-    /// Minor units of `preferences.default_currency`.
+    /// Balance of the wallet, in minor units of `preferences.default_currency`.
     pub wallet_balance: i64,
 }
 
@@ -105,8 +106,8 @@ pub enum MetricSystem {
     ImperialSystem,
 }
 
-/// Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
-/// sessions and attachments.
+/// Whether a fleet or driver may reserve and charge. Every change of the status is allowed. Only `active` allows new reservations, sessions
+/// and attachments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FleetStatus {
@@ -150,34 +151,34 @@ pub struct FleetPreferencesChange {
     pub report_frequency: Change<ReportFrequency>,
 }
 
-/// What the fleet's row keeps to itself.
+/// The internal state of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetInternal {
-    /// The current billing period, or one that has ended and is not billed yet.
+    /// The current billing period, or a past one that is not billed yet.
     pub billing: Option<Window>,
-    /// The same for reports; none while the fleet has none.
+    /// The same for reports; none if the fleet has no reports.
     pub reporting: Option<Window>,
 }
 
-/// How long after the end of a period its invoice and its report are made: sessions that ended in time
-/// are written down and charged for by then.
+/// The time between the end of a period and the creation of its invoice and its report. Sessions that ended in time are stored and charged
+/// by then.
 const SETTLING: SignedDuration = minutes(15);
 
 impl FleetInternal {
-    /// The billing period that is over and has no invoice yet.
+    /// Returns the billing period that has ended and has no invoice yet.
     pub fn to_bill(&self, now: Timestamp) -> Option<Window> {
         self.billing
             .filter(|period| period.until.plus(SETTLING) <= now)
     }
 
-    /// The reporting period that is over and has no report yet.
+    /// Returns the reporting period that has ended and has no report yet.
     pub fn to_report(&self, now: Timestamp) -> Option<Window> {
         self.reporting
             .filter(|period| period.until.plus(SETTLING) <= now)
     }
 }
 
-/// What recurs in a fleet's time zone: weeks from Monday, months, quarters and years.
+/// A kind of period in a fleet's time zone: weeks from Monday, months, quarters and years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cycle {
     Days(i16),
@@ -204,7 +205,7 @@ impl Cycle {
         }
     }
 
-    /// The first day of the period a day lies in.
+    /// Returns the first day of the period that contains a day.
     fn first(self, day: Date) -> Date {
         match self {
             Self::Days(7) => {
@@ -219,12 +220,12 @@ impl Cycle {
         }
     }
 
-    /// When the period begins that a moment lies in.
+    /// Returns the start of the period that contains a moment.
     fn begin(self, moment: Timestamp, zone: &TimeZone) -> Timestamp {
         midnight(self.first(moment.date_in(zone)), zone).unwrap_or(moment)
     }
 
-    /// When that period ends.
+    /// Returns the end of that period.
     fn end(self, moment: Timestamp, zone: &TimeZone) -> Timestamp {
         let first = self.first(moment.date_in(zone));
         let next = match self {
@@ -237,7 +238,7 @@ impl Cycle {
     }
 }
 
-/// When a day begins: at midnight, or later where the clocks skip that.
+/// Returns the start of a day: midnight, or later if a change of the clocks skips midnight.
 fn midnight(day: Date, zone: &TimeZone) -> Option<Timestamp> {
     let begin = day.to_zoned(zone.clone()).ok()?;
     Some(begin.timestamp().into())
@@ -264,7 +265,7 @@ pub struct NewFleet {
     pub phone: Option<Phone>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// Default `international_system`.
+    /// System of units that the fleet prefers. Default `international_system`.
     #[serde(default)]
     pub metric_system: Option<MetricSystem>,
     /// Ids of the policies that all reservations and sessions of the fleet have to fulfil.
@@ -273,7 +274,7 @@ pub struct NewFleet {
     /// Settings for billing, payment and reports.
     #[serde(default)]
     pub preferences: Option<FleetPreferencesChange>,
-    /// Default `UTC`.
+    /// Time zone of billing periods, reports and the time windows of policies. Default `UTC`.
     #[serde(default)]
     pub timezone: Option<ZoneName>,
 }
@@ -313,7 +314,7 @@ pub struct FleetChange {
     /// Settings for billing, payment and reports, changed member by member.
     #[serde(default)]
     pub preferences: Change<FleetPreferencesChange>,
-    /// Whether the fleet may reserve and charge. One that is not active makes no new reservations and sessions.
+    /// Whether the fleet may reserve and charge. A fleet that is not active creates no new reservations and sessions.
     #[serde(default)]
     pub status: Change<FleetStatus>,
     /// Time zone of billing periods, reports and the time windows of policies.
@@ -324,10 +325,10 @@ pub struct FleetChange {
 impl RequestBody for FleetChange {}
 
 impl Fleet {
-    /// A new, active fleet; its currency is the account's unless the body names another.
+    /// Returns a new, active fleet. Its currency is the account's unless the body names another one.
     ///
     /// # Errors
-    /// Metadata or `policy_ids` beyond their limits.
+    /// 400 if metadata or `policy_ids` exceed their limits.
     pub fn new(new: NewFleet, account: &Account, now: Timestamp) -> Result<Stored<Self>> {
         let mut preferences = FleetPreferences {
             billing_cycle: account.preferences.billing_cycle,
@@ -367,7 +368,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The time zone of a fleet's rules; UTC if the fleet was deleted.
+    /// Returns the time zone for a fleet's rules; UTC if the fleet was deleted.
     pub fn zone(fleet: Option<&Self>) -> TimeZone {
         fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
     }
@@ -378,10 +379,10 @@ impl Fleet {
 }
 
 impl Stored<Fleet> {
-    /// Applies an update; what the body leaves out stays. The current billing and reporting periods follow the new settings.
+    /// Applies an update. Omitted fields keep their values. The current billing and reporting periods follow the new settings.
     ///
     /// # Errors
-    /// 409 for another currency while there is money in the wallet; metadata or `policy_ids` beyond their limits.
+    /// 409 for another currency while there is money in the wallet; 400 if metadata or `policy_ids` exceed their limits.
     pub fn update(&mut self, change: FleetChange, now: Timestamp) -> Result<()> {
         let FleetChange {
             address,
@@ -441,8 +442,8 @@ impl Stored<Fleet> {
         self.record(EventType::FleetDeleted);
     }
 
-    /// Computes the current periods from the fleet's settings. A period that has started keeps its start and ends where a new one
-    /// would end, so that nothing is billed twice or never. A period that has ended stays as it is until it is billed.
+    /// Computes the current periods from the fleet's settings. A period that has started keeps its start and ends at the end of the new
+    /// cycle, so that no time is billed twice or omitted. A period that has ended is not changed until it is billed.
     pub fn plan(&mut self, now: Timestamp) {
         let zone = self.object.timezone.rules();
         let plan = |cycle: Cycle, before: Option<Window>| match before {
@@ -461,7 +462,7 @@ impl Stored<Fleet> {
         self.internal.billing = Some(plan(billing, self.internal.billing));
     }
 
-    /// Lets the periods begin that follow those that were over.
+    /// Starts the periods that follow those that have ended.
     pub fn turn_over(&mut self, now: Timestamp) {
         let zone = self.object.timezone.rules();
         let next = |cycle: Cycle, over: Window| Window {
@@ -521,7 +522,7 @@ mod tests {
                 "2026-02-23T00:00:00Z",
                 "2026-03-02T00:00:00Z",
             ),
-            // The clocks go forward on the 29th, and back on 25 October.
+            // The clocks go forward on 29 March, and back on 25 October.
             (
                 weekly,
                 "Europe/Amsterdam",
@@ -571,7 +572,7 @@ mod tests {
                 "2025-12-31T15:00:00Z",
                 "2026-12-31T15:00:00Z",
             ),
-            // Here the day begins at one.
+            // On this day the clocks skip midnight, so the day begins at 01:00.
             (
                 daily,
                 "Africa/Cairo",
@@ -620,7 +621,7 @@ mod tests {
             (fleet.internal.billing, fleet.internal.reporting),
             (window(march, sunday), None)
         );
-        // What is over is billed as it was planned.
+        // A period that has ended is billed as planned.
         let late = at("2026-03-22T23:05:00Z");
         fleet.object.preferences.billing_cycle = BillingCycle::Monthly;
         fleet.plan(late);

@@ -1,4 +1,4 @@
-//! The resources: one file each, with fields, bodies, validation and state changes. Nothing here speaks HTTP or DynamoDB.
+//! The resources: one file each, with fields, bodies, validation and state changes. This crate does not depend on HTTP or DynamoDB.
 
 pub mod account;
 pub mod action;
@@ -53,11 +53,11 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use kernel::error::{Error, Result};
 use kernel::size::Size;
 
-/// How many entries a list in a body may have.
+/// The maximum number of entries of a list in a body.
 pub const MAX_LIST: usize = 100;
 
-/// How large an object may become by a request, in bytes of JSON. Its row and the event with its snapshot then stay well
-/// below the 400 KB that DynamoDB allows an item: what the service itself adds later is a few kilobytes.
+/// The maximum size of an object after a request, in bytes of JSON. Its item and the event with its snapshot then stay well below the 400
+/// KB that DynamoDB allows for an item: the data that the service itself adds later is a few kilobytes.
 pub const MAX_OBJECT: usize = 150 * 1024;
 
 /// Refuses an object that a request makes too large.
@@ -79,7 +79,7 @@ pub fn check_size<T: Serialize>(object: &T) -> Result<()> {
     Err(Error::invalid(param, message))
 }
 
-/// The new object, unless the request makes it too large.
+/// Returns the new object, unless the request makes it too large.
 ///
 /// # Errors
 /// As [`check_size`].
@@ -88,7 +88,7 @@ pub fn sized<T: Serialize>(object: T) -> Result<T> {
     Ok(object)
 }
 
-/// A list of a body of at most [`MAX_LIST`] entries.
+/// A list in a body, of at most [`MAX_LIST`] entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limited<T>(pub Vec<T>);
 
@@ -109,7 +109,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Limited<T> {
     }
 }
 
-/// A list of a body, checked: at most [`MAX_LIST`] entries, none twice.
+/// A list in a body, of at most [`MAX_LIST`] different entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Distinct<T>(Vec<T>);

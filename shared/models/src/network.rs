@@ -1,10 +1,10 @@
-//! The identity of what belongs to charging networks.
+//! The identity of the objects of charging networks.
 //!
 //! Terms:
 //! - A *network* is a platform that this service exchanges data with; a *party* is one of the operators on it.
-//! - The *owner* of an object is a party as part of a network. A party belongs to one network at a time. When it comes back over another
-//!   network, it is another owner: what it owned before stays what it was.
-//! - A [`ForeignId`] is an id that a party gives, such as that of a location, an EVSE, a session, a CDR or a tariff. It is unique within
+//! - The *owner* of an object is a party as part of a network. A party belongs to one network at a time. If it returns through another
+//!   network, it is another owner: the objects of the previous owner do not change.
+//! - A [`ForeignId`] is an id that a party assigns, such as that of a location, an EVSE, a session, a CDR or a tariff. It is unique within
 //!   the party and the kind of object only.
 //!
 //! Invariant: ids of different parties are never compared. A `ForeignId` alone cannot be compared with anything; an [`ObjectId`] and an
@@ -19,14 +19,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use kernel::id::{Id, Kind};
 use kernel::time::{HOUR, Timestamp};
 
-/// Whether a `last_updated` is believed: it is at most an hour ahead of this service's clock. Any other one counts as the time at which it
-/// was received.
+/// Checks whether a `last_updated` is believed: it is at most an hour ahead of this service's clock. Any other value is replaced by the
+/// time at which it was received.
 pub fn is_believed(last_updated: Timestamp, now: Timestamp) -> bool {
     last_updated <= now.plus(HOUR)
 }
 
-/// A party: an ISO 3166-1 alpha-2 country code and a party id of three characters (ISO 15118). Both are case-insensitive and
-/// kept in capitals.
+/// A party: an ISO 3166-1 alpha-2 country code and a party id of three characters (ISO 15118). Both are case-insensitive and stored in
+/// upper case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "RawPartyId")]
 pub struct PartyId {
@@ -49,7 +49,7 @@ impl TryFrom<RawPartyId> for PartyId {
 }
 
 impl PartyId {
-    /// Reads the two parts, in capitals or not.
+    /// Reads the two parts, in upper or lower case.
     ///
     /// # Errors
     /// The country code is not two letters, or the party id is not three letters or digits.
@@ -93,7 +93,7 @@ impl fmt::Display for PartyId {
     }
 }
 
-/// The modules of OCPI whose objects are kept as they are received.
+/// The modules of OCPI whose objects are stored as they are received.
 #[derive(
     Debug,
     Clone,
@@ -125,8 +125,8 @@ impl Module {
         name.parse().ok()
     }
 
-    /// The longest id of an object of the module, in characters: `CiString(39)` for CDRs, so that the CDR that credits one may have its id
-    /// and a suffix, and `CiString(36)` for all others (OCPI 2.2.1 and 2.3.0).
+    /// Returns the maximum length of the id of an object of the module, in characters: `CiString(39)` for CDRs, so that the CDR that
+    /// credits another one may have its id and a suffix, and `CiString(36)` for all others (OCPI 2.2.1 and 2.3.0).
     pub fn longest_id(self) -> usize {
         match self {
             Self::Cdrs => 39,
@@ -135,7 +135,7 @@ impl Module {
     }
 }
 
-/// An id that a party gives, as it is written. It means nothing without its party, so it cannot be compared.
+/// An id that a party has assigned, as the party writes it. It has no meaning without its party, so it cannot be compared.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ForeignId(String);
@@ -145,7 +145,7 @@ impl ForeignId {
         &self.0
     }
 
-    /// The same text for ids that are the same: they are case-insensitive.
+    /// Returns the same text for equal ids, which are case-insensitive.
     fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
     }
@@ -172,13 +172,13 @@ pub struct Owner {
 }
 
 impl fmt::Display for Owner {
-    /// Writes `net_…#NL*EXA`, as keys of the table have it.
+    /// Writes `net_…#NL*EXA`, the form in the keys of the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.network, self.party)
     }
 }
 
-/// An object of a party. Two are equal if network, party and module are, and the ids are the same in capitals or not.
+/// An object of a party. Two objects are equal if network, party and module are equal, and the ids are equal without regard to case.
 #[derive(Debug, Clone)]
 pub struct ObjectId {
     owner: Owner,
@@ -202,7 +202,7 @@ impl ObjectId {
         })
     }
 
-    /// Another object of the same party.
+    /// Returns another object of the same party.
     ///
     /// # Errors
     /// As [`ObjectId::new`].
@@ -226,13 +226,13 @@ impl ObjectId {
         self.module
     }
 
-    /// The id as the party writes it.
+    /// Returns the id as the party writes it.
     pub fn id(&self) -> &ForeignId {
         &self.id
     }
 
-    /// The id in lower case, which is the same for ids that are equal. Keys of the table contain it, and lists of the party's objects are
-    /// ordered by it.
+    /// Returns the id in lower case, which is the same for ids that are equal. Keys of the table contain it, and lists of the party's
+    /// objects are ordered by it.
     pub fn order(&self) -> String {
         self.id.folded()
     }
@@ -266,7 +266,7 @@ impl fmt::Display for ObjectId {
 impl FromStr for ObjectId {
     type Err = String;
 
-    /// Reads what `Display` writes.
+    /// Reads the form that `Display` writes.
     fn from_str(text: &str) -> Result<Self, String> {
         let read = || {
             let mut parts = text.splitn(4, '#');

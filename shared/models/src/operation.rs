@@ -1,4 +1,4 @@
-//! What operates a charging station: what switches its current on and off, and measures the energy.
+//! The operation of a charging station: the system that switches its current on and off, and measures the energy.
 //!
 //! Terms:
 //! - A station is *of a network* when a charging network has reported it: the network starts and stops its sessions, and reports their
@@ -11,16 +11,16 @@
 //! live mode no other station is operated: it is not matched to reservations, no session starts there, no energy is computed, and no
 //! amount is charged or invoiced for a session.
 //!
-//! Invariant: simulated energy cannot be computed in live mode. Every function that computes it is a method of
-//! [`Simulation`], whose field is private to this file, and [`Operation::of`] is the only place that makes one. Matching,
-//! the start of sessions, their end, their display, their charges and invoices all ask [`Operation::of`].
+//! Invariant: simulated energy cannot be computed in live mode. Every function that computes it is a method of [`Simulation`], whose field
+//! is private to this file, and [`Operation::of`] is the only function that creates one. Matching, the start of sessions, their end, their
+//! display, their charges and invoices all use [`Operation::of`].
 //!
 //! Sessions that an earlier release simulated in live mode show no energy while they are active, end as `failed` without
 //! an amount, and are neither charged nor invoiced.
 
 use kernel::origin::Mode;
 
-/// What operates a station.
+/// The operation of a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// This service simulates the station.
@@ -36,7 +36,7 @@ pub enum Operation {
 pub struct Simulation(());
 
 impl Operation {
-    /// What operates a station in this mode, by whether it is of a network.
+    /// Returns the operation of a station in this mode. `is_of_network` says whether a charging network has reported the station.
     pub fn of(mode: Mode, is_of_network: bool) -> Self {
         match (is_of_network, mode) {
             (true, _) => Self::Network,
@@ -45,7 +45,7 @@ impl Operation {
         }
     }
 
-    /// The permission to simulate, if the station is simulated.
+    /// Returns the permission to simulate, if the station is simulated.
     pub fn simulation(self) -> Option<Simulation> {
         match self {
             Self::Simulated(simulation) => Some(simulation),
@@ -53,7 +53,7 @@ impl Operation {
         }
     }
 
-    /// Whether sessions take place there, so that the station can be reserved and its sessions are billed.
+    /// Checks whether sessions take place at the station, so that it can be reserved and its sessions are billed.
     pub fn is_operated(self) -> bool {
         self != Self::NotConnected
     }

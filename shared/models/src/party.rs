@@ -1,4 +1,4 @@
-//! What accounts and fleets say of themselves on invoices, as sellers and as buyers.
+//! The details that accounts and fleets show on invoices, as sellers and as buyers.
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use kernel::fields::patch::Patch;
 use kernel::fields::text::{Name, Text, ZoneName};
 use kernel::time::{SignedDuration, Timestamp, days};
 
-/// What an account says of itself on its invoices, of which it is the seller, and how it issues them.
+/// The details of an account as the seller on its invoices, and its settings for issuing them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BillingDetails {
     /// Address that invoices show; null if it is not set.
@@ -23,21 +23,21 @@ pub struct BillingDetails {
     pub electronic_address: Option<ElectronicAddress>,
     /// IBAN to which invoices are paid; null if it is not set.
     pub iban: Option<Iban>,
-    /// What the numbers of invoices begin with: `<prefix><year>-<sequence>`.
+    /// Prefix of the numbers of invoices: `<prefix><year>-<sequence>`.
     pub invoice_prefix: Option<InvoicePrefix>,
-    /// Null: the account's `name`.
+    /// Registered name that invoices show. Null: the account's `name`.
     pub legal_name: Option<Name>,
-    /// How many days after its creation an invoice is due. Null: 30.
+    /// Number of days after its creation at which an invoice is due. Null: 30.
     pub payment_terms_days: Option<PaymentTerm>,
-    /// What reservation fees include of tax, in percent. It holds for reservations that are created later. Null: 0.
+    /// Tax that reservation fees include, in percent. It applies to reservations that are created later. Null: 0.
     pub reservation_fee_tax_percent: Option<TaxPercent>,
-    /// Decides in which year an invoice is finalized. Null: UTC.
+    /// Time zone that decides in which year an invoice is finalized. Null: UTC.
     pub timezone: Option<ZoneName>,
     /// VAT identifier with the prefix of its country, such as `DE123456789`; null if it is not set.
     pub vat_id: Option<VatId>,
 }
 
-/// A change of an account's billing details: omitted fields keep their values.
+/// A change of an account's billing details. Omitted fields keep their values.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BillingDetailsChange {
@@ -73,12 +73,12 @@ pub struct BillingDetailsChange {
     pub vat_id: Patch<VatId>,
 }
 
-/// What a fleet says of itself on invoices, of which it is the buyer.
+/// The details of a fleet as the buyer on its invoices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FleetBillingDetails {
-    /// Null: the fleet's `address`.
+    /// Address that invoices show. Null: the fleet's `address`.
     pub billing_address: Option<Address>,
-    /// What the buyer wants to find on its invoices, such as the number of an order.
+    /// Text that the buyer requires on its invoices, such as the number of an order; null if it is not set.
     pub buyer_reference: Option<Text<256>>,
     /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
@@ -86,7 +86,7 @@ pub struct FleetBillingDetails {
     #[serde(default)]
     #[schema(required)]
     pub language: Option<Language>,
-    /// Null: the fleet's `name`.
+    /// Registered name that invoices show. Null: the fleet's `name`.
     pub legal_name: Option<Name>,
     /// Number in the commercial register; null if it is not set.
     pub registration_number: Option<Text<256>>,
@@ -103,14 +103,14 @@ pub enum Language {
     De,
 }
 
-/// A change of a fleet's billing details: omitted fields keep their values.
+/// A change of a fleet's billing details. Omitted fields keep their values.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetBillingDetailsChange {
     /// Address that invoices show. Null: the fleet's `address`.
     #[serde(default)]
     pub billing_address: Patch<Address>,
-    /// Text that the buyer wants to find on its invoices, such as the number of an order. Null removes it.
+    /// Text that the buyer requires on its invoices, such as the number of an order. Null removes it.
     #[serde(default)]
     pub buyer_reference: Patch<Text<256>>,
     /// Address for electronic invoices, such as a Peppol participant. Null removes it.
@@ -131,24 +131,24 @@ pub struct FleetBillingDetailsChange {
 }
 
 impl BillingDetails {
-    /// How long after its creation an invoice is due.
+    /// Returns the time between the creation of an invoice and its due date.
     pub fn payment_term(&self) -> SignedDuration {
         days(self.payment_terms_days.map_or(30, PaymentTerm::days))
     }
 
-    /// The year in which an invoice is that is finalized now.
+    /// Returns the year for the number of an invoice that is finalized now.
     pub fn year(&self, now: Timestamp) -> i16 {
         let zone = self.timezone.as_ref();
         let zone = zone.map_or(TimeZone::UTC, ZoneName::rules);
         now.date_in(&zone).year()
     }
 
-    /// The number of an invoice that is finalized in that year.
+    /// Returns the number of an invoice that is finalized in that year.
     pub fn number(&self, year: i16, sequence: u64) -> String {
         format!("{}{year}-{sequence}", self.prefix())
     }
 
-    /// The number of a credit note of that year.
+    /// Returns the number of a credit note of that year.
     pub fn credit_note_number(&self, year: i16, sequence: u64) -> String {
         format!("{}CN{year}-{sequence}", self.prefix())
     }
@@ -158,7 +158,7 @@ impl BillingDetails {
         prefix.map_or("", InvoicePrefix::as_str)
     }
 
-    /// Applies a change; what it leaves out stays.
+    /// Applies a change. Omitted fields keep their values.
     pub fn update(&mut self, change: BillingDetailsChange) {
         let BillingDetailsChange {
             billing_address,
@@ -186,7 +186,7 @@ impl BillingDetails {
 }
 
 impl FleetBillingDetails {
-    /// Applies a change; what it leaves out stays.
+    /// Applies a change. Omitted fields keep their values.
     pub fn update(&mut self, change: FleetBillingDetailsChange) {
         let FleetBillingDetailsChange {
             billing_address,

@@ -1,5 +1,5 @@
-//! Payment methods: what charges are taken from. A provider's token stands for the card or account; its number is never
-//! seen here.
+//! Payment methods: the cards, bank accounts and wallets that are charged. A provider's token represents a card or bank account; this
+//! service never receives its number.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,7 +23,7 @@ pub struct PaymentMethod {
     /// Card that is charged; null for other types.
     pub card: Option<Card>,
     pub created: Timestamp,
-    /// The driver who owns it; with `fleet` null too, the account does.
+    /// Id of the driver who owns it; if `fleet` is null too, the account owns it.
     pub driver: Option<Id>,
     /// Id of the fleet that owns it; null if a driver or the account does.
     pub fleet: Option<Id>,
@@ -41,7 +41,7 @@ pub struct ProviderMethod {
     pub card: Option<Card>,
     /// The provider's customer that the method is attached to.
     pub customer: Option<String>,
-    /// The provider's ids that may be used by one account only: the customer and the token. Empty for test tokens, which
+    /// The provider's ids that only one account may use: the customer and the token. Empty for test tokens, which
     /// every account uses.
     pub exclusive: Vec<String>,
 }
@@ -65,17 +65,17 @@ pub enum PaymentMethodType {
     Wallet,
 }
 
-/// What the payment method's row keeps to itself.
+/// The internal state of a payment method.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaymentMethodInternal {
-    /// The provider's name for it; none for a wallet.
+    /// The provider's token; none for a wallet.
     pub token: Option<String>,
     /// The provider's customer that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub customer: Option<String>,
 }
 
-/// A payment method that was deleted. What fell due before is still charged to it, so it is kept for a while.
+/// A payment method that was deleted. It is kept for a while, because amounts that became due before the deletion are still charged to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeletedPaymentMethod {
     pub method: PaymentMethod,
@@ -108,15 +108,15 @@ pub struct NewPaymentMethod {
     /// Kind of payment method. `wallet` pays from the owner's `wallet_balance`.
     #[serde(rename = "type")]
     pub kind: PaymentMethodType,
-    /// What the payment provider gave for the card or bank account; never its number. Required unless the type is
-    /// `wallet`, which takes none. In test mode one of `tok_success`, `tok_declined`, `tok_insufficient_funds`,
-    /// `tok_expired`; in live mode a provider's token such as `tok_…` or `pm_…`.
+    /// The payment provider's token for the card or bank account; never its number. Required unless the type is `wallet`, for which it must
+    /// be omitted. In test mode one of `tok_success`, `tok_declined`, `tok_insufficient_funds`, `tok_expired`; in live mode a provider's
+    /// token such as `tok_…` or `pm_…`.
     #[serde(default)]
     pub token: Option<String>,
-    /// The driver who owns it; not together with `fleet`. Without either the account does.
+    /// Id of the driver who owns it; not together with `fleet`. Without either, the account owns it.
     #[serde(default)]
     pub driver: Option<Id>,
-    /// The fleet that owns it; not together with `driver`.
+    /// Id of the fleet that owns it; not together with `driver`.
     #[serde(default)]
     pub fleet: Option<Id>,
     #[serde(default)]
@@ -139,7 +139,7 @@ impl RequestBody for PaymentMethodChange {
     const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
 }
 
-/// The longest token, in characters.
+/// The maximum length of a token, in characters.
 const MAX_TOKEN: usize = 255;
 
 fn invalid(param: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
@@ -192,7 +192,7 @@ fn check_token(token: &str, mode: Mode) -> Result<()> {
     }
 }
 
-/// 13 to 19 digits, however they are grouped.
+/// Checks whether a text has 13 to 19 digits, grouped or not.
 fn is_card_number(token: &str) -> bool {
     let digits = token.chars().filter(|c| !c.is_whitespace() && *c != '-');
     let (count, all) = digits.fold((0, true), |(count, all), c| {
@@ -211,7 +211,7 @@ fn is_providers(token: &str) -> bool {
             .is_some_and(|(kind, rest)| matches!(kind, "tok" | "pm") && word(rest))
 }
 
-/// The owner of the payment methods that may be used.
+/// The payer, whose payment methods may be used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Payer<'a> {
     pub driver: Option<&'a Id>,
@@ -219,7 +219,7 @@ pub struct Payer<'a> {
 }
 
 impl<'a> Payer<'a> {
-    /// The account alone.
+    /// Returns the account as the payer.
     pub fn account() -> Self {
         Self::default()
     }
@@ -238,7 +238,7 @@ impl<'a> Payer<'a> {
         }
     }
 
-    /// A driver with a vehicle of a fleet: the methods of either will do.
+    /// Returns a driver with a vehicle of a fleet as the payer: the payment methods of either may be used.
     pub fn of_drive(driver: &'a Driver, fleet: &'a Id) -> Self {
         Self {
             driver: Some(&driver.id),
@@ -248,7 +248,7 @@ impl<'a> Payer<'a> {
 }
 
 impl PaymentMethod {
-    /// A new payment method, with what its row keeps to itself.
+    /// Returns a new payment method with its internal state.
     ///
     /// # Errors
     /// 400 if metadata exceeds its limits.
@@ -278,7 +278,7 @@ impl PaymentMethod {
         Ok((method, internal))
     }
 
-    /// Applies an update; what the body leaves out stays.
+    /// Applies an update. Omitted fields keep their values.
     ///
     /// # Errors
     /// 400 if metadata exceeds its limits.
@@ -289,7 +289,8 @@ impl PaymentMethod {
         check_size(self).map_err(coded)
     }
 
-    /// Whether this payer may use the method: the account's methods are everybody's, a driver's or fleet's its own.
+    /// Checks whether this payer may use the payment method. Every payer may use the account's; those of a driver or fleet may be used by
+    /// that one only.
     ///
     /// # Errors
     /// `payment_method_scope_invalid` for a method of another owner.

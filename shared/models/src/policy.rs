@@ -1,4 +1,4 @@
-//! Policies: rules about operators, places, prices and times that fleets, drivers and vehicles name.
+//! Policies: rules about operators, places, prices and times, which fleets, drivers and vehicles refer to.
 
 use jiff::civil::Time;
 use serde::{Deserialize, Serialize};
@@ -48,14 +48,14 @@ impl Object for Policy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyMode {
-    /// Blocks what breaks a rule.
+    /// Reservations and sessions that break a rule are refused.
     #[default]
     Enforcement,
-    /// Never blocks: what breaks a rule is answered with `policy_warnings`.
+    /// Reservations and sessions that break a rule are accepted, and the response has `policy_warnings`.
     Suggestion,
 }
 
-/// Only active policies count.
+/// The status of a policy. Only active policies apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyStatus {
@@ -65,27 +65,28 @@ pub enum PolicyStatus {
     Archived,
 }
 
-/// All of the rules must be kept; a rule that is empty or null is no limit.
+/// The rules of a policy, all of which must be fulfilled. A rule that is empty or null is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Rules {
     /// The station's operator must be one of these.
     pub allowed_operators: Vec<Text<256>>,
-    /// The station's operator must be none of these, whatever `allowed_operators` says.
+    /// The station's operator must be none of these, even if `allowed_operators` names it.
     pub denied_operators: Vec<Text<256>>,
     /// The station must lie in one of these circles.
     pub geofences: Vec<Geofence>,
-    /// The highest effective price: minor units per kWh, tax included, in the currency the driver is billed in. The effective price
-    /// is the cost of the charge that is expected in the reserved window, divided by its energy, which is at least 1 kWh: until
-    /// the battery is full, from its last level or from 20 % if that is unknown or older than 24 hours. Without a reservation the
-    /// charge begins with the session. The start fee, the charging time and the hours of the window count, parking does not. Exact
-    /// amounts are compared, before lines are rounded. In another currency it is blocked; in live mode also if it is unknown.
+    /// The highest effective price in minor units per kWh, tax included, in the currency in which the driver is billed. The effective price
+    /// is the cost of the expected charge in the reserved window, divided by its energy, which is at least 1 kWh. The expected charge ends
+    /// when the battery is full. It begins at the battery's last level, or at 20 % if that is unknown or older than 24 hours. Without a
+    /// reservation the charge begins with the session. The start fee, the charging time and the hours of the window count, parking does
+    /// not. Exact amounts are compared, before lines are rounded. A price in another currency is blocked; in live mode an unknown price is
+    /// blocked too.
     pub max_price_per_kwh: Option<PriceCap>,
     /// The whole charging window must lie within these times, in the fleet's time zone.
     pub time_windows: Vec<TimeWindow>,
 }
 
 impl Rules {
-    /// Whether they depend on the station: on its operator, its place or its price.
+    /// Checks whether the rules depend on the station: on its operator, its place or its price.
     pub fn depend_on_station(&self) -> bool {
         !self.allowed_operators.is_empty()
             || !self.denied_operators.is_empty()
@@ -93,7 +94,7 @@ impl Rules {
             || self.max_price_per_kwh.is_some()
     }
 
-    /// Whether they depend on the time.
+    /// Checks whether the rules depend on the time.
     pub fn depend_on_time(&self) -> bool {
         !self.time_windows.is_empty()
     }
@@ -106,7 +107,7 @@ pub struct Geofence {
     pub center: Center,
     /// Name of the area.
     pub name: Name,
-    /// More than 0, at most 50,000,000.
+    /// Radius of the circle in metres: more than 0, at most 50,000,000.
     pub radius_meters: Radius,
 }
 
@@ -134,9 +135,9 @@ pub struct TimeWindow {
     /// The days on which the window begins; empty means every day.
     #[serde(default)]
     pub days_of_week: Distinct<DayOfWeek>,
-    /// `HH:MM`; at or before `start_time` it lies on the next day.
+    /// End of the window, `HH:MM`. If it is at or before `start_time`, it is on the next day.
     pub end_time: TimeOfDay,
-    /// `HH:MM`
+    /// Start of the window, `HH:MM`.
     pub start_time: TimeOfDay,
 }
 
@@ -195,10 +196,10 @@ impl From<TimeOfDay> for String {
     }
 }
 
-/// What is smaller than this is as good as zero, and below what the table can hold.
+/// Smaller values are treated as zero. DynamoDB cannot store very small numbers.
 const TINY: f64 = 1e-9;
 
-/// An angle of at most so many degrees to either side.
+/// An angle from `-MOST` to `MOST` degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Degrees<const MOST: u16>(f64);
@@ -221,7 +222,7 @@ impl<const MOST: u16> From<Degrees<MOST>> for f64 {
     }
 }
 
-/// Metres; more than the earth's circumference means nothing.
+/// A radius in metres. More than the earth's circumference has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Radius(f64);
@@ -279,7 +280,7 @@ impl From<PriceCap> for f64 {
     }
 }
 
-/// The rules of a body. A rule that is left out stays as it is, null and an empty list lift it.
+/// The rules of a body. An omitted rule keeps its value; null and an empty list remove the rule.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RulesChange {
@@ -292,7 +293,7 @@ pub struct RulesChange {
     /// Circles of which a station has to lie in at least one. An empty list or null: anywhere.
     #[serde(default)]
     pub geofences: Patch<Limited<Geofence>>,
-    /// Minor units per kWh, tax included; it may have a fraction.
+    /// Highest effective price in minor units per kWh, tax included; it may have a fraction.
     #[serde(default)]
     pub max_price_per_kwh: Patch<PriceCap>,
     /// Times of the week of which one has to contain the whole reserved window, in the fleet's time zone. An empty list or null: any time.
@@ -335,7 +336,7 @@ pub struct PolicyChange {
     /// Name of the policy, which warnings and refusals show.
     #[serde(default)]
     pub name: Change<Name>,
-    /// Changed rule by rule.
+    /// Rules to change. Omitted rules keep their values.
     #[serde(default)]
     pub rules: Change<RulesChange>,
     /// Only `active` policies apply.
@@ -346,7 +347,7 @@ pub struct PolicyChange {
 impl RequestBody for PolicyChange {}
 
 impl Policy {
-    /// A new, active policy.
+    /// Returns a new, active policy.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -374,7 +375,7 @@ impl Policy {
 }
 
 impl Stored<Policy> {
-    /// Applies an update; what the body leaves out stays, `rules` rule by rule.
+    /// Applies an update. Omitted fields and omitted rules keep their values.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -432,7 +433,7 @@ impl Rules {
     }
 }
 
-/// The list a member sets, empty where it clears it.
+/// Returns the list that a member sets, which is empty if the member clears it.
 fn given<L: Default>(list: Patch<L>) -> Option<L> {
     match list {
         Patch::Keep => None,

@@ -1,16 +1,16 @@
-//! Reports: what charging sessions add up to, as a file that is made in the background.
+//! Reports: totals of charging sessions, as a file that is generated in the background.
 //!
 //! Life cycle: pending → succeeded | failed.
 //!
-//! A `cost_analysis` covers what invoices cover: sessions whose price became final in the period, the fees of reservations that were
-//! over in it, and the adjustments that charging networks sent in it. Its totals equal the sums of the lines of all invoices of the
-//! same fleet and period that are not void, as long as adjustments are billed in the period in which they were sent: one that
-//! comes after its period was invoiced is on the next invoice. What credit notes take off the amounts due is shown apart, in the period in
-//! which they were made. What was refunded stays on both: a refund is a transaction of its
-//! own. The other types count sessions alone.
+//! A `cost_analysis` covers the same as invoices: sessions whose price became final in the period, the fees of reservations that ended in
+//! it, and the adjustments that charging networks sent in it. Its totals equal the sums of the lines of all invoices of the same fleet and
+//! period that are not void, if adjustments are billed in the period in which they were sent: one that arrives after its period was
+//! invoiced is on the next invoice. The amounts that credit notes deduct from the amounts due are shown separately, in the period in which
+//! the credit notes were created. Refunded amounts remain on both: a refund is a transaction of its own. The other types of reports count
+//! sessions only.
 //!
-//! Money is shown twice: in minor units of the currency, and as a decimal number of the currency itself with as many digits
-//! as ISO 4217 gives it. Distances are in kilometres, whatever `metric_system` is. Times are in the time zone of the fleet.
+//! Amounts are shown twice: in minor units of the currency, and as a decimal number of the currency with the number of digits of ISO 4217.
+//! Distances are in kilometres, independent of `metric_system`. Times are in the time zone of the fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,13 +37,13 @@ use kernel::money::Currency;
 use kernel::time::{DAY, SignedDuration, Timestamp, minutes, seconds};
 use kernel::window::Window;
 
-/// How often a report is tried to be made.
+/// The number of attempts to generate a report.
 pub const TRIES: u32 = 3;
-/// How long a try may take before it counts as lost: the longest a function can run.
+/// The duration after which an attempt counts as lost: the maximum run time of a function.
 const LEASE: SignedDuration = minutes(15);
-/// The pause after a try that failed.
+/// The pause after a failed attempt.
 const PAUSE: SignedDuration = seconds(30);
-/// The longest pause while DynamoDB is overloaded, and for how long a report waits for it.
+/// The longest pause while DynamoDB is overloaded, and the age up to which a report waits for it.
 const LONGEST_PAUSE: SignedDuration = minutes(15);
 const PATIENCE: SignedDuration = DAY;
 
@@ -54,15 +54,15 @@ pub struct Report {
     /// Id of the account that the report is about.
     pub account: Id,
     pub created: Timestamp,
-    /// Why a failed report failed.
+    /// The reason why the report failed; null if it did not.
     pub failed_reason: Option<String>,
-    /// Null for a report of the whole account.
+    /// Id of the fleet; null for a report of the whole account.
     pub fleet: Option<Id>,
     /// Type, period, grouping and filters of the report.
     pub parameters: ReportParameters,
     /// The SHA-256 of the file in hexadecimal; null until there is one.
     pub sha256: Option<String>,
-    /// Bytes; 0 while pending.
+    /// Size of the file in bytes; 0 while the report is pending.
     pub size: u64,
     /// Whether the file is being generated, is ready, or could not be generated.
     pub status: ReportStatus,
@@ -71,14 +71,14 @@ pub struct Report {
     /// The IANA time zone of the fleet, or `UTC` for a report of the whole account; a column of the file repeats it.
     #[schema(example = "Europe/London")]
     pub time_zone: String,
-    /// What all rows of the file add up to, one entry for each currency; null until there is a file.
+    /// Totals of all rows of the file, one entry for each currency; null until there is a file.
     #[schema(required)]
     pub totals: Option<Vec<ReportTotals>>,
     /// The format of the file.
     #[serde(rename = "type")]
     pub format: ReportFormat,
-    /// Where the file can be fetched, without a key, for 15 minutes from this response on; null while there is none, in events, and
-    /// for keys that may not read everything that the file shows.
+    /// URL from which the file can be fetched without a key, for 15 minutes after this response. Null while there is no file, in events,
+    /// and for keys that may not read everything that the file shows.
     pub url: Option<String>,
 }
 
@@ -97,8 +97,8 @@ impl Object for Report {
     }
 }
 
-/// What the rows of a report in one currency add up to. A cost analysis counts reservation fees and adjustments as well; the other
-/// types count sessions alone.
+/// Totals of the rows of a report in one currency. A cost analysis counts reservation fees and adjustments as well; the other types count
+/// sessions only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportTotals {
     /// Currency of the amounts.
@@ -106,16 +106,16 @@ pub struct ReportTotals {
     /// Number of charging sessions.
     #[schema(example = 12)]
     pub sessions: i64,
-    /// How many reservation fees there are.
+    /// Number of reservation fees.
     #[schema(example = 1)]
     pub reservation_fees: i64,
-    /// How many adjustments there are: what a charging network billed or credited for a session after its price was final.
+    /// Number of adjustments: amounts that a charging network billed or credited for a session after its price was final.
     #[schema(example = 0)]
     pub adjustments: i64,
     /// Metered Wh.
     #[schema(example = 132_120)]
     pub energy_wh: i64,
-    /// Seconds on the connector, parking included.
+    /// Time on the connector in seconds, parking included.
     #[schema(example = 21_600)]
     pub duration_seconds: i64,
     /// Minor units without tax.
@@ -142,7 +142,7 @@ pub struct ReportTotals {
     /// The same as a decimal number of `currency`.
     #[schema(example = "4.95")]
     pub paid_decimal: String,
-    /// What credit notes that were made in the period have taken off the amounts due of invoices, in minor units.
+    /// Amount that credit notes of the period have deducted from the amounts due of invoices, in minor units.
     #[serde(default)]
     #[schema(required, example = 0)]
     pub credited: i64,
@@ -156,7 +156,7 @@ pub struct ReportTotals {
     /// The same as a decimal number of `currency`.
     #[schema(example = "54.45")]
     pub due_decimal: String,
-    /// What refunds have returned that were requested in the period, in minor units. What was paid stays paid: `paid` contains it.
+    /// Amount returned by refunds that were requested in the period, in minor units. It is not subtracted from `paid`, which contains it.
     #[serde(default)]
     #[schema(required, example = 0)]
     pub refunded: i64,
@@ -196,17 +196,17 @@ pub enum ReportType {
     /// Net, tax and gross, paid and due, and the price of a kWh, of sessions and reservation fees: the same amounts as the
     /// invoices of the fleet and the period.
     CostAnalysis,
-    /// How sessions ended and how much each took.
+    /// The outcomes of sessions, and the energy and the time per session.
     UsageBreakdown,
     /// Energy, sessions and price by vehicle and kWh. `vehicles` counts all of the fleet, `vehicles_charged` those that charged.
     FleetEfficiency,
     /// Energy, the part of it from renewable sources, and grams of CO2, by the `energy_mix` of the station, or else by the average of its
-    /// country (Ember, Yearly Electricity Data 2023); `factors` names what was used. `distance_km` and `kwh_per_100_km` follow from the
-    /// readings of odometers that were known when sessions began, where a vehicle has two. Rows are of no currency.
+    /// country (Ember, Yearly Electricity Data 2023); `factors` names the sources of the figures. `distance_km` and `kwh_per_100_km` are
+    /// computed from the odometer readings that were known when sessions began, for vehicles with two readings. Rows have no currency.
     Carbon,
 }
 
-/// What each row of a report stands for.
+/// The grouping of the rows of a report: the object that each row represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grouping {
@@ -222,22 +222,22 @@ pub enum Grouping {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportParameters {
-    /// Lists of what the report is limited to.
+    /// Filters that limit the report.
     pub filters: ReportFilters,
     /// Format of the file.
     pub format: ReportFormat,
-    /// Null: one row for all sessions. Sessions in different currencies are never in one row.
+    /// Grouping of the rows. Null: one row for all sessions. Sessions in different currencies are never in one row.
     pub group_by: Option<Grouping>,
-    /// Exclusive.
+    /// End of the period, exclusive.
     pub period_end: Timestamp,
-    /// Inclusive.
+    /// Start of the period, inclusive.
     pub period_start: Timestamp,
-    /// What the report shows.
+    /// The type of the report.
     #[serde(rename = "type")]
     pub kind: ReportType,
 }
 
-/// Which sessions count: those that match one entry of every filter there is.
+/// The filters of a report. A session counts if it matches one entry of every filter that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportFilters {
     /// Ids of vehicles: only their sessions. Absent without this filter.
@@ -254,15 +254,15 @@ pub struct ReportFilters {
     pub session_status: Option<Vec<SessionStatus>>,
 }
 
-/// What the report's row keeps to itself.
+/// The internal state of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportInternal {
-    /// Tries begun so far.
+    /// The number of attempts so far.
     pub tries: u32,
     /// When the next attempt starts, or the running one counts as lost.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
-    /// Where the file is kept.
+    /// The key of the stored file.
     pub file: Option<String>,
 }
 
@@ -270,10 +270,10 @@ pub struct ReportInternal {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewReport {
-    /// Limits the report to one fleet.
+    /// Id of the fleet to which the report is limited.
     #[serde(default)]
     pub fleet: Option<Id>,
-    /// Default: a `charging_summary` of the last full calendar month, UTC.
+    /// Type, period, grouping and filters of the report. Default: a `charging_summary` of the last full calendar month, UTC.
     #[serde(default)]
     pub parameters: Option<NewReportParameters>,
 }
@@ -285,21 +285,21 @@ impl RequestBody for NewReport {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewReportParameters {
-    /// What the report shows.
+    /// The type of the report.
     #[serde(rename = "type")]
     pub kind: ReportType,
-    /// Inclusive: sessions that ended at or after this moment; those still active count by their start.
+    /// Start of the period, inclusive: sessions that ended at or after this moment. Active sessions count by their start.
     pub period_start: Timestamp,
-    /// Exclusive, after `period_start`.
+    /// End of the period, exclusive, after `period_start`.
     pub period_end: Timestamp,
-    /// Default: one row for all sessions of a currency.
+    /// Grouping of the rows. Default: one row for all sessions of a currency.
     #[serde(default)]
     pub group_by: Option<Grouping>,
-    /// Lists of 1 to 100 entries by name: ids by `vehicle`, `driver`, `station`, statuses by `session_status`. Without
-    /// statuses, every session counts that has ended; with any, no reservation fee counts.
+    /// Filters: lists of 1 to 100 entries by name; ids for `vehicle`, `driver` and `station`, statuses for `session_status`. Without
+    /// statuses, every session that has ended counts; with any, no reservation fee counts.
     #[serde(default)]
     pub filters: Option<BTreeMap<String, Vec<String>>>,
-    /// Default `csv`.
+    /// Format of the file. Default `csv`.
     #[serde(default)]
     pub format: Option<ReportFormat>,
 }
@@ -308,14 +308,14 @@ pub struct NewReportParameters {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFile {
     pub key: String,
-    /// Bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// In hexadecimal.
+    /// The SHA-256 of the content, in hexadecimal.
     pub sha256: String,
 }
 
 impl ReportFile {
-    /// A file of that content.
+    /// Returns the file with this key and content.
     pub fn of(key: String, content: &[u8]) -> Self {
         Self {
             key,
@@ -326,7 +326,7 @@ impl ReportFile {
 }
 
 impl ReportFormat {
-    /// The ending of a file's name.
+    /// Returns the extension of a file's name.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -398,7 +398,7 @@ impl ReportParameters {
         })
     }
 
-    /// A summary of the last full calendar month, UTC.
+    /// Returns the parameters of a summary of the last full calendar month, UTC.
     fn last_month(now: Timestamp) -> Self {
         let this = now.utc_date().first_of_month();
         Self {
@@ -411,8 +411,8 @@ impl ReportParameters {
         }
     }
 
-    /// The kinds of objects that a report with these parameters shows: a key needs the right to read all of them. Every report
-    /// adds sessions up. Rows name what they stand for, and the row of a single session names its driver, vehicle and station.
+    /// Returns the kinds of objects that a report with these parameters shows. A key needs the right to read all of them. Every report has
+    /// totals of sessions. Rows name the object that they represent, and the row of a single session names its driver, vehicle and station.
     fn kinds(&self) -> BTreeSet<Kind> {
         let of_rows: &[Kind] = match self.group_by {
             None => &[],
@@ -425,7 +425,7 @@ impl ReportParameters {
         };
         let of_type: &[Kind] = match self.kind {
             ReportType::CostAnalysis => &[Kind::Reservation],
-            // The way of vehicles, and how the energy of stations is generated.
+            // The report shows the distances of vehicles and the energy mixes of stations.
             ReportType::Carbon => &[Kind::ChargingStation, Kind::Vehicle],
             _ => &[],
         };
@@ -440,7 +440,7 @@ impl ReportParameters {
         }
     }
 
-    /// Whether the fee of a reservation counts.
+    /// Checks whether the fee of a reservation counts.
     pub fn covers_fee(&self, reservation: &Reservation, fee: &Fee) -> bool {
         self.kind == ReportType::CostAnalysis
             && (self.period_start..self.period_end).contains(&fee.since)
@@ -455,7 +455,8 @@ impl ReportParameters {
             )
     }
 
-    /// Whether a refund counts: in the period in which it was requested, once the money has moved. It is of no station and no session status.
+    /// Checks whether a refund counts. A successful refund counts in the period in which it was requested. It belongs to no station and no
+    /// session status.
     pub fn covers_refund(&self, refund: &Transaction) -> bool {
         self.kind == ReportType::CostAnalysis
             && refund.kind == TransactionType::Refund
@@ -467,14 +468,15 @@ impl ReportParameters {
                 .include(refund.vehicle.as_ref(), refund.driver.as_ref(), None)
     }
 
-    /// Whether a credit note counts: in the period in which it was made. It is of no vehicle, driver, station or session status.
+    /// Checks whether a credit note counts. It counts in the period in which it was created. It belongs to no vehicle, driver, station or
+    /// session status.
     pub fn covers_credit_note(&self, note: &CreditNote) -> bool {
         self.kind == ReportType::CostAnalysis
             && (self.period_start..self.period_end).contains(&note.created)
             && self.filters == ReportFilters::default()
     }
 
-    /// Whether an adjustment counts: in the period in which the charging network sent it.
+    /// Checks whether an adjustment counts. It counts in the period in which the charging network sent it.
     pub fn covers_adjustment(&self, adjustment: &Adjustment) -> bool {
         let line = &adjustment.line;
         let statuses = self.filters.session_status.as_ref();
@@ -489,8 +491,8 @@ impl ReportParameters {
             )
     }
 
-    /// The moment by which a session belongs to a period: its end. Where costs are analysed, one at a network's station counts when its
-    /// price has become final, as on invoices.
+    /// Returns the moment that decides to which period a session belongs: its end. In a cost analysis, a session at a network's station
+    /// counts when its price has become final, as on invoices.
     pub fn moment_of(&self, stored: &Stored<ChargingSession>) -> Timestamp {
         let session = &stored.object;
         let moment = session.state.ended().unwrap_or(session.session_started);
@@ -500,7 +502,7 @@ impl ReportParameters {
         }
     }
 
-    /// Whether a session counts.
+    /// Checks whether a session counts.
     pub fn covers(&self, stored: &Stored<ChargingSession>) -> bool {
         let session = &stored.object;
         let moment = self.moment_of(stored);
@@ -519,7 +521,7 @@ impl ReportParameters {
 }
 
 impl ReportFilters {
-    /// Whether each filter that is set has the id beside it in its list.
+    /// Checks whether the given ids match all filters that are set.
     fn include(&self, vehicle: Option<&Id>, driver: Option<&Id>, station: Option<&Id>) -> bool {
         let among = |list: &Option<Vec<Id>>, id: Option<&Id>| {
             let list = list.as_ref();
@@ -539,7 +541,7 @@ fn midnight(day: Date) -> Timestamp {
 }
 
 impl Report {
-    /// A new, pending report.
+    /// Returns a new, pending report.
     ///
     /// # Errors
     /// `report_validation_error` with the field at fault.
@@ -574,7 +576,7 @@ impl Report {
 }
 
 impl Report {
-    /// The kinds of objects that the report shows, besides itself: a key needs the right to read all of them. A report of a fleet
+    /// Returns the kinds of objects that the report shows, besides itself. A key needs the right to read all of them. A report of a fleet
     /// shows the fleet's time zone.
     pub fn kinds(&self) -> BTreeSet<Kind> {
         let mut kinds = self.parameters.kinds();
@@ -584,7 +586,7 @@ impl Report {
 }
 
 impl Stored<Report> {
-    /// Whether the last attempt was interrupted.
+    /// Checks whether the last attempt was interrupted.
     pub fn is_lost(&self, now: Timestamp) -> bool {
         self.is_due(Action::GenerateReport, now) && self.internal.tries >= TRIES
     }
@@ -599,7 +601,7 @@ impl Stored<Report> {
         true
     }
 
-    /// The name of the file of the running attempt. Each attempt has its own, so that a late one overwrites nothing.
+    /// Returns the name of the file of the running attempt. Each attempt has its own, so that a late attempt overwrites nothing.
     pub fn file_name(&self) -> String {
         let (try_number, extension) = (self.internal.tries, self.object.format.extension());
         format!(
@@ -629,8 +631,9 @@ impl Stored<Report> {
         self.internal.next_action_at = None;
     }
 
-    /// Puts off the running attempt because DynamoDB is overloaded or out of reach. It does not count, and the pause before the next one grows
-    /// with the age of the report. Reports that were asked for together come again at different moments. After a day the attempt counts as failed.
+    /// Postpones the running attempt because DynamoDB is overloaded or cannot be reached. The attempt is not counted, and the pause before
+    /// the next one grows with the age of the report. Reports that were requested together are retried at different moments. After a day
+    /// the attempt counts as failed.
     pub fn put_off(&mut self, now: Timestamp) {
         let age = now.since(self.object.created);
         if age > PATIENCE {
@@ -643,7 +646,7 @@ impl Stored<Report> {
         self.internal.next_action_at = Some(now.plus(pause + splay));
     }
 
-    /// Records that an attempt failed: there is another one, or the report has failed.
+    /// Records that an attempt failed. Either another attempt follows, or the report has failed.
     pub fn record_failed_attempt(&mut self, now: Timestamp) {
         if self.internal.tries < TRIES {
             self.internal.next_action_at = Some(now.plus(PAUSE));

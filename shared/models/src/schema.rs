@@ -1,4 +1,4 @@
-//! How the types of the resources with rules of their own look in the interface's document.
+//! Schemas in the OpenAPI document of resource types that have rules of their own.
 
 use utoipa::__dev::ComposeSchema;
 use utoipa::openapi::schema::{
@@ -21,10 +21,10 @@ use super::{Distinct, Limited, MAX_LIST};
 use kernel::fields::schema::{nullable, string};
 use kernel::schemas;
 
-/// The name of a schema, and that schema and those it refers to by their names.
+/// The name of a schema, and this schema and the schemas that it refers to, by their names.
 pub type Named = (String, Vec<(String, RefOr<Schema>)>);
 
-/// The schema of a type.
+/// Returns the schema of a type.
 pub fn named<T: ToSchema>() -> Named {
     let name = T::name().into_owned();
     let mut schemas = vec![(name.clone(), T::schema())];
@@ -59,7 +59,7 @@ schemas! {
     (EventType) "EventType", string().enum_values(Some(EventType::ALL.iter().map(|kind| kind.as_str())));
 }
 
-/// Headers by name, with the schema of their values.
+/// Returns the schema of headers by name, with this schema for their values.
 fn headers(value: RefOr<Schema>) -> ObjectBuilder {
     let names = string().min_length(Some(1)).max_length(Some(MOST_NAME));
     ObjectBuilder::new()
@@ -98,7 +98,7 @@ impl<T: ToSchema> ToSchema for Limited<T> {
     }
 }
 
-/// Whether a schema is a list of permitted values.
+/// Checks whether a schema is a list of permitted values.
 fn is_enumeration(schema: &RefOr<Schema>) -> bool {
     matches!(schema, RefOr::T(Schema::Object(object)) if object.enum_values.is_some())
 }
@@ -106,7 +106,7 @@ fn is_enumeration(schema: &RefOr<Schema>) -> bool {
 impl<T: ToSchema> ComposeSchema for Distinct<T> {
     fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
         let items = T::schema();
-        // Without a name, openapi-generator makes a set of such values that Java cannot compile.
+        // Without a name, openapi-generator generates a set of such values that the Java compiler rejects.
         let items = match is_enumeration(&items) {
             true => Ref::from_schema_name(T::name()).into(),
             false => items,

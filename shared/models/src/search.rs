@@ -1,4 +1,4 @@
-//! Search: objects are found by the beginnings of their names, addresses, plates and numbers.
+//! Search: finds objects by the beginnings of their names, addresses, plates and numbers.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use kernel::id::{Id, Kind};
 
-/// The member of an object that a search has found it by.
+/// The member of an object by which a search has found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchField {
@@ -22,7 +22,7 @@ pub enum SearchField {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Search {
     pub object: Kind,
-    /// The 10 first objects, those with the shortest match first.
+    /// The first 10 objects, those with the shortest match first.
     pub data: Vec<SearchResult>,
     /// The text that was searched for.
     pub query: String,
@@ -35,7 +35,7 @@ pub struct SearchResult {
     pub id: Id,
     /// The member whose value, or a word of it, begins with the text.
     pub matched: SearchField,
-    /// A vehicle's registration plate, the number of an invoice or credit note, and the name of all else.
+    /// A vehicle's registration plate, the number of an invoice or credit note, and the name of any other object.
     pub title: String,
     /// The kind of the object.
     #[serde(rename = "type")]
@@ -55,7 +55,7 @@ pub enum SearchResultType {
 }
 
 impl SearchResultType {
-    /// The type of a kind that can be searched for.
+    /// Returns the search result type of a kind; none if the kind cannot be searched for.
     pub fn of(kind: Kind) -> Option<Self> {
         Some(match kind {
             Kind::CreditNote => Self::CreditNote,
@@ -69,23 +69,23 @@ impl SearchResultType {
     }
 }
 
-/// How many objects a search shows.
+/// The maximum number of objects that a search returns.
 pub const MOST_RESULTS: usize = 10;
-/// How many letters and digits of a text are compared.
+/// The number of letters and digits of a text that are compared.
 const MOST_LETTERS: usize = 64;
-/// From how many words of a name a search may begin.
+/// The number of words of a name at which a match may begin.
 const MOST_WORDS: usize = 4;
 
-/// A text as searches compare it: its letters and digits in lowercase, and the other characters that e-mail addresses have. `AB12 CDE`
-/// and `ab-12cde` are the same.
+/// Returns the form of a text in which searches compare it: its letters and digits in lowercase, and the other characters that e-mail
+/// addresses have. `AB12 CDE` and `ab-12cde` are the same.
 pub fn compared(text: &str) -> String {
     let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, '@' | '.' | '_' | '+');
     let letters = text.chars().flat_map(char::to_lowercase);
     letters.filter(kept).take(MOST_LETTERS).collect()
 }
 
-/// The texts that an object is found by, as they are compared, each with the member that it comes from. A name is found by the beginning of each
-/// of its first words.
+/// Returns the texts by which an object is found, in the form in which they are compared, each with the member that it comes from. A name
+/// is found by the beginning of each of its first words.
 pub fn entries(names: &[(SearchField, &str)]) -> BTreeMap<String, SearchField> {
     let texts = names.iter().flat_map(|(field, text)| {
         let words = match field {

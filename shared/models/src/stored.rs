@@ -1,8 +1,8 @@
-//! Stored objects: a resource together with what the service keeps about it.
+//! Stored objects: resources together with the data that the service keeps about them.
 //!
-//! A [`Stored`] object has the public object, its internal state, the version that the next write is conditional on, and the
-//! events that were recorded since it was read. The resources implement their state transitions on it: a transition checks the
-//! state, changes both halves, and records its own event. The store writes the recorded events with the object.
+//! A [`Stored`] object has the public object, its internal state, the version that the next write is conditional on, and the events that
+//! were recorded since it was read. The resources implement their state transitions on it: a transition checks the state, changes both
+//! halves, and records its own event. The store writes the recorded events with the object.
 
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
@@ -17,7 +17,7 @@ use kernel::time::Timestamp;
 
 /// A resource that is stored as an object of its own. It is serialized as clients see it.
 pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
-    /// What is stored with the object and not shown to clients.
+    /// The data that is stored with the object and not shown to clients.
     type Internal: Serialize + DeserializeOwned + Default + Clone + Send + Sync;
 
     const KIND: Kind;
@@ -32,22 +32,22 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
         self.serialize(serializer)
     }
 
-    /// The fleet that the object belongs to, if what clients see of it does not name that.
+    /// Returns the fleet that the object belongs to, if the serialized object does not name it.
     fn hidden_fleet(_stored: &Stored<Self>) -> Option<&Id> {
         None
     }
 
-    /// The texts that a search finds the object by; the first is its title. None for a kind that is not searched for.
+    /// Returns the texts by which a search finds the object; the first is its title. None for a kind that is not searched for.
     fn names(&self) -> Vec<(SearchField, &str)> {
         Vec::new()
     }
 
-    /// The metadata that lists find the object by. None for a kind that is not found by metadata.
+    /// Returns the metadata by which lists find the object. None for a kind that is not found by metadata.
     fn searchable_metadata(&self) -> Option<&Metadata> {
         None
     }
 
-    /// What the service does about the object next without a request, and when.
+    /// Returns the next action of the service on the object without a request, and its time.
     fn next_action(_stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         None
     }
@@ -62,30 +62,30 @@ impl<T: Object> Serialize for StoredForm<'_, T> {
     }
 }
 
-/// Whether a member need not be stored, because it reads back as the default.
+/// Checks whether a member need not be stored because it is the default.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// An object, its internal state and version, and the events that its next write stands for.
+/// An object, its internal state and version, and the events that its next write creates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored<T: Object> {
     pub object: T,
     pub internal: T::Internal,
-    /// How often the object was written; 0 for one that is not in the table.
+    /// The number of writes of the object; 0 for an object that is not in the table.
     pub version: u64,
-    /// How many events the writes of the object have recorded: the `sequence` of the last one.
+    /// The number of events that the writes of the object have recorded, which is the `sequence` of the last one.
     pub recorded: u64,
     events: Vec<EventType>,
     unknown: Option<Box<Unknown>>,
 }
 
-/// What a row holds besides that was written by a newer release: it is written back as it was read.
+/// Attributes of an item that a newer release has written and this one does not support. They are written back as they were read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unknown {
     /// The version of the layout that the newer release has written.
     pub schema: u32,
-    /// Attributes of the row.
+    /// Attributes of the item.
     pub row: Map<String, Value>,
     /// Members of the object.
     pub object: Map<String, Value>,
@@ -94,17 +94,17 @@ pub struct Unknown {
 }
 
 impl<T: Object> Stored<T> {
-    /// An object that is not in the table, with the default internal state.
+    /// Returns an object that is not in the table, with the default internal state.
     pub fn new(object: T) -> Self {
         Self::with_internal(object, T::Internal::default())
     }
 
-    /// An object that is not in the table.
+    /// Returns an object that is not in the table.
     pub fn with_internal(object: T, internal: T::Internal) -> Self {
         Self::read(object, internal, 0)
     }
 
-    /// An object as it is in the table.
+    /// Returns an object that was read from the table.
     pub fn read(object: T, internal: T::Internal, version: u64) -> Self {
         Self {
             object,
@@ -116,36 +116,36 @@ impl<T: Object> Stored<T> {
         }
     }
 
-    /// The object as it was read, after its writes have recorded so many events.
+    /// Sets the number of events that the writes of the object have recorded.
     #[must_use]
     pub fn having_recorded(mut self, events: u64) -> Self {
         self.recorded = events;
         self
     }
 
-    /// The object as it was read, with what a newer release has written besides.
+    /// Adds the attributes that a newer release has written.
     #[must_use]
     pub fn holding(mut self, unknown: Option<Unknown>) -> Self {
         self.unknown = unknown.map(Box::new);
         self
     }
 
-    /// What a newer release has written besides.
+    /// Returns the attributes that a newer release has written.
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_deref()
     }
 
-    /// What the service does about the object next without a request, and when.
+    /// Returns the next action of the service on the object without a request, and its time.
     pub fn next_action(&self) -> Option<(Timestamp, Action)> {
         T::next_action(self)
     }
 
-    /// When the service next acts on the object without a request.
+    /// Returns the time of the next action on the object without a request.
     pub fn next_action_at(&self) -> Option<Timestamp> {
         self.next_action().map(|(at, _)| at)
     }
 
-    /// Whether this action is the next one, and its moment has come.
+    /// Checks whether this action is the next one and is due.
     pub fn is_due(&self, action: Action, now: Timestamp) -> bool {
         self.next_action()
             .is_some_and(|(at, next)| next == action && at <= now)
@@ -156,19 +156,19 @@ impl<T: Object> Stored<T> {
         self.events.push(event);
     }
 
-    /// The object with one more recorded event.
+    /// Records an event and returns the object.
     #[must_use]
     pub fn recording(mut self, event: EventType) -> Self {
         self.record(event);
         self
     }
 
-    /// The events that were recorded since the object was read.
+    /// Returns the events that were recorded since the object was read.
     pub fn events(&self) -> &[EventType] {
         &self.events
     }
 
-    /// Forgets the recorded events, which never happen.
+    /// Removes the recorded events. They will not be created.
     pub fn clear_events(&mut self) {
         self.events.clear();
     }
@@ -179,7 +179,7 @@ impl<T: Object> Stored<T> {
         self.events.clear();
     }
 
-    /// The object as its write leaves it: the version is increased, and its events are counted.
+    /// Updates the object after its write: the version is increased, and its events are counted.
     pub fn mark_written(&mut self) {
         self.version += 1;
         self.count_events();

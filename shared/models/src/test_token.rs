@@ -1,11 +1,11 @@
-//! The tokens of test mode, which stand for cards whose charges end in a known way.
+//! The tokens of test mode, which represent cards whose charges have a known outcome.
 
 use sha2::{Digest as _, Sha256};
 
 use super::transaction::PaymentOutcome;
 use kernel::fields::card::Card;
 
-/// A token of test mode: what its charges are declined with, and the card it stands for.
+/// A token of test mode: the code with which its charges are declined, and the card that it represents.
 pub struct TestToken {
     token: &'static str,
     declined: Option<&'static str>,
@@ -40,12 +40,12 @@ const TEST_TOKENS: &[TestToken] = &[
 ];
 
 impl TestToken {
-    /// The token of this name.
+    /// Returns the token of this name.
     pub fn find(token: &str) -> Option<&'static Self> {
         TEST_TOKENS.iter().find(|known| known.token == token)
     }
 
-    /// The outcome of its charges.
+    /// Returns the outcome of its charges.
     pub fn outcome(&self) -> PaymentOutcome {
         match self.declined {
             None => PaymentOutcome::Succeeded,
@@ -53,7 +53,7 @@ impl TestToken {
         }
     }
 
-    /// The card that it stands for.
+    /// Returns the card that it represents.
     pub fn card(&self) -> Card {
         Card {
             brand: "visa".into(),
@@ -65,13 +65,13 @@ impl TestToken {
     }
 }
 
-/// The tokens of test mode, in words.
+/// Returns the names of the tokens of test mode as a text.
 pub fn test_tokens() -> String {
     let tokens: Vec<_> = TEST_TOKENS.iter().map(|known| known.token).collect();
     tokens.join(", ")
 }
 
-/// Whether this is one of the tokens of test mode.
+/// Checks whether this is one of the tokens of test mode.
 pub fn is_test_token(token: &str) -> bool {
     TestToken::find(token).is_some()
 }

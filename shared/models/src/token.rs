@@ -1,11 +1,12 @@
-//! Tokens: what charge cards are to charging networks. This service is their owner and sends them in the form of OCPI 2.2.1-d2, "Token".
+//! Tokens: the form in which charging networks receive charge cards. This service owns the tokens and sends them in the form of OCPI
+//! 2.2.1-d2, "Token".
 
 use serde::{Deserialize, Serialize};
 
 use super::network::PartyId;
 use kernel::time::Timestamp;
 
-/// What a driver identifies with at a charging station.
+/// The identification of a driver at a charging station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     #[serde(flatten)]
@@ -42,9 +43,9 @@ pub struct Token {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TokenType {
-    /// Stands for one session.
+    /// A token for one session.
     AdHocUser,
-    /// Stands for a driver who uses an app.
+    /// A token for a driver who uses an app.
     AppUser,
     Rfid,
 }
@@ -59,21 +60,21 @@ impl TokenType {
     }
 }
 
-/// Whether an operator may let the token charge without asking.
+/// Whether an operator may allow charging with the token without an authorization request to this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Whitelist {
-    /// It never asks.
+    /// The operator never requests an authorization.
     Always,
-    /// It may ask, and need not.
+    /// The operator may request an authorization, but does not have to.
     Allowed,
-    /// It asks, and need not when this service cannot be reached.
+    /// The operator requests an authorization, except if this service cannot be reached.
     AllowedOffline,
-    /// It always asks.
+    /// The operator always requests an authorization.
     Never,
 }
 
-/// What a network is answered that asks whether a token may charge.
+/// The response to a network that requests the authorization of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AllowedType {

@@ -1,4 +1,4 @@
-//! Transactions: money that moved, or failed to.
+//! Transactions: successful and failed movements of money.
 
 use std::num::NonZeroU64;
 
@@ -20,50 +20,50 @@ use kernel::time::{MINUTE, SignedDuration, Timestamp, minutes};
 pub struct Transaction {
     pub id: Id,
     pub object: Kind,
-    /// Minor units of `currency`.
+    /// Amount in minor units of `currency`.
     pub amount: i64,
-    /// Of a charge: what refunds have returned so far, in minor units of `currency`.
+    /// For a charge: the amount refunded so far, in minor units of `currency`.
     #[serde(default)]
     #[schema(required)]
     pub amount_refunded: i64,
-    /// Of a refund: the transaction of the charge.
+    /// For a refund: the transaction of the charge.
     #[schema(required)]
     pub charge: Option<Id>,
     /// Id of the charging session that was paid or refunded; null for other transactions.
     pub charging_session: Option<Id>,
     pub created: Timestamp,
-    /// Of a refund: the credit note that it belongs to.
+    /// For a refund: the credit note that it belongs to.
     #[serde(default)]
     #[schema(required)]
     pub credit_note: Option<Id>,
     /// Currency of `amount`.
     pub currency: Currency,
-    /// Text that says what was paid, in English.
+    /// Description of the payment, in English.
     pub description: String,
-    /// Of a refund: where the money goes.
+    /// For a refund: the destination of the money.
     #[schema(required)]
     pub destination: Option<RefundDestination>,
     /// Id of the driver; null if no driver is involved.
     pub driver: Option<Id>,
-    /// Why a refund failed. It can be requested again.
+    /// The reason why a refund failed. It can be requested again.
     #[schema(required, example = "insufficient_balance")]
     pub failed_reason: Option<String>,
     /// Id of the fleet; null if no fleet is involved.
     pub fleet: Option<Id>,
-    /// The invoice that the transaction pays, or a refund of that.
+    /// The invoice that the transaction pays, or whose payment it refunds.
     #[schema(required)]
     pub invoice: Option<Id>,
     /// Id of the payment method that was charged or refunded; null if there is none.
     pub payment_method: Option<Id>,
-    /// Of a refund: what the request has stated.
+    /// For a refund: the reason stated in the request.
     #[schema(required)]
     pub reason: Option<Description>,
-    /// The reservation whose fee the transaction pays, or a refund of that.
+    /// The reservation whose fee the transaction pays or refunds.
     #[schema(required)]
     pub reservation: Option<Id>,
     /// Outcome of the payment. `pending` ones are settled by the service.
     pub status: TransactionStatus,
-    /// Whether money was taken, returned or corrected.
+    /// Type of the transaction: money was charged, returned or corrected.
     #[serde(rename = "type")]
     pub kind: TransactionType,
     /// Id of the vehicle; null if no vehicle is involved.
@@ -85,39 +85,39 @@ impl Object for Transaction {
     }
 }
 
-/// How long a request has to finish a top-up before `settle-transaction` finishes it.
+/// The time in which the request has to finish a top-up. After that `settle-transaction` finishes it.
 const LEASE: SignedDuration = MINUTE;
-/// How long to wait before a refund that the provider declined is tried again.
+/// The pause before a refund that the provider declined is retried.
 const REFUND_RETRY: SignedDuration = minutes(10);
 
 /// Internal state of a transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionInternal {
-    /// Where the money of a charge came from. A refund has that of its charge.
+    /// The source of the money of a charge. A refund has the source of its charge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ChargeSource>,
-    /// Of a charge: what refunds that are pending return, in minor units.
+    /// For a charge: the total of its pending refunds, in minor units.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refunding: i64,
-    /// Of a refund: whether it returns a part of its charge.
+    /// For a refund: whether it returns only a part of its charge.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_partial: bool,
-    /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
+    /// The time of the next action of the service on a pending refund, or on a top-up that its request did not finish.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
-    /// Of a top-up: what it needs to be finished without its request.
+    /// For a top-up: the data that is needed to finish it without its request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_up: Option<TopUpState>,
 }
 
-/// Where the money of a charge came from, which is where a refund returns it. The payment method is not needed for that and may
-/// have been deleted.
+/// The source of the money of a charge, to which a refund returns it. A refund does not need the payment method, which may have been
+/// deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ChargeSource {
     /// A card or bank account.
     Provider {
-        /// What the provider's idempotency key was derived from.
+        /// The text from which the provider's idempotency key was derived.
         key: String,
         /// The provider's id of the charge.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub enum ChargeSource {
     Wallet { owner: Id },
 }
 
-/// A top-up: the wallet, a copy of what the payment method is charged with, and how far it got.
+/// A top-up: the wallet, a copy of the provider's token and customer of the payment method, and its stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopUpState {
     /// The account, driver or fleet that owns the wallet.
@@ -138,17 +138,17 @@ pub struct TopUpState {
     pub stage: TopUpStage,
 }
 
-/// How far a top-up got. The last three are final.
+/// The stage of a top-up. The last three are final.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TopUpStage {
-    /// The charge may or may not have been made.
+    /// The charge was requested, and its outcome is unknown.
     Charging,
-    /// The charge was made, the wallet cannot take it, and it is to be refunded. From here on the wallet is never credited.
+    /// The charge was made, the wallet cannot be credited with it, and it is to be refunded. From here on the wallet is never credited.
     Refunding {
         reason: RefundReason,
         reference: Option<String>,
-        /// Refunds that the provider declined.
+        /// The number of refunds that the provider declined.
         attempts: u32,
     },
     Credited,
@@ -160,7 +160,7 @@ pub enum TopUpStage {
     },
 }
 
-/// Why a wallet could not take the money of a top-up.
+/// The reason why a wallet could not be credited with a top-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundReason {
@@ -169,7 +169,7 @@ pub enum RefundReason {
 }
 
 impl TransactionInternal {
-    /// The state of a charge that was made.
+    /// Returns the state of a charge that was made.
     pub fn paid_from(source: ChargeSource) -> Self {
         Self {
             source: Some(source),
@@ -177,7 +177,7 @@ impl TransactionInternal {
         }
     }
 
-    /// The state of a charge that the provider made under a key derived from this.
+    /// Returns the state of a charge that the provider made under an idempotency key derived from `key`.
     pub fn charged(key: String) -> Self {
         Self::paid_from(ChargeSource::Provider {
             key,
@@ -185,7 +185,7 @@ impl TransactionInternal {
         })
     }
 
-    /// The state of a top-up that begins.
+    /// Returns the state of a new top-up.
     pub fn topping_up(wallet: Id, token: String, customer: Option<String>, now: Timestamp) -> Self {
         Self {
             next_action_at: Some(now.plus(LEASE)),
@@ -199,7 +199,7 @@ impl TransactionInternal {
         }
     }
 
-    /// Moves a top-up on. A final stage needs no more attention.
+    /// Sets the stage of a top-up. A final stage has no next action.
     fn advance(&mut self, stage: TopUpStage, due: Option<Timestamp>) {
         self.next_action_at = due;
         if let Some(top_up) = &mut self.top_up {
@@ -222,7 +222,7 @@ impl TransactionInternal {
         self.advance(stage, Some(now.plus(LEASE)));
     }
 
-    /// Records that the provider declined to refund a top-up. It is tried again later, under another key.
+    /// Records that the provider declined to refund a top-up. The refund is retried later under another key.
     pub fn delay_refund(&mut self, now: Timestamp) {
         if let Some(TopUpState {
             stage: TopUpStage::Refunding { attempts, .. },
@@ -235,7 +235,7 @@ impl TransactionInternal {
     }
 }
 
-/// What a transaction is about; see [`Transaction::new`].
+/// The details of a transaction; see [`Transaction::new`].
 #[derive(Debug, Clone)]
 pub struct Movement {
     pub kind: TransactionType,
@@ -249,7 +249,7 @@ pub struct Movement {
 }
 
 impl Transaction {
-    /// The record of money that moved, or failed to.
+    /// Returns the transaction for a successful or failed movement of money.
     pub fn new(movement: Movement, status: TransactionStatus, now: Timestamp) -> Self {
         let Movement {
             kind,
@@ -288,7 +288,7 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// A refund to a wallet of what no single charge has paid: a new, pending transaction.
+    /// Returns a new, pending transaction that refunds to a wallet an amount that no single charge has paid.
     pub fn refund_to_wallet(
         amount: Money,
         wallet: Id,
@@ -319,17 +319,17 @@ impl Transaction {
         Stored::with_internal(refund, waiting)
     }
 
-    /// The amount with its currency.
+    /// Returns the amount with its currency.
     pub fn money(&self) -> Money {
         Money::new(self.amount, self.currency)
     }
 }
 
 impl Stored<Transaction> {
-    /// Checks that something of this charge can be refunded, and returns how much.
+    /// Checks that this charge can be refunded, and returns the amount that can be refunded.
     ///
     /// # Errors
-    /// 409 unless this is a charge that succeeded, is no top-up, and has something left that no refund returns.
+    /// 409 unless this is a charge that succeeded, is not a top-up, and is not refunded completely.
     pub fn refundable(&self) -> Result<i64> {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
         let succeeded = self.object.kind == TransactionType::Charge
@@ -344,11 +344,11 @@ impl Stored<Transaction> {
         }
     }
 
-    /// Starts a refund of this charge, whole or in part: a new, pending transaction. It returns the money to a wallet if there is one here,
-    /// and otherwise to where it came from.
+    /// Starts a refund of the whole charge or a part of it, and returns it as a new, pending transaction. The money is returned to `wallet`
+    /// if there is one, and otherwise to the source of the charge.
     ///
     /// # Errors
-    /// Those of [`Self::refundable`]; 400 for more than is left.
+    /// Those of [`Self::refundable`]; 400 for more than can be refunded.
     pub fn refund(&mut self, new: NewRefund, wallet: Option<Id>, now: Timestamp) -> Result<Self> {
         let left = self.refundable()?;
         let NewRefund {
@@ -391,8 +391,8 @@ impl Stored<Transaction> {
         Ok(Self::with_internal(refund, waiting))
     }
 
-    /// A refund that returns what was paid directly for something that a charging network has credited: an adjustment of what was paid, and
-    /// no refund of it.
+    /// Turns a refund into an adjustment: it returns a direct payment for something that a charging network has credited, and does not
+    /// count as a refund of that payment.
     #[must_use]
     pub fn adjusting(mut self, session: Option<&Id>) -> Self {
         self.object.kind = TransactionType::Adjustment;
@@ -400,7 +400,7 @@ impl Stored<Transaction> {
         self
     }
 
-    /// A refund that belongs to a credit note.
+    /// Assigns a refund to a credit note.
     #[must_use]
     pub fn of_credit_note(mut self, note: &Id, invoice: &Id) -> Self {
         self.object.credit_note = Some(note.clone());
@@ -424,7 +424,7 @@ impl Stored<Transaction> {
         self.record(event);
     }
 
-    /// Records on a charge that a refund of it has ended. One that failed can be requested again.
+    /// Records on a charge that a refund of it has ended. A failed refund can be requested again.
     pub fn count_refund(&mut self, refund: &Transaction) {
         self.internal.refunding -= refund.amount;
         if refund.status == TransactionStatus::Succeeded {
@@ -432,7 +432,7 @@ impl Stored<Transaction> {
         }
     }
 
-    /// Records that the wallet has the money of a top-up.
+    /// Records that a top-up was credited to the wallet.
     pub fn end_credited(&mut self) {
         self.object.status = TransactionStatus::Succeeded;
         self.internal.advance(TopUpStage::Credited, None);
@@ -455,36 +455,36 @@ impl Stored<Transaction> {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRefund {
-    /// Minor units of the charge's currency. Default: what is left of the charge.
+    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
-    /// Default `original`.
+    /// Destination of the money. Default `original`.
     #[serde(default)]
     pub destination: Option<RefundDestination>,
-    /// Why the amount is refunded. The description of the refund shows it.
+    /// The reason for the refund. The description of the refund shows it.
     #[serde(default)]
     pub reason: Option<Description>,
 }
 
 impl RequestBody for NewRefund {}
 
-/// Where the money of a refund goes.
+/// The destination of the money of a refund.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundDestination {
-    /// To where the money of the charge came from.
+    /// The source of the charge.
     #[default]
     Original,
-    /// To the wallet of the payment method's owner: a driver, a fleet or the account.
+    /// The wallet of the payment method's owner: a driver, a fleet or the account.
     Wallet,
 }
 
-/// How a charge or refund ended.
+/// The outcome of a charge or refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentOutcome {
     Succeeded,
-    /// Refused, with the provider's word for why: `card_declined`, `insufficient_funds`, `expired_card`.
+    /// Declined, with the provider's code for the reason: `card_declined`, `insufficient_funds`, `expired_card`.
     Declined(String),
 }
 
@@ -522,19 +522,19 @@ impl TransactionType {
     }
 }
 
-/// The body of `POST /v1/accounts/{id}/top_up` and of the same for drivers and fleets.
+/// The body of `POST /v1/accounts/{id}/top_up` and of the same routes for drivers and fleets.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopUp {
-    /// Minor units of the wallet's currency, 1 to 99,999,999.
+    /// Amount in minor units of the wallet's currency, 1 to 99,999,999.
     pub amount: TopUpAmount,
-    /// A card or bank account of the wallet's owner or of the account.
+    /// Id of the payment method: a card or bank account of the wallet's owner or of the account.
     pub payment_method: Id,
 }
 
 impl RequestBody for TopUp {}
 
-/// Minor units, 1 to 99,999,999.
+/// An amount in minor units, 1 to 99,999,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "i64")]
 pub struct TopUpAmount(i64);
@@ -556,10 +556,10 @@ impl TryFrom<i64> for TopUpAmount {
     }
 }
 
-/// Refuses another currency for a wallet that holds money: the number would mean something else.
+/// Refuses another currency for a wallet whose balance is not zero, because the amount would have another value.
 ///
 /// # Errors
-/// 409 with the field.
+/// 409 with the field in `param`.
 pub fn check_currency(
     param: &str,
     change: &Change<Currency>,

@@ -21,14 +21,14 @@ use kernel::time::{DAY, Timestamp};
 pub struct Vehicle {
     pub id: Id,
     pub object: Kind,
-    /// Wh
+    /// Usable capacity of the battery in Wh.
     pub battery_capacity: u32,
-    /// W of direct current that the battery takes at each level. Null: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W
-    /// at 80 % and to 0.15 W at 100 %.
+    /// Power in W that the battery accepts from direct current at each state of charge. Null: 2 W per Wh of `battery_capacity` up to 55 %,
+    /// falling to 0.35 W at 80 % and to 0.15 W at 100 %.
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, required)]
     pub charging_curve: Option<ChargingCurve>,
-    /// Percent of the metered energy that do not reach the battery. Null: 10 for Type2, 6 for CCS and CHAdeMO.
+    /// Percentage of the metered energy that does not reach the battery. Null: 10 for Type2, 6 for CCS and CHAdeMO.
     #[serde(default)]
     #[schema(required)]
     pub charging_loss: Option<Loss>,
@@ -41,11 +41,11 @@ pub struct Vehicle {
     pub fleet: Id,
     /// Make, model and year.
     pub information: Information,
-    /// W of alternating current that the vehicle takes. Null: 11,000 W.
+    /// Maximum power in W with alternating current. Null: 11,000 W.
     #[serde(default)]
     #[schema(value_type = Option<u32>, required)]
     pub max_ac_power: Option<NonZeroU32>,
-    /// W of direct current that the vehicle takes at most. Null: what `charging_curve` says.
+    /// Maximum power in W with direct current. Null: limited by `charging_curve` only.
     #[serde(default)]
     #[schema(value_type = Option<u32>, required)]
     pub max_dc_power: Option<NonZeroU32>,
@@ -58,14 +58,14 @@ pub struct Vehicle {
     #[serde(default)]
     #[schema(required)]
     pub site: Option<Id>,
-    /// Whether the vehicle may be reserved for and charged.
+    /// Whether the vehicle can be charged and have reservations.
     pub status: VehicleStatus,
     /// The id of the vehicle's one telemetry record.
     pub telemetry: Id,
     pub updated: Timestamp,
     /// Vehicle identification number.
     pub vin: Text<64>,
-    /// What is probably a mistake in the body. Present in the response to the creation only, if there is something.
+    /// Probable mistakes in the body. Present only in the response to the creation, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 10)]
     pub warnings: Vec<Warning>,
@@ -76,7 +76,7 @@ pub struct Vehicle {
 pub struct Warning {
     /// Kind of the mistake.
     pub code: WarningCode,
-    /// What is unusual about the value.
+    /// Description of the unusual value.
     #[schema(max_length = 256)]
     pub message: String,
     /// The member as a path.
@@ -87,14 +87,14 @@ pub struct Warning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningCode {
-    /// The vehicle identification number is not one of ISO 3779.
+    /// The vehicle identification number does not conform to ISO 3779.
     VinUnusual,
 }
 
-/// How many characters a vehicle identification number has (ISO 3779).
+/// The length of a vehicle identification number in characters (ISO 3779).
 const VIN_LENGTH: usize = 17;
 
-/// Whether a text can be a vehicle identification number: 17 letters and digits, without I, O and Q (ISO 3779).
+/// Checks whether a text can be a vehicle identification number: 17 letters and digits, without I, O and Q (ISO 3779).
 fn is_vin(text: &str) -> bool {
     let is_of_alphabet =
         |c: u8| c.is_ascii_alphanumeric() && !b"IOQ".contains(&c.to_ascii_uppercase());
@@ -125,16 +125,16 @@ impl Object for Vehicle {
     }
 }
 
-/// The part of a stored vehicle that is not shown.
+/// The internal state of a vehicle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VehicleInternal {
-    /// When reservations of the vehicle were cancelled free of charge only because their connectors were reserved late: within the
-    /// last day, and at most three.
+    /// The times at which reservations of the vehicle were cancelled free of charge only because their connectors were reserved late: those
+    /// within the last day, at most three.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_cancellations: Vec<Timestamp>,
 }
 
-/// How many late cancellations are free for a vehicle within a day.
+/// The number of late cancellations of a vehicle within a day that are free of charge.
 const LATE_CANCELLATIONS: usize = 3;
 
 /// The plugs that are matched.
@@ -177,7 +177,7 @@ pub enum VehicleStatus {
     Retired,
 }
 
-/// Make, model and year; "" when unset.
+/// Make, model and year; each is "" if it is not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Information {
     /// Manufacturer; "" if it is not set.
@@ -206,18 +206,19 @@ pub struct InformationChange {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CurvePoint {
-    /// Percent.
+    /// State of charge in percent.
     #[schema(maximum = 100)]
     pub level: u8,
-    /// W
+    /// Power in W.
     #[schema(minimum = 1)]
     pub power_w: u32,
 }
 
-/// The most points that a charging curve has.
+/// The maximum number of points of a charging curve.
 const MAX_CURVE_POINTS: usize = 16;
 
-/// The power that a battery takes at each level: between two points it changes evenly, before the first and after the last one it stays.
+/// The power that a battery accepts at each state of charge. It is interpolated linearly between two points, and constant before the first
+/// and after the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<CurvePoint>", into = "Vec<CurvePoint>")]
 pub struct ChargingCurve {
@@ -226,7 +227,8 @@ pub struct ChargingCurve {
 }
 
 impl ChargingCurve {
-    /// The curve of a battery of which only the capacity in Wh is known: 2 C up to 55 %, 0.35 C at 80 % and 0.15 C at 100 %.
+    /// Returns the default curve of a battery of which only the capacity in Wh is known: 2 C up to 55 %, 0.35 C at 80 % and 0.15 C at 100
+    /// %.
     pub fn usual(capacity: u32) -> Self {
         let mut points = [CurvePoint::default(); MAX_CURVE_POINTS];
         let usual = [(55, 200), (80, 35), (100, 15)];
@@ -245,15 +247,15 @@ impl ChargingCurve {
         &self.points[..self.length]
     }
 
-    /// The highest power, in W.
+    /// Returns the highest power, in W.
     pub fn highest(&self) -> u32 {
         let powers = self.points().iter().map(|point| point.power_w);
         powers.max().unwrap_or_default()
     }
 
-    /// The power in W in the middle between a whole percent and the next one, rounded down.
+    /// Returns the power in W in the middle between a whole percent and the next one, rounded down.
     pub fn within(&self, percent: u32) -> u32 {
-        // In halves of a percent.
+        // Positions are in halves of a percent.
         let at = 2 * i64::from(percent) + 1;
         let points = self.points();
         let level = |point: &CurvePoint| 2 * i64::from(point.level);
@@ -301,7 +303,7 @@ impl From<ChargingCurve> for Vec<CurvePoint> {
     }
 }
 
-/// The percent of the metered energy that do not reach the battery, 0 to 50.
+/// The percentage of the metered energy that does not reach the battery, 0 to 50.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "u8", into = "u8")]
 #[schema(value_type = u8, minimum = 0, maximum = 50)]
@@ -325,11 +327,11 @@ impl From<Loss> for u8 {
 }
 
 impl Loss {
-    /// Of alternating and of direct current, unless the vehicle's `charging_loss` is known.
+    /// The losses of alternating and of direct current, if the vehicle's `charging_loss` is not set.
     pub const AC: Self = Self(10);
     pub const DC: Self = Self(6);
 
-    /// The percent that reach the battery.
+    /// Returns the percentage that reaches the battery.
     pub fn kept(self) -> u64 {
         u64::from(100 - self.0)
     }
@@ -343,7 +345,7 @@ impl Loss {
     }
 }
 
-/// How many drivers a vehicle may name: all of them are updated in the one transaction that creates it.
+/// The maximum number of drivers of a vehicle: all of them are updated in the transaction that creates it.
 pub const MAX_DRIVERS: usize = 90;
 
 /// The body of `POST /v1/vehicles`.
@@ -356,15 +358,17 @@ pub struct NewVehicle {
     pub registration_plate: Text<64>,
     /// Vehicle identification number.
     pub vin: Text<64>,
-    /// Wh, at least 1.
+    /// Usable capacity of the battery in Wh, at least 1.
     #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: NonZeroU32,
-    /// W of direct current that the battery takes at each level: 1 to 16 points, the lowest level first. Between two points the power
-    /// changes evenly. Default: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W at 80 % and to 0.15 W at 100 %.
+    /// Power in W that the battery accepts from direct current at each state of charge: 1 to 16 points, the lowest level first. The power
+    /// is interpolated linearly between two points. Default: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W at 80 % and to
+    /// 0.15 W at 100 %.
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Option<ChargingCurve>,
-    /// Percent of the metered energy that do not reach the battery, a whole number from 0 to 50. Default: 10 for Type2, 6 for CCS and CHAdeMO.
+    /// Percentage of the metered energy that does not reach the battery, a whole number from 0 to 50. Default: 10 for Type2, 6 for CCS and
+    /// CHAdeMO.
     #[serde(default)]
     pub charging_loss: Option<Loss>,
     /// Plug of the vehicle.
@@ -375,11 +379,11 @@ pub struct NewVehicle {
     /// Make, model and year.
     #[serde(default)]
     pub information: Option<InformationChange>,
-    /// W of alternating current that the vehicle takes. Default: 11,000 W.
+    /// Maximum power in W with alternating current. Default: 11,000 W.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_ac_power: Option<NonZeroU32>,
-    /// W of direct current that the vehicle takes at most. Default: what `charging_curve` says.
+    /// Maximum power in W with direct current. Default: limited by `charging_curve` only.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_dc_power: Option<NonZeroU32>,
@@ -403,11 +407,11 @@ pub struct VehicleChange {
     #[serde(default)]
     #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: Change<NonZeroU32>,
-    /// Power that the vehicle takes by state of charge. Null removes it.
+    /// Power in W that the battery accepts from direct current at each state of charge. Null removes it.
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Patch<ChargingCurve>,
-    /// Percent of the metered energy that do not reach the battery. Null removes it.
+    /// Percentage of the metered energy that does not reach the battery. Null removes it.
     #[serde(default)]
     #[schema(value_type = Option<Loss>)]
     pub charging_loss: Patch<Loss>,
@@ -417,11 +421,11 @@ pub struct VehicleChange {
     /// Make, model and year, changed member by member.
     #[serde(default)]
     pub information: Change<InformationChange>,
-    /// W
+    /// Maximum power in W with alternating current. Null removes it.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_ac_power: Patch<NonZeroU32>,
-    /// W
+    /// Maximum power in W with direct current. Null removes it.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_dc_power: Patch<NonZeroU32>,
@@ -436,7 +440,7 @@ pub struct VehicleChange {
     /// The site at which the vehicle charges for its departures.
     #[serde(default)]
     pub site: Patch<Id>,
-    /// Whether the vehicle may be reserved for and charged.
+    /// Whether the vehicle can be charged and have reservations.
     #[serde(default)]
     pub status: Change<VehicleStatus>,
 }
@@ -444,7 +448,7 @@ pub struct VehicleChange {
 impl RequestBody for VehicleChange {}
 
 impl Vehicle {
-    /// A new, active vehicle with a telemetry record of its own.
+    /// Returns a new, active vehicle with a telemetry record of its own.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -490,7 +494,7 @@ impl Vehicle {
         self.updated = now;
     }
 
-    /// The vehicle with what is probably a mistake in it.
+    /// Returns the vehicle with warnings about probable mistakes.
     #[must_use]
     pub fn warned(mut self) -> Self {
         if !is_vin(self.vin.as_str()) {
@@ -511,7 +515,7 @@ impl Vehicle {
 }
 
 impl Stored<Vehicle> {
-    /// Applies an update; what the body leaves out stays, `information` key by key.
+    /// Applies an update. Omitted fields and omitted members of `information` keep their values.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -553,7 +557,7 @@ impl Stored<Vehicle> {
         check_size(&self.object)
     }
 
-    /// Whether the vehicle may still cancel reservations late and free of charge.
+    /// Checks whether the vehicle may still cancel reservations late and free of charge.
     pub fn may_cancel_late(&self, now: Timestamp) -> bool {
         let all = self.internal.late_cancellations.iter();
         all.filter(|at| now.since(**at) < DAY).count() < LATE_CANCELLATIONS

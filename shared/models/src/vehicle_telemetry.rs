@@ -1,4 +1,4 @@
-//! Vehicle telemetry: the last reading of a vehicle, one record per vehicle.
+//! Vehicle telemetry: the last readings of a vehicle, one record per vehicle.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -32,7 +32,7 @@ pub struct VehicleTelemetry {
 }
 
 impl Object for VehicleTelemetry {
-    /// The site that is planned again because of the last reading.
+    /// The site whose plan is computed again because of the last reading.
     type Internal = Option<Id>;
 
     const KIND: Kind = Kind::VehicleTelemetry;
@@ -44,15 +44,15 @@ impl Object for VehicleTelemetry {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Battery {
-    /// Wh
+    /// Capacity of the battery in Wh.
     pub capacity: u32,
-    /// Percent.
+    /// State of charge in percent.
     pub level: f64,
-    /// Metres.
+    /// Distance that the vehicle can still cover, in metres; null if it is unknown.
     pub range: Option<u32>,
-    /// What the battery was doing.
+    /// Status of the battery.
     pub status: BatteryStatus,
-    /// °C
+    /// Temperature of the battery in °C; null if it is unknown.
     pub temperature: Option<f64>,
     /// Time at which the reading arrived.
     pub updated: Timestamp,
@@ -89,7 +89,7 @@ pub struct Odometer {
 }
 
 impl Odometer {
-    /// The reading in whole metres. A mile has 1,609.344 metres.
+    /// Returns the reading in whole metres. A mile has 1,609.344 metres.
     pub fn metres(&self) -> i64 {
         let of_unit = match self.unit {
             OdometerUnit::Kilometres => 1_000.0,
@@ -107,7 +107,7 @@ pub enum OdometerUnit {
     Miles,
 }
 
-/// The body of `POST /v1/vehicles/{id}/telemetry`: a reading, in whole or in part.
+/// The body of `POST /v1/vehicles/{id}/telemetry`: a complete or partial reading.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
@@ -130,18 +130,18 @@ impl RequestBody for Reading {}
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatteryReading {
-    /// Wh; the vehicle's when left out.
+    /// Capacity of the battery in Wh. Default: that of the vehicle.
     #[serde(default)]
     pub capacity: Option<u32>,
     /// State of charge in percent, 0 to 100.
     pub level: f64,
-    /// Metres that the vehicle can still cover. Null or left out: unknown.
+    /// Distance in metres that the vehicle can still cover. Null or omitted: unknown.
     #[serde(default)]
     pub range: Option<u32>,
-    /// What the battery is doing. Default `unknown`.
+    /// Status of the battery. Default `unknown`.
     #[serde(default)]
     pub status: Option<BatteryStatus>,
-    /// Temperature of the battery in °C, -100 to 200. Null or left out: unknown.
+    /// Temperature of the battery in °C, -100 to 200. Null or omitted: unknown.
     #[serde(default)]
     pub temperature: Option<f64>,
 }
@@ -167,7 +167,7 @@ pub struct OdometerReading {
 }
 
 impl VehicleTelemetry {
-    /// The record of a vehicle, before its first reading.
+    /// Returns the record of a vehicle before its first reading.
     pub fn of(vehicle: &Vehicle, now: Timestamp) -> Self {
         Self {
             id: vehicle.telemetry.clone(),
@@ -202,10 +202,10 @@ impl VehicleTelemetry {
         self.updated = now;
     }
 
-    /// Takes a reading in; what it leaves out stays as it was read before.
+    /// Applies a reading. Omitted fields keep the values of earlier readings.
     ///
     /// # Errors
-    /// 400 for what cannot be read: a level outside 0..100, a place off the globe, an odometer below zero.
+    /// 400 for impossible values: a level outside 0 to 100, coordinates outside their ranges, a negative odometer reading.
     pub fn read(&mut self, reading: Reading, vehicle: &Vehicle, now: Timestamp) -> Result<()> {
         let Reading {
             battery,

@@ -1,4 +1,4 @@
-//! Webhook deliveries: the log of a webhook endpoint, an entry for each attempt. Kept 30 days.
+//! Webhook deliveries: the log of a webhook endpoint, with an entry for each attempt. Entries are kept for 30 days.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use kernel::time::Timestamp;
 pub struct WebhookDelivery {
     pub id: Id,
     pub object: Kind,
-    /// 1 for the first attempt to deliver the event to this endpoint.
+    /// Number of the attempt: 1 for the first attempt to deliver the event to this endpoint.
     pub attempt: u32,
     /// When the attempt was made.
     pub created: Timestamp,
@@ -23,11 +23,11 @@ pub struct WebhookDelivery {
     pub event: Id,
     /// Type of the event that was sent.
     pub event_type: EventType,
-    /// Milliseconds.
+    /// Duration of the attempt in milliseconds.
     pub latency: u64,
     /// When the next attempt is due; null after a success and after the last attempt.
     pub next_attempt: Option<Timestamp>,
-    /// Whether the event was delivered once more, on request or by a replay. The request has the header `webhook-redelivery: true` then.
+    /// Whether the attempt belongs to a redelivery, by request or by a replay. The request then has the header `webhook-redelivery: true`.
     #[serde(default)]
     #[schema(required)]
     pub redelivery: bool,
@@ -35,18 +35,18 @@ pub struct WebhookDelivery {
     #[serde(default)]
     #[schema(required)]
     pub request_headers: BTreeMap<String, String>,
-    /// The first 4 KiB of the receiver's answer, or why there was none.
+    /// The first 4 KiB of the body of the receiver's response, or the reason why there was none.
     pub response: String,
-    /// Headers of the receiver's answer by name: `content-type`, `location`, `retry-after`, `server`, `webhook-delivery` and `www-authenticate`, as
-    /// far as it has them. Empty after a success without `webhook-delivery`.
+    /// Headers of the receiver's response by name: `content-type`, `location`, `retry-after`, `server`, `webhook-delivery` and
+    /// `www-authenticate`, if present. Empty after a success without `webhook-delivery`.
     #[serde(default)]
     #[schema(required)]
     pub response_headers: BTreeMap<String, String>,
-    /// The receiver's HTTP status; null when there was no answer.
+    /// The receiver's HTTP status; null without a response.
     pub response_status: Option<u16>,
     /// Whether the endpoint acknowledged this attempt.
     pub status: DeliveryStatus,
-    /// Whether the receiver's answer was longer than `response`.
+    /// Whether the body of the receiver's response was longer than `response`.
     #[serde(default)]
     #[schema(required)]
     pub truncated: bool,
@@ -71,19 +71,19 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-/// The header with the time of the signature: stored where it does not follow from the attempt.
+/// The header with the time of the signature. It is stored if it does not follow from the attempt.
 const TIMESTAMP: &str = "webhook-timestamp";
 
-/// What the log says of an attempt in place of a response, if no request was sent.
+/// The text in the log instead of a response if no request was sent.
 pub const NOT_MADE: &str = "the endpoint is disabled or deleted";
 
 /// The header of a receiver's response that controls deliveries to its endpoint.
 pub const CONTROL: &str = "webhook-delivery";
 
-/// The header of a delivery that is made once more.
+/// The header of a redelivery.
 pub const REDELIVERY: &str = "webhook-redelivery";
 
-/// The headers of a receiver's answer that are kept, and how much of each, in bytes.
+/// The headers of a receiver's response that are stored, with the maximum length of each, in bytes.
 pub const KEPT_HEADERS: [&str; 6] = [
     "content-type",
     "location",
@@ -95,8 +95,8 @@ pub const KEPT_HEADERS: [&str; 6] = [
 pub const KEPT_OF_HEADER: usize = 256;
 
 impl WebhookDelivery {
-    /// The request headers that are stored: the account's own, masked, and the time of the signature if it is not that of the attempt, because
-    /// the clock of the service was moved. The others follow from the attempt.
+    /// Returns the request headers that are stored: the account's own, masked, and the time of the signature if it is not that of the
+    /// attempt, because the clock of the service was moved. The other headers follow from the attempt.
     pub fn stored_headers(
         created: Timestamp,
         signed: Timestamp,
@@ -111,12 +111,12 @@ impl WebhookDelivery {
         owned.collect()
     }
 
-    /// Whether a request was sent.
+    /// Checks whether a request was sent.
     pub fn was_made(&self) -> bool {
         self.response_status.is_some() || self.response != NOT_MADE
     }
 
-    /// The attempt with all headers of its request.
+    /// Returns the attempt with all headers of its request.
     #[must_use]
     pub fn with_headers(mut self) -> Self {
         let headers = [
@@ -134,13 +134,13 @@ impl WebhookDelivery {
         self
     }
 
-    /// The id of an attempt, the same however often it is written down.
+    /// Returns the id of an attempt. It is derived from the parameters, so it is the same if the attempt is written again.
     pub fn id_of(event: &Id, endpoint: &Id, attempt: u32, at: Timestamp) -> Id {
         let seed = format!("{event} {endpoint} {attempt}");
         Id::derived(Kind::WebhookDelivery, at, &seed)
     }
 
-    /// The id of the delivery of an event to an endpoint: that of the first attempt, if it is made at the moment of the event.
+    /// Returns the id of the delivery of an event to an endpoint: that of the first attempt, if it is made at the time of the event.
     pub fn first_id(event: &Id, endpoint: &Id) -> Id {
         let at = event.time(Kind::Event).unwrap_or(Timestamp::EPOCH);
         Self::id_of(event, endpoint, 1, at)

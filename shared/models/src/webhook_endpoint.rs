@@ -1,4 +1,4 @@
-//! Webhook endpoints: where events are delivered, and the secret they are signed with.
+//! Webhook endpoints: the addresses to which events are delivered, and the secrets with which they are signed.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,20 +23,20 @@ use kernel::origin::Tenant;
 use kernel::targets::Targets;
 use kernel::time::{DAY, SignedDuration, Timestamp, hours};
 
-/// How many endpoints an account may have in one mode.
+/// The maximum number of endpoints of an account in one mode.
 pub const MAX_ENDPOINTS: usize = 16;
 
-/// How often the secret of an endpoint can be rotated in 24 hours. Every secret of that time signs each delivery.
+/// The maximum number of rotations of an endpoint's secret in 24 hours. Every secret of that time signs each delivery.
 pub const MAX_ROTATIONS: usize = 10;
 
-/// How long deliveries may fail before the endpoint is disabled.
+/// The duration of failures after which the endpoint is disabled.
 pub const PATIENCE: SignedDuration = hours(120);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookEndpoint {
     pub id: Id,
     pub object: Kind,
-    /// The version payloads sent to this endpoint are rendered in.
+    /// The API version of the payloads that are sent to this endpoint.
     pub api_version: String,
     /// Name of the program that receives the events; null if it is not set.
     pub application: Option<Text<256>>,
@@ -45,55 +45,57 @@ pub struct WebhookEndpoint {
     pub description: Option<Description>,
     /// Time at which the endpoint was disabled; null while it is enabled.
     pub disabled_at: Option<Timestamp>,
-    /// Why the endpoint is disabled; null while it is enabled.
+    /// The reason why the endpoint is disabled; null while it is enabled.
     pub disabled_reason: Option<DisabledReason>,
-    /// The types of events this endpoint receives; `*` stands for all. A key that sets them, or changes the endpoint
-    /// otherwise, needs the read scopes of the objects that these events show.
+    /// The types of events that this endpoint receives; `*` is every type. A key that sets them, or changes the endpoint otherwise, needs
+    /// the read scopes of the objects that these events show.
     pub enabled_events: Vec<Subscription>,
-    /// Ids of fleets: only events that belong to one of them are sent. Empty for all events. An event belongs to the fleet that its object
-    /// names, or is; one of a driver to the fleets of the driver, one of a reservation to the fleet of its vehicle. Events of objects without a
-    /// fleet, such as policies, sites and charge cards, are not sent to an endpoint that names fleets.
+    /// Ids of fleets: only events that belong to one of them are sent. Empty for all events. The event of a fleet belongs to that fleet,
+    /// the event of a driver to the fleets of the driver, the event of a reservation to the fleet of its vehicle, and any other event to
+    /// the fleet that its object names. Events of objects without a fleet, such as policies, sites and charge cards, are not sent to an
+    /// endpoint that names fleets.
     #[serde(default)]
     #[schema(required, max_items = 100)]
     pub fleets: Vec<Id>,
-    /// Headers that each request to the endpoint carries besides those of the service, by name. The values are masked for keys without
+    /// Headers by name that each request to the endpoint has in addition to those of the service. The values are masked for keys without
     /// `webhook_endpoints:write`, in events and in the log of deliveries.
     #[serde(default)]
     #[schema(required)]
     pub headers: CustomHeaders,
-    /// How deliveries went in the last 24 hours. Only where one endpoint is retrieved; null elsewhere.
+    /// Results of the deliveries in the last 24 hours. Present only if a single endpoint is retrieved; null otherwise.
     #[serde(default)]
     #[schema(required)]
     pub health: Option<EndpointHealth>,
     /// Whether the endpoint receives events of live mode; otherwise of test mode.
     pub livemode: bool,
-    /// How many requests the endpoint is sent per second at most; null for no limit.
+    /// Maximum number of requests per second that are sent to the endpoint; null for no limit.
     #[serde(default)]
     #[schema(required)]
     pub max_per_second: Option<MaxPerSecond>,
     pub metadata: Metadata,
-    /// Since when events were not delivered, because the endpoint failed until it was disabled or was disabled otherwise. They are kept for 30
-    /// days: a replay with this moment as `from` delivers them once the endpoint is enabled again, and sets this to null.
+    /// Time since which events were not delivered, because the endpoint failed until it was disabled, or was disabled for another reason.
+    /// The events are kept for 30 days: a replay with this time as `from` delivers them when the endpoint is enabled again, and sets this
+    /// to null.
     #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
-    /// Whether the events of an object are sent in their order, one at a time: the next one when the one before was acknowledged or has no
-    /// attempt left. Events of other objects do not wait. What is delivered once more, on request or by a replay, is not in this order.
+    /// Whether the events of an object are sent in their order, one at a time: an event is sent after the one before was acknowledged or
+    /// has no attempt left. Events of other objects do not wait. Redeliveries, by request or by a replay, are not in this order.
     #[serde(default)]
     #[schema(required)]
     pub ordered: bool,
-    /// How much of an object the events show that are sent to the endpoint.
+    /// How much of an object is shown in the events that are sent to the endpoint.
     #[serde(default)]
     #[schema(required)]
     pub payload: Payload,
-    /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
-    /// its last four characters.
+    /// The secret with which deliveries are signed. For keys without `webhook_endpoints:write`, and in events, it is masked: `whsec_****`
+    /// and its last four characters.
     pub secret: SigningSecret,
-    /// How `t` of `Service-Signature` is written.
+    /// Format of the time `t` in `Service-Signature`.
     pub signature_timestamp: SignatureTimestamp,
     /// Whether events are sent to the endpoint.
     pub status: EndpointStatus,
-    /// `webhook` for an endpoint whose `url` events are sent to, `polling` for one whose events are read at
+    /// `webhook` for an endpoint to whose `url` events are sent, `polling` for one whose events are read at
     /// `/v1/webhook_endpoints/{id}/events`.
     #[serde(rename = "type", default)]
     #[schema(required)]
@@ -122,12 +124,12 @@ pub struct EndpointInternal {
     /// Whether deliveries are held because attempts fail.
     #[serde(default, skip_serializing_if = "is_default")]
     pub breaker: Breaker,
-    /// Since when every attempt has failed.
+    /// The time since which every attempt has failed.
     pub failing_since: Option<Timestamp>,
-    /// When the oldest event was made whose attempts have failed since then.
+    /// The creation time of the oldest event whose attempts have failed since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_failed: Option<Timestamp>,
-    /// How many attempts have failed in a row, as far as it matters to the breaker.
+    /// The number of consecutive failed attempts, counted up to the number that opens the breaker.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failures: u32,
     /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
@@ -135,7 +137,7 @@ pub struct EndpointInternal {
     pub previous: Vec<PreviousSecret>,
 }
 
-/// A secret that was replaced.
+/// A secret that was replaced by a rotation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreviousSecret {
     pub secret: SigningSecret,
@@ -143,7 +145,7 @@ pub struct PreviousSecret {
 }
 
 impl EndpointInternal {
-    /// The replaced secrets that still sign, the newest first.
+    /// Returns the replaced secrets that still sign, the newest first.
     pub fn previous_secrets(&self, now: Timestamp) -> impl Iterator<Item = &SigningSecret> {
         self.previous
             .iter()
@@ -165,16 +167,16 @@ pub enum EndpointType {
     /// Events are sent to its `url`.
     #[default]
     Webhook,
-    /// Its events are read.
+    /// Its events are read by the client.
     Polling,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DisabledReason {
-    /// The receiver answered 410, or with the header `webhook-delivery: disable`.
+    /// The receiver responded with status 410, or with the header `webhook-delivery: disable`.
     Gone,
-    /// No success for 120 hours.
+    /// No attempt succeeded for 120 hours.
     Failing,
     Manual,
 }
@@ -183,12 +185,12 @@ pub enum DisabledReason {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
-    /// Absolute `https` URL to which events are sent. Needed unless `type` is `polling`, and refused then.
+    /// Absolute `https` URL to which events are sent. Required, unless `type` is `polling`; it must be omitted then.
     #[serde(default)]
     pub url: Option<WebUrl>,
     /// Types of the events that the endpoint receives; `*` is every type.
     pub enabled_events: Distinct<Subscription>,
-    /// Default: the account's version.
+    /// API version of the events that are sent. Default: the account's version.
     #[serde(default)]
     pub api_version: Option<String>,
     /// Name of the program that receives the events.
@@ -200,10 +202,10 @@ pub struct NewWebhookEndpoint {
     /// Ids of fleets: only events that belong to one of them are sent. Default: all events.
     #[serde(default)]
     pub fleets: Option<Distinct<Id>>,
-    /// Headers that each request to the endpoint carries.
+    /// Headers by name that each request to the endpoint has in addition to those of the service.
     #[serde(default)]
     pub headers: HeadersChange,
-    /// Default: no limit.
+    /// Maximum number of requests per second that are sent to the endpoint. Default: no limit.
     #[serde(default)]
     pub max_per_second: Option<MaxPerSecond>,
     #[serde(default)]
@@ -211,13 +213,13 @@ pub struct NewWebhookEndpoint {
     /// Whether the events of an object are sent in their order, one at a time. It cannot be changed later. Default false.
     #[serde(default)]
     pub ordered: bool,
-    /// Default `snapshot`.
+    /// How much of an object is shown in the events that are sent to the endpoint. Default `snapshot`.
     #[serde(default)]
     pub payload: Option<Payload>,
-    /// Default `rfc3339`.
+    /// Format of the time `t` in `Service-Signature`. Default `rfc3339`.
     #[serde(default)]
     pub signature_timestamp: Option<SignatureTimestamp>,
-    /// `polling` for an endpoint whose events are read. It cannot be changed later. Default `webhook`.
+    /// `polling` for an endpoint whose events are read by the client. It cannot be changed later. Default `webhook`.
     #[serde(rename = "type", default)]
     pub kind: EndpointType,
 }
@@ -228,7 +230,7 @@ impl RequestBody for NewWebhookEndpoint {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookEndpointChange {
-    /// Version of the events that are sent.
+    /// API version of the events that are sent.
     #[serde(default)]
     pub api_version: Change<String>,
     /// Name of the program that receives the events. Null removes it.
@@ -243,18 +245,18 @@ pub struct WebhookEndpointChange {
     /// Ids of fleets: only events that belong to one of them are sent; all events if it is empty. The list replaces the present one.
     #[serde(default)]
     pub fleets: Change<Distinct<Id>>,
-    /// Headers that each request to the endpoint carries. Headers that the body does not name keep their values.
+    /// Headers that each request to the endpoint has. Omitted headers keep their values.
     #[serde(default)]
     pub headers: HeadersChange,
-    /// Most requests that are sent to the endpoint in a second. Null removes the limit.
+    /// Maximum number of requests per second that are sent to the endpoint. Null removes the limit.
     #[serde(default)]
     pub max_per_second: Patch<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// How much of an object the events show that are sent to the endpoint.
+    /// How much of an object is shown in the events that are sent to the endpoint.
     #[serde(default)]
     pub payload: Change<Payload>,
-    /// Form of the time in `Service-Signature`.
+    /// Format of the time `t` in `Service-Signature`.
     #[serde(default)]
     pub signature_timestamp: Change<SignatureTimestamp>,
     /// `disabled` stops deliveries; `enabled` resumes them.
@@ -268,7 +270,7 @@ pub struct WebhookEndpointChange {
 impl RequestBody for WebhookEndpointChange {}
 
 impl WebhookEndpoint {
-    /// A new, enabled endpoint with a secret of its own.
+    /// Returns a new, enabled endpoint with a secret of its own.
     ///
     /// # Errors
     /// 400 for `http` where `https` is required, an address that is not public, a list beyond its limits, or an option of
@@ -321,7 +323,7 @@ impl WebhookEndpoint {
         })
     }
 
-    /// The endpoint with its secret and the values of its headers masked.
+    /// Returns the endpoint with its secret and the values of its headers masked.
     #[must_use]
     pub fn masked(mut self) -> Self {
         self.headers = self.headers.masked();
@@ -329,8 +331,8 @@ impl WebhookEndpoint {
         self
     }
 
-    /// Checks that a key may read the objects of every event that the endpoint is subscribed to, so that a subscription
-    /// shows nothing that the key could not read itself.
+    /// Checks that a key may read the objects of every event that the endpoint is subscribed to, so that a subscription does not show
+    /// objects that the key cannot read.
     ///
     /// # Errors
     /// 403 `authentication_error` that names the scope which the key lacks.
@@ -346,7 +348,7 @@ impl WebhookEndpoint {
         Ok(())
     }
 
-    /// Whether events of this type are delivered here.
+    /// Checks whether events of this type are delivered to the endpoint.
     pub fn subscribes_to(&self, kind: EventType) -> bool {
         self.status == EndpointStatus::Enabled
             && self.enabled_events.iter().any(|wanted| match wanted {
@@ -355,7 +357,7 @@ impl WebhookEndpoint {
             })
     }
 
-    /// Whether an event is delivered here. Events about the endpoint itself, and about deliveries to it, are not.
+    /// Checks whether an event is delivered to the endpoint. Events about the endpoint itself, and about deliveries to it, are not.
     pub fn wants(&self, event: &Stored<Event>) -> bool {
         let kind = event.object.kind;
         let object = &event.object.data.object;
@@ -379,7 +381,7 @@ impl Stored<WebhookEndpoint> {
         self.stop(reason, now);
     }
 
-    /// Enables the endpoint, and forgets its failures.
+    /// Enables the endpoint, and resets its failures.
     fn enable(&mut self, now: Timestamp) {
         self.object.status = EndpointStatus::Enabled;
         self.object.disabled_reason = None;
@@ -396,15 +398,15 @@ impl Stored<WebhookEndpoint> {
             endpoint.status = EndpointStatus::Disabled;
             endpoint.disabled_reason = Some(reason);
             endpoint.disabled_at = Some(now);
-            // What is held is given up.
+            // Deliveries that are held are given up.
             self.internal.breaker.release(now);
             let since = self.internal.failing_since.unwrap_or(now);
             self.miss(since.min(self.internal.oldest_failed.unwrap_or(now)));
         }
     }
 
-    /// Notes that an event is not delivered, because the endpoint is disabled: a replay from `missed_since` on includes it. Returns whether the
-    /// endpoint has changed.
+    /// Records that an event is not delivered, because the endpoint is disabled: a replay from `missed_since` on includes it. Returns
+    /// whether the endpoint has changed.
     pub fn miss(&mut self, created: Timestamp) -> bool {
         let missed = &mut self.object.missed_since;
         let is_earlier = missed.is_none_or(|since| created < since);
@@ -414,13 +416,13 @@ impl Stored<WebhookEndpoint> {
         is_earlier
     }
 
-    /// Forgets the events that were missed, which a replay from that moment on has delivered. Returns whether the endpoint has changed.
+    /// Clears `missed_since` after a replay from this moment on has delivered the missed events. Returns whether the endpoint has changed.
     pub fn catch_up(&mut self, from: Timestamp) -> bool {
         let missed = &mut self.object.missed_since;
         missed.take_if(|since| from <= *since).is_some()
     }
 
-    /// Applies an update. Omitted fields keep their values. Enabling an endpoint forgets its failures.
+    /// Applies an update. Omitted fields keep their values. Enabling an endpoint resets its failures.
     ///
     /// # Errors
     /// 400 for an unknown version, for `http` where `https` is required, a list beyond its limits, or an option that endpoints of this type do
@@ -477,12 +479,11 @@ impl Stored<WebhookEndpoint> {
         check_size(&self.object)
     }
 
-    /// Gives the endpoint a new secret. Each replaced secret keeps signing for 24 hours, so that receivers can change
-    /// over.
+    /// Replaces the secret of the endpoint. Each replaced secret keeps signing for 24 hours, so that receivers can switch to the new one.
     ///
     /// # Errors
-    /// 409 when the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would have to
-    /// silence a secret before its 24 hours are over. `Internal` if the system's source of randomness failed.
+    /// 409 if the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would remove a secret before its 24
+    /// hours are over. `Internal` if the system's source of randomness failed.
     pub fn rotate_secret(&mut self, now: Timestamp) -> Result<()> {
         self.internal
             .previous
@@ -510,7 +511,7 @@ fn check_url(url: &WebUrl, is_live: bool, targets: Targets) -> Result<()> {
 }
 
 /// # Errors
-/// 400 if an endpoint of the type `polling` is given what only those of the type `webhook` have.
+/// 400 if an endpoint of the type `polling` is given an option that only endpoints of the type `webhook` have.
 fn only_of_webhooks(name: &'static str, is_given: bool) -> Result<()> {
     match is_given {
         true => Err(Error::invalid(name, "a polling endpoint has none")),
@@ -594,7 +595,7 @@ mod tests {
         let refused = one.rotate_secret(at(23)).unwrap_err();
         assert_eq!(refused.class(), kernel::error::ErrorClass::Conflict);
         assert_eq!(one.clone(), before);
-        // The first was replaced 24 hours ago by now.
+        // At this time the first secret was replaced 24 hours ago.
         assert_eq!(signing(&one, 24), secrets[..MAX_ROTATIONS]);
         one.rotate_secret(at(24)).unwrap();
         assert_eq!(signing(&one, 24).len(), 1 + MAX_ROTATIONS);

@@ -1,7 +1,8 @@
-//! Webhook replays: the events of a period, delivered to a webhook endpoint once more.
+//! Webhook replays: redeliveries of the events of a period to a webhook endpoint.
 //!
-//! Life cycle: running → succeeded | failed. An endpoint has one replay at a time, and shows the last one. Its events go out in the order of
-//! their age, those about one object one after another. It waits while the endpoint does not answer, and ends when the endpoint is disabled.
+//! Life cycle: running → succeeded | failed. An endpoint has at most one replay at a time, and shows the last one. The events are sent from
+//! the oldest to the newest, those about one object one after another. The replay waits while the endpoint does not respond, and ends when
+//! the endpoint is disabled.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,13 +17,13 @@ use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::time::{SignedDuration, Timestamp, minutes};
 
-/// How long one run of the job may take before it counts as lost: longer than the function can run.
+/// The duration after which a run of the job counts as lost: longer than the function can run.
 const LEASE: SignedDuration = minutes(10);
 
-/// How long a replay waits before it looks again whether the endpoint answers.
+/// The pause before a replay checks again whether the endpoint responds.
 const PAUSE: SignedDuration = minutes(1);
 
-/// How many events a replay delivers at most.
+/// The maximum number of events that a replay delivers.
 pub const MAX_EVENTS: u64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -30,25 +31,25 @@ pub struct WebhookReplay {
     pub id: Id,
     pub object: Kind,
     pub created: Timestamp,
-    /// How many events the endpoint has acknowledged.
+    /// Number of events that the endpoint has acknowledged.
     pub delivered: u64,
-    /// Of how many events the attempt failed. Further attempts follow as for any delivery.
+    /// Number of events whose attempt failed. Further attempts follow as for any delivery.
     pub failed: u64,
-    /// Why a failed replay failed.
+    /// The reason why the replay failed; null if it did not.
     pub failed_reason: Option<ReplayFailedReason>,
     /// Time at which the replay ended; null while it runs.
     pub finished_at: Option<Timestamp>,
-    /// Events made at or after this moment.
+    /// Start of the period, inclusive: events created at or after this moment.
     pub from: Timestamp,
-    /// Whether only events are replayed that the endpoint has not acknowledged.
+    /// Whether only events that the endpoint has not acknowledged are replayed.
     pub only_failed: bool,
-    /// Up to where the replay has come: the moment of the last event that it has looked at.
+    /// Progress of the replay: the time of the last event that it has processed.
     pub position: Timestamp,
     /// Whether the replay runs, or how it ended.
     pub status: ReplayStatus,
     /// The types of events that are replayed; null for all that the endpoint is subscribed to.
     pub types: Option<Vec<EventType>>,
-    /// Events made before this moment.
+    /// End of the period, exclusive: events created before this moment.
     pub until: Timestamp,
     /// Id of the webhook endpoint.
     pub webhook_endpoint: Id,
@@ -73,7 +74,7 @@ pub enum ReplayFailedReason {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayInternal {
-    /// The last event that the replay has looked at.
+    /// The last event that the replay has processed.
     pub last: Option<Id>,
     pub next_action_at: Option<Timestamp>,
 }
@@ -97,15 +98,15 @@ impl Object for WebhookReplay {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookReplay {
-    /// Events made at or after this moment. They are kept for 30 days.
+    /// Start of the period, inclusive: events created at or after this moment. Events are kept for 30 days.
     pub from: Timestamp,
-    /// Leave out the events that the endpoint has acknowledged. Default true.
+    /// Whether only events that the endpoint has not acknowledged are replayed. Default true.
     #[serde(default)]
     pub only_failed: Option<bool>,
-    /// Only events of these types. Default: all that the endpoint is subscribed to.
+    /// The types of events to replay. Default: all that the endpoint is subscribed to.
     #[serde(default)]
     pub types: Option<Distinct<EventType>>,
-    /// Events made before this moment. Default: now.
+    /// End of the period, exclusive: events created before this moment. Default: now.
     #[serde(default)]
     pub until: Option<Timestamp>,
 }
@@ -113,12 +114,12 @@ pub struct NewWebhookReplay {
 impl RequestBody for NewWebhookReplay {}
 
 impl WebhookReplay {
-    /// The id of the replay of an endpoint.
+    /// Returns the id of the replay of an endpoint.
     pub fn id_of(endpoint: &Id) -> Id {
         endpoint.as_kind(Kind::WebhookReplay)
     }
 
-    /// A new replay, which is due at once.
+    /// Returns a new replay, which is due at once.
     ///
     /// # Errors
     /// 400 for an empty period or no types; 409 for an endpoint that is disabled.
@@ -162,8 +163,8 @@ impl WebhookReplay {
         Ok((replay, internal))
     }
 
-    /// Whether the replay delivers an event whose delivery to the endpoint has come that far; none that was never begun with. One that a
-    /// worker attempts at the moment is left to it.
+    /// Checks whether the replay delivers an event. `delivery` is the delivery of the event to the endpoint; none if it was never started.
+    /// A delivery that a worker is attempting is left to that worker.
     pub fn includes(&self, delivery: Option<&Delivery>, now: Timestamp) -> bool {
         match delivery {
             Some(delivery) => match delivery.state {
@@ -186,8 +187,8 @@ impl Stored<WebhookReplay> {
         is_due
     }
 
-    /// Whether the first attempt to deliver an event in order waits for the end of the replay: earlier events about its object, which was
-    /// created then, may still be sent once more.
+    /// Checks whether the first attempt to deliver an event in order has to wait for the end of the replay, because it may still send
+    /// earlier events about the object. `created` is the time at which the object was created.
     pub fn precedes(&self, event: &Event, created: Option<Timestamp>) -> bool {
         let is_running = self.object.finished_at.is_none();
         let is_passed = self
@@ -199,7 +200,7 @@ impl Stored<WebhookReplay> {
         is_running && !is_passed && is_older && event.sequence > 1
     }
 
-    /// Notes the last event that the replay has looked at.
+    /// Records the last event that the replay has processed.
     pub fn advance(&mut self, last: &Id) {
         self.object.position = last.time(Kind::Event).unwrap_or(self.object.position);
         self.internal.last = Some(last.clone());
@@ -213,7 +214,7 @@ impl Stored<WebhookReplay> {
         }
     }
 
-    /// Ends a run of the job that has not come to the end of the period: the next one begins at once, or after a pause.
+    /// Ends a run of the job before the end of the period. The next run begins at once, or after a pause.
     pub fn put_off(&mut self, pauses: bool, now: Timestamp) {
         let pause = if pauses { PAUSE } else { SignedDuration::ZERO };
         self.internal.next_action_at = Some(now.plus(pause));

@@ -12,7 +12,7 @@ use super::tariff::Tariff;
 use kernel::time::Timestamp;
 use models::network::ForeignId;
 
-/// What a session cost, and why. A CDR never changes; a wrong one is credited by another.
+/// The cost of a session, and its components. A CDR never changes; another CDR credits a wrong one.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Cdr {
     #[serde(flatten)]
@@ -31,25 +31,25 @@ pub struct Cdr {
     pub cdr_location: CdrLocation,
     #[serde(deserialize_with = "text")]
     pub currency: String,
-    /// As they were when the session began.
+    /// The tariffs as they were when the session began.
     #[serde(default)]
     pub tariffs: Vec<Tariff>,
     #[serde(default)]
     pub charging_periods: Vec<ChargingPeriod>,
     pub total_cost: Cost,
-    /// What of it is for a reservation.
+    /// The part of the total cost for a reservation.
     #[serde(default)]
     pub total_reservation_cost: Option<Cost>,
     /// kWh
     #[serde(deserialize_with = "number")]
     pub total_energy: Decimal,
-    /// Hours, those without charging included.
+    /// Hours, including those without charging.
     #[serde(deserialize_with = "number")]
     pub total_time: Decimal,
     /// Hours without charging.
     #[serde(default, deserialize_with = "optional_number")]
     pub total_parking_time: Option<Decimal>,
-    /// Whether this credits another CDR: its amounts are negative.
+    /// Whether this credits another CDR: its amounts are negative then.
     #[serde(default)]
     pub credit: bool,
     /// The CDR that this credits.
@@ -59,7 +59,7 @@ pub struct Cdr {
     pub last_updated: Timestamp,
 }
 
-/// Where the session took place.
+/// The place of the session.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CdrLocation {
     #[serde(deserialize_with = "foreign_id")]
@@ -74,7 +74,7 @@ pub struct CdrLocation {
 const NO_EVSE: &str = "#NA";
 
 impl Cdr {
-    /// Whether the CDR is for a reservation that was never used.
+    /// Returns whether the CDR is for a reservation that was never used.
     pub fn is_for_unused_reservation(&self) -> bool {
         let evse = self.cdr_location.evse_uid.as_ref();
         evse.is_some_and(|uid| uid.as_str().eq_ignore_ascii_case(NO_EVSE))

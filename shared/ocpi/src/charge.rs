@@ -1,7 +1,7 @@
-//! Sessions and CDRs become what this service knows of a charging session.
+//! The mapping of sessions and CDRs to the charging sessions of this service.
 //!
-//! Quantities are whole Wh and milliseconds, and amounts whole minor units, each rounded once, half away from zero. Times follow from the
-//! beginnings of the charging periods, which are exact; where an object has none, from its totals in hours, which have four digits.
+//! Quantities are whole Wh and milliseconds, and amounts whole minor units, each rounded once, half away from zero. Times are derived from
+//! the beginnings of the charging periods, which are exact; if an object has none, from its totals in hours, which have four digits.
 
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -20,14 +20,14 @@ use models::charging_session::network::{
 use models::charging_station::Price;
 use models::network::{Module, ObjectId};
 
-/// The most that a session may cost or use, in minor units and Wh: more is a mistake of the network.
+/// The maximum cost or energy of a session, in minor units and Wh: a greater value is a mistake of the network.
 const MOST: i64 = 1_000_000_000;
 
 impl Session {
-    /// What the session says. `updated` is when it was updated as far as that is believed.
+    /// Returns the report of the session. `updated` is the time of its update, if that is plausible.
     ///
     /// # Errors
-    /// Why the session cannot be used: an unknown currency, or an amount or energy beyond reason.
+    /// The reason why the session cannot be used: an unknown currency, or an implausible amount or energy.
     pub fn report(&self, id: &ObjectId, updated: Timestamp) -> Result<SessionReport, String> {
         let currency = currency(&self.currency)?;
         let ended = self.end_date_time.unwrap_or(updated);
@@ -58,10 +58,10 @@ impl Session {
 }
 
 impl Cdr {
-    /// What the CDR says. `updated` is when it was updated as far as that is believed.
+    /// Returns the report of the CDR. `updated` is the time of its update, if that is plausible.
     ///
     /// # Errors
-    /// Why the CDR cannot be used: an unknown currency, or an amount or energy beyond reason.
+    /// The reason why the CDR cannot be used: an unknown currency, or an implausible amount or energy.
     pub fn report(&self, id: &ObjectId, updated: Timestamp) -> Result<CdrReport, String> {
         let (started, ended) = (self.start_date_time, self.end_date_time);
         let (mut times, charging_ended) = times(&self.charging_periods, started, ended);
@@ -86,10 +86,10 @@ impl Cdr {
         })
     }
 
-    /// What the CDR of a reservation that was never used bills.
+    /// Returns the amount that the CDR of a reservation that was never used bills.
     ///
     /// # Errors
-    /// As [`Cdr::report`].
+    /// As for [`Cdr::report`].
     pub fn reservation_cost(&self, id: &ObjectId, updated: Timestamp) -> Result<Billed, String> {
         let cost = self.total_reservation_cost.unwrap_or(self.total_cost);
         self.billed(id, cost, updated)
@@ -107,19 +107,19 @@ impl Cdr {
         })
     }
 
-    /// The session of the same party that the CDR with this id names.
+    /// Returns the session, of the same party, of the CDR with this id.
     pub fn session(&self, id: &ObjectId) -> Option<ObjectId> {
         let named = self.session_id.as_ref()?;
         id.beside(Module::Sessions, named.as_str()).ok()
     }
 
-    /// The CDR of the same party that the CDR with this id credits.
+    /// Returns the CDR, of the same party, that the CDR with this id credits.
     pub fn credited(&self, id: &ObjectId) -> Option<ObjectId> {
         let named = self.credit_reference_id.as_ref()?;
         id.beside(Module::Cdrs, named.as_str()).ok()
     }
 
-    /// The prices of the tariffs in the CDR that can be read, in their order.
+    /// Returns the prices of the tariffs in the CDR that can be read, in their order.
     fn pricing(&self) -> Vec<Price> {
         let read = self.tariffs.iter().cloned().map(Tariff::read);
         let prices = read
@@ -130,7 +130,7 @@ impl Cdr {
 }
 
 impl ResultType {
-    /// Why a session does not begin after this result of START_SESSION; none if it may begin.
+    /// Returns the reason why a session does not begin after this result of START_SESSION; `None` if it may begin.
     pub fn failure(self) -> Option<SessionFailedReason> {
         match self {
             Self::Accepted | Self::Timeout => None,
@@ -164,7 +164,7 @@ fn watt_hours(kwh: Decimal) -> Result<i64, String> {
         .ok_or_else(|| format!("{kwh} kWh is beyond reason"))
 }
 
-/// So many hours, in whole milliseconds.
+/// Converts hours to a duration in whole milliseconds.
 fn duration(hours: Decimal) -> SignedDuration {
     let rounded = hours
         .checked_mul(whole_millis(HOUR).into())
@@ -172,7 +172,7 @@ fn duration(hours: Decimal) -> SignedDuration {
     millis(rounded.unwrap_or(i64::MAX))
 }
 
-/// An amount in minor units. One without tax, or with one that cannot be, has none.
+/// Returns an amount in minor units. An amount without tax, or with an impossible tax, has no tax.
 fn total(cost: Cost, currency: Currency) -> Result<Total, String> {
     let minor = |amount: Decimal| {
         let scale = Decimal::from(10u32.pow(currency.exponent().into()));
@@ -186,7 +186,7 @@ fn total(cost: Cost, currency: Currency) -> Result<Total, String> {
     Ok(Total::new(net, gross))
 }
 
-/// How long the vehicle charged and was parked, and since when it is parked at the end.
+/// Returns how long the vehicle charged and was parked, and since when it is parked at the end.
 fn times(
     periods: &[ChargingPeriod],
     started: Timestamp,
@@ -223,7 +223,7 @@ fn times(
 }
 
 impl ChargingPeriod {
-    /// Whether the vehicle was connected and no energy flowed.
+    /// Returns whether the vehicle was connected and no energy flowed.
     fn is_parking(&self) -> bool {
         let volume = |kind: &str| {
             let mut dimensions = self.dimensions.iter();
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(total("-4.84", "-4"), (-400, -400));
         assert_eq!(total("4", "-4.84"), (-484, -484));
         assert_eq!(total("-4", "4.84"), (484, 484));
-        // Each is rounded by itself, and the tax is what is between them.
+        // Each amount is rounded by itself, and the tax is the difference.
         assert_eq!(total("4.0049", "4.0050"), (400, 401));
         assert_eq!(total("4.0050", "4.0049"), (400, 400));
         assert_eq!(total("0.0049", "0.0051"), (0, 1));

@@ -1,9 +1,9 @@
 //! The client of other platforms: requests over OCPI, with time-outs, address checks and bounded responses.
 //!
-//! Every address that is called was given by the other platform, so each one passes the checks of webhook addresses, and an address
-//! on a page of a list must stay on the host of the list. A `GET` that fails is repeated with growing pauses. Nothing else is: the
-//! standard asks not to repeat messages, because they may have had their effect. A platform that says when it may be asked again
-//! (`Retry-After`) is not asked before: short pauses are waited for, long ones are left to the caller.
+//! Every address that is called comes from the other platform, so each one has to pass the checks of webhook addresses, and an address on a
+//! page of a list must be on the host of the list. A `GET` that fails is repeated with growing pauses. Other methods are not: the standard
+//! advises against repeating messages, because they may have had their effect. If a platform specifies when a request may be repeated
+//! (`Retry-After`), it is not called before: short pauses are waited for, long ones are left to the caller.
 
 mod failure;
 mod pages;
@@ -34,21 +34,21 @@ pub use pages::PageStream;
 
 use failure::{refused, unreachable};
 
-/// How long a request may take in all, and one for a page, whose objects are stored while it is read.
+/// The time limit of a request, and of a request for a page, whose objects are stored while it is read.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a `Retry-After` may be.
+/// The maximum `Retry-After`.
 const MAX_WAIT: SignedDuration = HOUR;
 
-/// The largest response that is read, and the largest page of a list, in bytes.
+/// The maximum size of a response, and of a page of a list, in bytes.
 const MAX_RESPONSE: usize = 256 * 1024;
 pub const MAX_PAGE: u64 = 32 * 1024 * 1024;
 
-/// The longest address of a next page, in characters.
+/// The maximum length of the address of a next page, in characters.
 const MAX_LINK: usize = 2048;
 
-/// A platform, and as whom and to whom messages are sent.
+/// A platform, and the sender and the recipient of messages to it.
 pub struct Platform<'a> {
     pub outbound: &'a Outbound,
     pub targets: Targets,
@@ -64,7 +64,7 @@ impl Platform<'_> {
     /// Reads an object.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The failure of the request.
     pub async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Failure> {
         let mut attempt = 0;
         loop {
@@ -76,10 +76,10 @@ impl Platform<'_> {
         }
     }
 
-    /// Reads a page of a list, with at most `max_bytes`.
+    /// Reads a page of a list of at most `max_bytes`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The failure of the request.
     pub async fn get_page(&self, url: &str, max_bytes: u64) -> Result<PageStream, Failure> {
         let mut attempt = 0;
         let response = loop {
@@ -97,7 +97,7 @@ impl Platform<'_> {
     /// Sends an object with `POST`, and returns the data of the response.
     ///
     /// # Errors
-    /// Why the platform did not take it.
+    /// The failure of the request.
     pub async fn post(&self, url: &str, body: &Value) -> Result<Value, Failure> {
         self.send(Method::POST, url, Some(body)).await
     }
@@ -105,7 +105,7 @@ impl Platform<'_> {
     /// Sends an object with `PUT`, and returns the data of the response.
     ///
     /// # Errors
-    /// Why the platform did not take it.
+    /// The failure of the request.
     pub async fn put(&self, url: &str, body: &Value) -> Result<Value, Failure> {
         self.send(Method::PUT, url, Some(body)).await
     }
@@ -113,7 +113,7 @@ impl Platform<'_> {
     /// Sends a `DELETE`, and returns the data of the response.
     ///
     /// # Errors
-    /// Why the platform did not take it.
+    /// The failure of the request.
     pub async fn delete(&self, url: &str) -> Result<Value, Failure> {
         self.send(Method::DELETE, url, None).await
     }
@@ -136,7 +136,7 @@ impl Platform<'_> {
         Ok(received.data)
     }
 
-    /// Sends a request. Returns the response, whose HTTP status is one of success.
+    /// Sends a request. Returns the response if its HTTP status is a success.
     async fn request(
         &self,
         method: Method,
@@ -170,7 +170,7 @@ impl Platform<'_> {
             request = request.json(body);
         }
         let sent = request.send();
-        // The response of a page may take its time, its beginning may not.
+        // The beginning of the response has a time limit; the rest of a page may take longer.
         let sent = tokio::time::timeout(TIMEOUT, sent).await;
         let sent = sent.map_err(|_| Failure::Unreachable("operation timed out".into()))?;
         let response = sent.map_err(|error| unreachable(&error))?;
@@ -186,12 +186,13 @@ impl Platform<'_> {
     }
 }
 
-/// A header of a response, if it is text.
+/// Returns a header of a response, if it is text.
 fn header<'a>(response: &'a reqwest::Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }
 
-/// How long a platform asks to wait, an hour at most. A date is compared with the platform's own clock, if it says what that shows.
+/// Returns the time that a platform asks to wait, an hour at most. A date is compared with the platform's own clock, if the response
+/// contains its time.
 fn retry_after(response: &reqwest::Response, now: Timestamp) -> Option<SignedDuration> {
     let date = header(response, "date").and_then(|text| jiff::fmt::rfc2822::parse(text).ok());
     let now = date.map_or(now, |date| Timestamp::from(date.timestamp()));
@@ -214,11 +215,11 @@ async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
     Ok(body)
 }
 
-/// An address of a platform, if it may be called as far as that is known without resolving its host. The addresses behind a name
-/// are checked when it is called.
+/// Parses an address of a platform and checks whether it may be called, as far as that is known without resolving its host. The addresses
+/// behind a name are checked when it is called.
 ///
 /// # Errors
-/// Why it may not be called.
+/// The reason why it may not be called.
 pub fn checked(url: &str, targets: Targets) -> Result<url::Url, String> {
     let checked = WebUrl::try_from(url.to_owned()).map_err(|why| format!("url: {why}"))?;
     if let Err(error) = targets.check(&checked) {
@@ -229,8 +230,8 @@ pub fn checked(url: &str, targets: Targets) -> Result<url::Url, String> {
         .ok_or_else(|| "url: expected an absolute https URL".into())
 }
 
-/// The address of a next page, on the host of the list: a token is sent to no other. Platforms behind a proxy name themselves
-/// with `http`, so scheme and port are those of the list.
+/// Returns the address of a next page, on the host of the list: a token is sent to no other host. Platforms behind a proxy use `http` in
+/// their own addresses, so scheme and port are those of the list.
 fn on_host_of(list: &str, next: &str) -> Result<String, Failure> {
     let refused = |why: &str| Failure::Malformed(format!("the header Link {why}"));
     let mut url = url::Url::parse(list).map_err(|_| refused("belongs to no list"))?;
@@ -246,7 +247,7 @@ fn on_host_of(list: &str, next: &str) -> Result<String, Failure> {
     Ok(url.into())
 }
 
-/// What is escaped in a segment of a path: everything but the unreserved characters of RFC 3986, and `*`.
+/// The characters that are escaped in a segment of a path: all but the unreserved characters of RFC 3986, and `*`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -254,7 +255,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'*');
 
-/// The address of something below an endpoint.
+/// Returns the address of segments below an endpoint.
 pub fn below(endpoint: &str, segments: &[&str]) -> String {
     let mut url = endpoint.trim_end_matches('/').to_owned();
     for segment in segments {

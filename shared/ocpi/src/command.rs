@@ -1,7 +1,7 @@
-//! Commands to a charging station, by way of its operator.
+//! Commands to a charging station, sent through its operator.
 //!
-//! The operator's response says whether it has passed the command on. The station's result arrives later, at the address that
-//! the command names, or never.
+//! The operator's response states whether it has passed the command on. The station's result arrives later, at the address in the command,
+//! or never.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl CommandType {
     }
 }
 
-/// What a command asks for. `response_url` is added when it is sent.
+/// The content of a command. `response_url` is added when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Command {
@@ -96,7 +96,8 @@ pub enum Command {
     },
 }
 
-/// `ChargingProfile` of OCPI: the most power of a session from moments on. It holds until the session ends or another one is set.
+/// `ChargingProfile` of OCPI: the maximum power of a session from certain moments on. It is valid until the session ends or another one is
+/// set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChargingProfile {
     start_date_time: Timestamp,
@@ -139,7 +140,7 @@ impl Command {
         }
     }
 
-    /// The module whose receiver takes the command.
+    /// Returns the module whose receiver handles the command.
     pub fn module(&self) -> &'static str {
         match self {
             Self::SetChargingProfile { .. } | Self::ClearChargingProfile { .. } => {
@@ -149,7 +150,7 @@ impl Command {
         }
     }
 
-    /// The command with a reference that the network repeats in the session and the CDR that follow from it, unless it has one.
+    /// Adds a reference to the command, unless it has one. The network repeats it in the resulting session and CDR.
     #[must_use]
     pub fn referenced(mut self, reference: &str) -> Self {
         if let Self::StartSession {
@@ -166,10 +167,10 @@ impl Command {
         self
     }
 
-    /// The body of the request.
+    /// Returns the body of the request.
     ///
     /// # Errors
-    /// None in practice.
+    /// Not in practice.
     pub fn body(&self, response_url: &str) -> Result<Value, serde_json::Error> {
         let mut body = serde_json::to_value(self)?;
         body["response_url"] = Value::from(response_url);
@@ -177,7 +178,7 @@ impl Command {
     }
 }
 
-/// How an operator responds to a command.
+/// An operator's response to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CommandResponse {
     pub result: ResponseType,

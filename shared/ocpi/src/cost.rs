@@ -1,4 +1,4 @@
-//! What sessions and CDRs have in common: tokens, prices and charging periods.
+//! The common parts of sessions and CDRs: tokens, prices and charging periods.
 
 use rust_decimal::Decimal;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use kernel::time::Timestamp;
 #[serde(from = "RawCost")]
 pub struct Cost {
     pub net: Decimal,
-    /// With taxes; `None` if the sender does not say what they are.
+    /// The amount with taxes; `None` if the sender does not state them.
     pub gross: Option<Decimal>,
 }
 
@@ -61,7 +61,7 @@ impl From<RawCost> for Cost {
     }
 }
 
-/// The token that a session was authorized with.
+/// The token with which a session was authorized.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CdrToken {
     #[serde(deserialize_with = "text")]

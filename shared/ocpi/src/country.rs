@@ -1,4 +1,4 @@
-//! Countries: OCPI names them by three letters, the API by two.
+//! Countries: OCPI uses codes of three letters, the API codes of two.
 
 use kernel::fields::address::Country;
 
@@ -18,7 +18,7 @@ const ALPHA_3: &str = "ABWAW AFGAF AGOAO AIAAI ALAAX ALBAL ANDAD AREAE ARGAR ARM
     TCDTD TGOTG THATH TJKTJ TKLTK TKMTM TLSTL TONTO TTOTT TUNTN TURTR TUVTV TWNTW TZATZ UGAUG UKRUA UMIUM URYUY \
     USAUS UZBUZ VATVA VCTVC VENVE VGBVG VIRVI VNMVN VUTVU WLFWF WSMWS YEMYE ZAFZA ZMBZM ZWEZW";
 
-/// The country with that ISO 3166-1 code of three letters, or of two, which some operators send instead.
+/// Returns the country with that ISO 3166-1 code of three letters, or of two, which some operators send instead.
 pub(super) fn country(code: &str) -> Option<Country> {
     let code = code.trim().to_ascii_uppercase();
     let by_three = ALPHA_3

@@ -1,9 +1,8 @@
 //! Credentials: the tokens that platforms authenticate with, and the object that the handshake exchanges.
 //!
-//! Terms of the standard: token A lets a platform register, token B is what this service sends to the platform that registered,
-//! token C is what that platform sends to this service from then on. Where this service registers with another platform, the
-//! names are turned round. Here a token is either *own* (this service has issued it and checks it) or *foreign* (another platform
-//! has issued it and this service sends it).
+//! Terms of the standard: a platform registers with token A, this service sends token B to the platform that registered, and that platform
+//! sends token C to this service from then on. If this service registers with another platform, the roles are exchanged. Here a token is
+//! either *own* (this service has issued it and checks it) or *foreign* (another platform has issued it and this service sends it).
 
 use std::fmt;
 
@@ -17,19 +16,19 @@ use super::party::{PartyId, Role};
 use kernel::error::{Error, Result};
 use kernel::origin::Mode;
 
-/// The longest token, in characters.
+/// The maximum length of a token, in characters.
 const MAX_TOKEN: usize = 64;
 
-/// The most roles of a platform. Its parties are claimed in one transaction, which has at most 100 writes.
+/// The maximum number of roles of a platform. Its parties are claimed in one transaction, which has at most 100 writes.
 pub const MAX_ROLES: usize = 90;
 
-/// A credentials token. It is not shown when it is printed for debugging.
+/// A credentials token. Its debug output does not contain it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CredentialsToken(String);
 
 impl CredentialsToken {
-    /// Issues a token for a platform: `ocpi_<mode>_`, 40 random hexadecimal digits, and the CRC-32 of all that as 8 digits, so
-    /// that a token with a typing error is refused without reading the table.
+    /// Issues a token for a platform: `ocpi_<mode>_`, 40 random hexadecimal digits, and the CRC-32 of all that as 8 digits, so that a token
+    /// with a typing error is refused without reading the table.
     ///
     /// # Errors
     /// `Internal` if the system's source of randomness fails.
@@ -55,8 +54,8 @@ impl CredentialsToken {
         }
     }
 
-    /// Reads an own token from the header `Authorization`: `Token` and the token in Base64. Some platforms do not encode it, and
-    /// the example of the standard has a line break inside the encoding; both are accepted. `None` if this cannot be an own token.
+    /// Reads an own token from the header `Authorization`: `Token` and the token in Base64. Some platforms do not encode it, and the
+    /// example of the standard has a line break inside the encoding; both are accepted. Returns `None` if this cannot be an own token.
     pub fn own(header: &str) -> Option<(Mode, Self)> {
         let (scheme, sent) = header.trim().split_once(' ')?;
         let sent = sent.trim();
@@ -77,17 +76,17 @@ impl CredentialsToken {
         Some((mode, Self(text.to_owned())))
     }
 
-    /// The value of the header `Authorization` with this token.
+    /// Returns the value of the header `Authorization` with this token.
     pub fn header(&self) -> String {
         format!("Token {}", STANDARD.encode(&self.0))
     }
 
-    /// The SHA-256 of the token in hexadecimal, by which its row is found.
+    /// Returns the SHA-256 of the token in hexadecimal, by which its item is found.
     pub fn hash(&self) -> String {
         hex::encode(Sha256::digest(&self.0))
     }
 
-    /// The token itself, to send it or to encrypt it.
+    /// Returns the token itself, to send it or to encrypt it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -134,11 +133,11 @@ pub struct BusinessDetails {
 }
 
 impl Credentials {
-    /// Checks the members that can be checked without calling the platform: 1 to 90 roles, none of which is of the party `own`, which
-    /// is that of this service. Returns the token.
+    /// Checks the members that can be checked without calling the platform: 1 to 90 roles, none of which has the party `own`, which is that
+    /// of this service. Returns the token.
     ///
     /// # Errors
-    /// What is wrong, as a status message.
+    /// The problem, as a status message.
     pub fn check(&self, own: &PartyId) -> Result<CredentialsToken, String> {
         if !(1..=MAX_ROLES).contains(&self.roles.len()) {
             let count = self.roles.len();

@@ -1,4 +1,4 @@
-//! The `energy_mix` of a Location, as a charging station shows it.
+//! The mapping of the `energy_mix` of a Location to that of a charging station.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::reader::{number, optional_text};
 use models::energy_mix::{EnergyMix, EnergyShare, EnergySource};
 
-/// The longest name of a supplier or a product in OCPI 2.2.1.
+/// The maximum length of the name of a supplier or a product in OCPI 2.2.1.
 const LONGEST_NAME: usize = 64;
-/// How many sources of a mix are kept: OCPI 2.2.1 has eight categories.
+/// The maximum number of sources of a mix: OCPI 2.2.1 has eight categories.
 const MOST_SOURCES: usize = 8;
-/// The most grams per kWh that are kept.
+/// The maximum number of grams per kWh.
 const MOST_GRAMS: i64 = 100_000;
 
 #[derive(Debug, Deserialize)]
@@ -43,8 +43,8 @@ struct Impact {
     amount: Decimal,
 }
 
-/// The mix that a network states; none if it is not one. Sources that OCPI does not name, and numbers that cannot be, are left out:
-/// a location is usable without them. Green energy has neither carbon dioxide nor nuclear waste (OCPI 2.2.1, 8.4.8).
+/// Returns the mix that a network states; `None` if the value is not a mix. Sources that OCPI does not define, and impossible numbers, are
+/// left out: a location is usable without them. Green energy has neither carbon dioxide nor nuclear waste (OCPI 2.2.1, 8.4.8).
 pub(super) fn energy_mix(stated: Option<&Value>) -> Option<EnergyMix> {
     let mix = Mix::deserialize(stated?).ok()?;
     let grams = |category: &str| {
@@ -73,7 +73,7 @@ pub(super) fn energy_mix(stated: Option<&Value>) -> Option<EnergyMix> {
     })
 }
 
-/// The number with two digits, if it lies between 0 and `most`.
+/// Returns the number with two digits, if it is between 0 and `most`.
 fn within(number: Decimal, most: i64) -> Option<f64> {
     let valid = (Decimal::ZERO..=Decimal::from(most)).contains(&number);
     number.round_dp(2).to_f64().filter(|_| valid)

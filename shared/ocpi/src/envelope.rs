@@ -1,8 +1,8 @@
 //! The envelope of every response, and its status codes.
 //!
-//! HTTP statuses say how the transport went, status codes of OCPI how the content was taken. A request that was authenticated,
-//! is JSON and names something that exists is answered with HTTP 200 or 201, whatever is wrong with its content (OCPI 2.2.1-d2,
-//! "Status codes").
+//! HTTP statuses describe the transport, status codes of OCPI the processing of the content. The response to a request that was
+//! authenticated, is JSON and names an existing object has HTTP 200 or 201, whatever is wrong with its content (OCPI 2.2.1-d2, "Status
+//! codes").
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,10 +23,10 @@ impl StatusCode {
     pub const UNKNOWN_LOCATION: Self = Self(2003);
     pub const UNKNOWN_TOKEN: Self = Self(2004);
     pub const SERVER_ERROR: Self = Self(3000);
-    /// The client's own interface could not be used, as during registration.
+    /// The client's own interface could not be used, for example during registration.
     pub const CLIENT_API_UNUSABLE: Self = Self(3001);
     pub const UNSUPPORTED_VERSION: Self = Self(3002);
-    /// Both sides have no endpoints in common, or one that is needed is missing.
+    /// Both sides have no endpoints in common, or a required endpoint is missing.
     pub const NO_MATCHING_ENDPOINTS: Self = Self(3003);
 
     pub fn is_success(self) -> bool {
@@ -45,7 +45,7 @@ pub struct Envelope<'a> {
     pub timestamp: Timestamp,
 }
 
-/// A response as it is received. Platforms leave out `data` or send null where there is nothing to say.
+/// A response as it is received. Platforms omit `data` or send null if there is no data.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Received {
     #[serde(default)]

@@ -1,17 +1,17 @@
-//! OCPI 2.2.1 and 2.3.0: objects, their mapping to ours, and the rules of the protocol. Pure.
+//! OCPI 2.2.1 and 2.3.0: objects, their mapping to those of this service, and the rules of the protocol.
 //!
-//! - [`reader`] reads files of OCPI objects. It is lenient: `null`, `[]` and an omitted list are the same, a timestamp without
-//!   an offset is UTC, and an unknown enum value never refuses an object. An object that cannot be used is reported with its id
-//!   and the reason, and the others are loaded.
-//! - [`location`] turns a Location into a charging station; each connector of each EVSE becomes a connector.
-//! - [`tariff`] turns Tariffs into the prices of a connector.
-//! - [`object`] keeps objects as they are received: which one is newer, and what a partial update makes of one.
+//! - [`reader`] reads files of OCPI objects. It is lenient: `null`, `[]` and an omitted list are the same, a timestamp without an offset is
+//!   UTC, and an unknown enum value never makes an object unusable. An object that cannot be used is reported with its id and the reason,
+//!   and the others are loaded.
+//! - [`location`] converts a Location into a charging station; each connector of each EVSE becomes a connector.
+//! - [`tariff`] converts Tariffs into the prices of a connector.
+//! - [`object`] handles objects as they are received: which one is newer, and the result of a partial update.
 //! - [`session`], [`cdr`], [`token`] and [`command`] have the members of those objects that this service uses.
-//! - [`charge`] turns sessions and CDRs into what this service knows of a charging session.
-//! - [`envelope`], [`page`] and [`versions`] are the form of requests and responses; [`credentials`] and [`party`] say who sends
-//!   them, and [`network`] whom this service is connected to.
-//! - [`update`] merges a station that is loaded again with the stored one: the file changes what it says differently than the
-//!   last time, and everything else stays as it is, such as the status that our own sessions set.
+//! - [`charge`] converts sessions and CDRs into data of charging sessions.
+//! - [`envelope`], [`page`] and [`versions`] are the form of requests and responses; [`credentials`] and [`party`] identify their senders,
+//!   and [`network`] contains the connections of this service.
+//! - [`update`] merges a station that is loaded again with the stored one: values that differ from those of the file's last version are
+//!   changed, and everything else is kept, such as the status that sessions of this service set.
 
 pub mod cdr;
 pub mod charge;

@@ -1,4 +1,4 @@
-//! A Location object becomes a charging station.
+//! The conversion of a Location object into a charging station.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ use models::charging_station::{
 use models::network::ObjectId;
 use models::vehicle::ConnectorType;
 
-/// The members of a Location of OCPI 2.2.1 or 2.3.0 that a charging station is made of. Others are ignored, as the standard asks.
+/// The members of a Location of OCPI 2.2.1 or 2.3.0 that a charging station is made of. Others are ignored, as the standard requires.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Location {
     pub country_code: String,
@@ -172,19 +172,19 @@ pub struct RegularHours {
 /// A station as a file describes it.
 #[derive(Debug, Clone)]
 pub struct ImportedStation {
-    /// Its connectors have the prices that the file gives them; see `priced`.
+    /// Its connectors have the prices of the file; see `priced`.
     pub station: ChargingStation,
     /// Whether the operator publishes the location.
     pub published: bool,
-    /// The ids of the connectors whose prices the file gives. The others keep those that they have.
+    /// The ids of the connectors whose prices are in the file. The others keep their prices.
     pub priced: Vec<String>,
     /// The tariffs of each connector, in the order of the station's connectors.
     tariffs: Vec<TariffIds>,
     country_code: String,
     party_id: String,
-    /// The location at a network; none for a station of a file.
+    /// The location at a network; `None` for a station of a file.
     pub(super) location: Option<ObjectId>,
-    /// The uids of the EVSEs that take charging profiles.
+    /// The uids of the EVSEs that accept charging profiles.
     pub(super) takes_profiles: Vec<String>,
     pub last_updated: Option<Timestamp>,
 }
@@ -195,16 +195,16 @@ struct TariffIds {
     supply: Supply,
 }
 
-/// The moment in the ids of stations that come from OCPI: an id follows from the location's names alone.
+/// The moment in the ids of stations that come from OCPI: such an id is derived only from the names of the location.
 const ID_TIME: i64 = 1_767_225_600_000;
 
 impl Location {
-    /// The ids by which the location is known: unique among all parties.
+    /// Returns the ids of the location, which are unique among all parties.
     pub fn key(&self) -> String {
         format!("{}*{}*{}", self.country_code, self.party_id, self.id)
     }
 
-    /// The id of the station that a location becomes: it follows from the location's own.
+    /// Returns the id of the station that a location becomes: it is derived from the location's own id.
     pub fn station_id(country_code: &str, party_id: &str, id: &str) -> Id {
         let seed = format!("{country_code}*{party_id}*{id}");
         Id::derived(
@@ -214,12 +214,12 @@ impl Location {
         )
     }
 
-    /// The charging station that this location is. Its id follows from the location's own, so importing it again changes the
-    /// same station. Texts that are too long are cut; an empty text that an address needs becomes `-`.
+    /// Converts the location into a charging station. Its id is derived from the location's own, so importing it again changes the same
+    /// station. Texts that are too long are cut; an empty text that an address needs becomes `-`.
     ///
     /// # Errors
-    /// Why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an opening time that is
-    /// no time, a connector whose power is not given.
+    /// The reason why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an invalid opening time,
+    /// a connector whose power is not stated.
     pub fn into_station(self) -> Result<ImportedStation, String> {
         let location = self.coordinates.point()?;
         let address = self.station_address()?;
@@ -301,13 +301,13 @@ impl Location {
         zone.map_err(|why| format!("time_zone: {why}, not {name:?}"))
     }
 
-    /// The EVSEs that were not removed.
+    /// Returns the EVSEs that were not removed.
     fn present_evses(&self) -> impl Iterator<Item = &Evse> {
         let evses = self.evses.iter();
         evses.filter(|evse| evse.status != EvseStatus::Removed)
     }
 
-    /// The connectors, each with its tariffs.
+    /// Returns the connectors, each with its tariffs.
     fn connectors(&self) -> Result<(Vec<Connector>, Vec<TariffIds>), String> {
         let (mut connectors, mut tariffs) = (Vec::new(), Vec::new());
         for evse in self.present_evses() {
@@ -358,9 +358,8 @@ impl Coordinates {
 }
 
 impl ImportedStation {
-    /// Gives each connector the prices of its tariffs, as they are from now on. A connector none of whose tariffs is in the
-    /// file keeps the prices that it has; one that names no tariff loses them. Returns the ids of the tariffs that are not in
-    /// the file.
+    /// Sets the prices of each connector to those of its tariffs from now on. A connector none of whose tariffs is in the file keeps its
+    /// prices; a connector without tariffs loses its prices. Returns the ids of the tariffs that are not in the file.
     pub fn set_prices(&mut self, tariffs: &Tariffs, now: Timestamp) -> Vec<String> {
         let mut unknown = Vec::new();
         for (connector, TariffIds { ids, supply }) in
@@ -377,7 +376,7 @@ impl ImportedStation {
         unknown
     }
 
-    /// Says which location of which network the station is. `name` is that of the party.
+    /// Sets the network and the location of the station. `name` is that of the party.
     pub fn set_network(&mut self, location: ObjectId, name: String) {
         let party = location.party();
         self.station.network = Some(StationNetwork {
@@ -388,20 +387,20 @@ impl ImportedStation {
         self.location = Some(location);
     }
 
-    /// The ids of the tariffs that the connectors name, each once.
+    /// Returns the ids of the tariffs of the connectors, each once.
     pub fn tariff_ids(&self) -> BTreeSet<String> {
         let ids = self.tariffs.iter().flat_map(|one| &one.ids);
         ids.cloned().collect()
     }
 
-    /// Gives every connector these prices.
+    /// Sets these prices for every connector.
     pub fn set_pricing(&mut self, pricing: Vec<Price>) {
         self.station.set_pricing(pricing);
         let ids = self.station.connectors.iter().map(|one| one.id.clone());
         self.priced = ids.collect();
     }
 
-    /// The status of each EVSE in the file, by its uid.
+    /// Returns the status of each EVSE in the file, by its uid.
     pub fn statuses(&self) -> BTreeMap<String, ConnectorStatus> {
         let connectors = self.station.connectors.iter();
         connectors
@@ -414,7 +413,7 @@ const RESERVABLE: &str = "RESERVABLE";
 const TAKES_PROFILES: &str = "CHARGING_PROFILE_CAPABLE";
 
 impl EvseStatus {
-    /// The status of the EVSE's connectors.
+    /// Returns the status of the EVSE's connectors.
     pub fn connector_status(self) -> ConnectorStatus {
         match self {
             Self::Available => ConnectorStatus::Available,
@@ -428,8 +427,8 @@ impl EvseStatus {
         }
     }
 
-    /// Whether only the status of connectors depends on it. The others decide which connectors there are, or the status of the
-    /// whole station.
+    /// Returns whether it affects only the status of connectors. The others determine which connectors exist, or the status of the whole
+    /// station.
     pub fn is_of_connectors_only(self) -> bool {
         !matches!(self, Self::Inoperative | Self::Planned | Self::Removed)
     }
@@ -441,8 +440,8 @@ impl Evse {
     }
 }
 
-/// The status of a location: `removed` when all its EVSEs are removed; `planned` when those that are left are all planned;
-/// `inactive` when it has none, or when none of those that are left works or will work again (`INOPERATIVE`); else `active`.
+/// Returns the status of a location: `removed` if all its EVSEs are removed; `planned` if the others are all planned; `inactive` if it has
+/// no EVSE, or if none of the others works or will work again (`INOPERATIVE`); otherwise `active`.
 fn station_status(evses: &[Evse]) -> StationStatus {
     let all = |statuses: &[EvseStatus]| evses.iter().all(|evse| statuses.contains(&evse.status));
     if evses.is_empty() {
@@ -489,7 +488,7 @@ impl OcpiConnector {
         })
     }
 
-    /// The voltage and the phases, or what the stated power and amperage amount to; the usual voltage without either.
+    /// Returns the voltage and the phases, or the values that result from the stated power and amperage; the usual voltage without either.
     fn supply(&self) -> Supply {
         let phases = match self.power_type.as_str() {
             "AC_3_PHASE" => Decimal::from(3),
@@ -511,13 +510,13 @@ impl OcpiConnector {
     }
 }
 
-/// In kW, to 100 W.
+/// Converts W to kW, rounded to 100 W.
 fn kilowatts(watts: Decimal) -> f64 {
     let hundreds = (watts / Decimal::ONE_HUNDRED).to_f64().unwrap_or_default();
     hundreds.round() / 10.0
 }
 
-/// The id that two of the connectors have.
+/// Returns an id that two of the connectors share.
 fn duplicate(connectors: &[Connector]) -> Option<&str> {
     let mut ids: Vec<&str> = connectors.iter().map(|one| one.id.as_str()).collect();
     ids.sort_unstable();
@@ -534,17 +533,17 @@ fn plug(standard: &str) -> Plug {
     }
 }
 
-/// The text cut to so many characters.
+/// Returns the text cut to `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     text.trim().chars().take(most).collect()
 }
 
-/// A text that an address must have, `-` when the location has none.
+/// Returns a text that an address must have; `-` if the location has none.
 fn required<const MAX: usize>(text: Option<&str>) -> Result<Text<MAX>, String> {
     shortened(text.unwrap_or("-"), MAX).try_into()
 }
 
-/// Whether access is round the clock, and the hours by day. Without any statement a location counts as always open.
+/// Returns whether access is round the clock, and the hours by day. A location without a statement counts as always open.
 fn opening_hours(hours: Option<&Hours>) -> Result<(bool, Vec<OpeningHours>), String> {
     match hours {
         Some(hours) if !hours.twentyfourseven => {
@@ -573,7 +572,7 @@ fn opening_hours(hours: Option<&Hours>) -> Result<(bool, Vec<OpeningHours>), Str
     }
 }
 
-/// The periods, in order. One that ends before it begins says nothing.
+/// Returns the periods, in order. A period that ends before it begins is ignored.
 fn ranges(periods: Option<&Vec<ExceptionalPeriod>>) -> Vec<Range> {
     let range = |period: &ExceptionalPeriod| Range {
         from: period.period_begin,

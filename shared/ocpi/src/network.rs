@@ -1,22 +1,22 @@
 //! Networks: the platforms of other parties that this service is connected to.
 //!
-//! A platform is one connection and hosts one or several parties; a hub passes messages on for parties that are connected to it.
-//! An operator of this service makes a network, in one of two ways: by issuing a token A with which the platform registers, or by
-//! connecting to the platform with a token A that its operator has issued.
+//! A platform is one connection and hosts one or several parties; a hub passes messages on for parties that are connected to it. An
+//! operator of this service creates a network in one of two ways: by issuing a token A with which the platform registers, or by connecting
+//! to the platform with a token A that its operator has issued.
 //!
 //! Parties behind a hub: those that operate charging stations come from the hub's credentials and from its HubClientInfo. Each awaits the
-//! approval of an operator, unless the operator has said that the hub is trusted. Until then nothing that it sends is stored and nothing is
-//! sent to it. The hub also reports whether a party can be reached: a party that is not `CONNECTED` is sent no command, and its stations
-//! are not matched. What arrives from it is stored all the same.
+//! approval of an operator, unless the operator has marked the hub as trusted. Until then no object of the party is stored and no message
+//! is sent to it. The hub also reports whether a party can be reached: no command is sent to a party that is not `CONNECTED`, and its
+//! stations are not matched. Objects that arrive from it are stored nevertheless.
 //!
 //! Life cycle: `pending` until the credentials are exchanged, then `connected`. An operator can suspend a connected network and
 //! connect it again: while it is suspended, its requests are refused and nothing is sent to it. `revoked` is final: the tokens are
 //! deleted, and its parties may be part of another network. A network is revoked by an operator, or by its platform with
 //! `DELETE credentials`.
 //!
-//! Invariants: a party that is approved belongs to at most one network of a mode that is not revoked, so that no other network can write
-//! its objects. A network has at most 500 parties, so that its item stays below 400 kB. Of the tokens that this service issues only the
-//! SHA-256 is stored; those that it sends are stored encrypted.
+//! Invariants: an approved party belongs to at most one network of a mode that is not revoked, so that no other network can write its
+//! objects. A network has at most 500 parties, so that its item stays below 400 kB. Of the tokens that this service issues only the SHA-256
+//! is stored; those that it sends are stored encrypted.
 
 use std::collections::BTreeSet;
 
@@ -35,27 +35,27 @@ use models::action::Action;
 use models::network::Owner;
 use models::stored::{Object, Stored};
 
-/// The most parties that a network has, and how much of the name of one is kept, in characters.
+/// The maximum number of parties of a network, and the maximum stored length of a party's name, in characters.
 pub const MAX_PARTIES: usize = 500;
 const MAX_PARTY_NAME: usize = 100;
 
-/// A platform that this service exchanges data with, as operators see it.
+/// A platform that this service exchanges data with, in the view of operators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     pub id: Id,
     pub object: Kind,
-    /// When the credentials were exchanged the last time.
+    /// The time of the last exchange of credentials.
     pub connected_at: Option<Timestamp>,
     pub created: Timestamp,
     /// The platform's interfaces in that version.
     pub endpoints: Vec<Endpoint>,
     pub mode: Mode,
-    /// What operators call it.
+    /// The name that operators use.
     pub name: String,
     /// The parties on this platform or behind it, once for each of their roles.
     pub parties: Vec<NetworkParty>,
     pub status: NetworkStatus,
-    /// Whether the parties that a hub reports are approved without being asked for.
+    /// Whether the parties that a hub reports are approved automatically.
     #[serde(default)]
     pub trusts_parties: bool,
     pub updated: Timestamp,
@@ -77,15 +77,15 @@ pub struct NetworkParty {
     /// `CONNECTED` unless the hub has reported something else.
     #[serde(default)]
     pub status: PartyStatus,
-    /// `last_updated` of the hub's last report; none for a party that only the credentials name.
+    /// `last_updated` of the hub's last report; `None` for a party that only the credentials contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Timestamp>,
-    /// When its status or its approval changed the last time, or the party appeared.
+    /// The time of the last change of its status or its approval, or of its first report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Timestamp>,
 }
 
-/// Why an object of a party is not taken.
+/// The reason why an object of a party is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PartyRefusal {
     #[error("is not one of the platform's parties that operate charging stations")]
@@ -103,28 +103,28 @@ pub enum NetworkStatus {
     Revoked,
 }
 
-/// What is stored with a network and not shown.
+/// The internal state of a network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkInternal {
-    /// What the platform authenticates with.
+    /// The token with which the platform authenticates.
     pub token: Option<OwnToken>,
-    /// The token before that one. It is accepted by the modules `versions` and `credentials` until the platform has used the new
-    /// one: if the response with the new one was lost, the platform repeats its request with the old one.
+    /// The previous token. The modules `versions` and `credentials` accept it until the platform has used the new one: if the response with
+    /// the new token was lost, the platform repeats its request with the old one.
     #[serde(default)]
     pub previous_token: Option<OwnToken>,
-    /// What this service authenticates with at the platform.
+    /// The token with which this service authenticates at the platform.
     #[serde(default)]
     pub foreign_token: Option<Encrypted>,
-    /// The address of this service that the platform was given, such as `https://api.example.com`.
+    /// The address of this service that was sent to the platform, such as `https://api.example.com`.
     #[serde(default)]
     pub own_url: Option<String>,
-    /// When objects are to be pulled from the platform the next time.
+    /// The time of the next pull from the platform.
     #[serde(default)]
     pub next_pull_at: Option<Timestamp>,
-    /// While a function pulls from the platform: until when no other one may, unless it ends earlier.
+    /// While a function pulls from the platform: the time until which no other function may, unless the pull ends earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pulling_until: Option<Timestamp>,
-    /// When everything was to be pulled, not only what has changed: a full pull that began before does not count.
+    /// The time at which a full pull was requested: a full pull that began before does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_pull_asked: Option<Timestamp>,
 }
@@ -134,7 +134,7 @@ pub struct NetworkInternal {
 pub struct OwnToken {
     /// SHA-256 in hexadecimal.
     pub hash: String,
-    /// Whether it only serves to register (token A).
+    /// Whether it is only for registration (token A).
     pub registers: bool,
 }
 
@@ -164,17 +164,17 @@ impl Object for Network {
     }
 }
 
-/// What both sides know after the credentials are exchanged.
+/// The agreement of both sides after the exchange of credentials.
 #[derive(Debug, Clone)]
 pub struct Registration {
     pub version: OcpiVersion,
     pub endpoints: Vec<Endpoint>,
-    /// The platform's credentials object; its token is what this service sends from now on.
+    /// The platform's credentials object; this service sends its token from now on.
     pub credentials: Credentials,
 }
 
 impl Network {
-    /// A network whose credentials have not been exchanged.
+    /// Returns a network whose credentials have not been exchanged.
     pub fn pending(name: String, mode: Mode, now: Timestamp) -> Self {
         Self {
             id: Id::new(Kind::Network, now),
@@ -193,16 +193,16 @@ impl Network {
         }
     }
 
-    /// Whether a party may send messages over this connection.
+    /// Returns whether a party may send messages over this connection.
     pub fn has_party(&self, id: &PartyId) -> bool {
         let mut roles = self.parties.iter().filter(|party| party.id == *id);
         roles.any(|party| !party.awaits_approval)
     }
 
-    /// The party with that id, if it operates charging stations and may write objects.
+    /// Returns the party with that id, if it operates charging stations and may write objects.
     ///
     /// # Errors
-    /// The platform has no such party, or it is not approved.
+    /// A refusal if the platform has no such party, or it is not approved.
     pub fn operator(&self, id: &PartyId) -> Result<&NetworkParty, PartyRefusal> {
         let mut parties = self.parties.iter();
         let party = parties.find(|party| party.id == *id && party.role == Role::Cpo);
@@ -212,51 +212,51 @@ impl Network {
         }
     }
 
-    /// Whether this service and the network exchange data.
+    /// Returns whether this service and the network exchange data.
     pub fn is_connected(&self) -> bool {
         self.status == NetworkStatus::Connected
     }
 
-    /// Whether commands may be sent to a party, so that its stations can be matched and sessions can start there.
+    /// Returns whether commands may be sent to a party, so that its stations can be matched and sessions can start there.
     pub fn reaches(&self, id: &PartyId) -> bool {
         let operator = self.operator(id);
         self.is_connected() && operator.is_ok_and(|party| party.status == PartyStatus::Connected)
     }
 
-    /// The parties that belong to this network and to no other.
+    /// Returns the parties that belong to this network and to no other.
     pub fn own_parties(&self) -> BTreeSet<PartyId> {
         let own = self.parties.iter().filter(|party| !party.awaits_approval);
         own.map(|party| party.id.clone()).collect()
     }
 
-    /// The party as part of this network, if it operates charging stations and may write objects.
+    /// Returns the party as part of this network, if it operates charging stations and may write objects.
     ///
     /// # Errors
-    /// As [`Network::operator`].
+    /// As for [`Network::operator`].
     pub fn owner(&self, party: &PartyId) -> Result<Owner, PartyRefusal> {
         let party = self.operator(party)?.id.clone();
         let network = self.id.clone();
         Ok(Owner { network, party })
     }
 
-    /// Whether the platform passes messages on for other parties.
+    /// Returns whether the platform passes messages on for other parties.
     pub fn is_hub(&self) -> bool {
         self.parties.iter().any(|party| party.role == Role::Hub)
     }
 
-    /// The party that messages to the platform itself are addressed to: the hub, else the first one.
+    /// Returns the party to which messages to the platform itself are addressed: the hub, otherwise the first party.
     pub fn main_party(&self) -> Option<&PartyId> {
         let hub = self.parties.iter().find(|party| party.role == Role::Hub);
         hub.or(self.parties.first()).map(|party| &party.id)
     }
 
-    /// The address of one of the platform's interfaces.
+    /// Returns the address of one of the platform's interfaces.
     pub fn endpoint(&self, module: &str, role: InterfaceRole) -> Option<&str> {
         versions::find(&self.endpoints, module, role)
     }
 
-    /// Notes what was agreed when the credentials were exchanged. Objects are pulled at once. Parties that a hub has reported are kept as
-    /// long as the platform is a hub.
+    /// Stores the result of the exchange of credentials. Objects are pulled at once. Parties that a hub has reported are kept as long as
+    /// the platform is a hub.
     ///
     /// # Errors
     /// `Internal` if the platform's token cannot be encrypted.
@@ -292,8 +292,8 @@ impl Network {
         Ok(())
     }
 
-    /// Replaces the token that the platform authenticates with. Returns the one that is not valid any more: the one before the
-    /// present one, or the present one if the platform has not received that and `repeated` its request with the one before.
+    /// Replaces the token with which the platform authenticates. Returns the token that is no longer valid: the previous one, or the
+    /// current one if the platform has not received that and `repeated` its request with the previous one.
     pub fn replace_token(
         stored: &mut Stored<Self>,
         token: OwnToken,
@@ -308,7 +308,7 @@ impl Network {
         }
     }
 
-    /// The token that this service authenticates with at the platform.
+    /// Returns the token with which this service authenticates at the platform.
     ///
     /// # Errors
     /// `Internal` if there is none, or it cannot be decrypted.
@@ -319,7 +319,7 @@ impl Network {
         CredentialsToken::foreign(&token).map_err(Error::internal)
     }
 
-    /// Takes the parties over that the credentials name, and keeps those that the platform has reported as a hub.
+    /// Replaces the parties by those in the credentials, and keeps those that the platform has reported as a hub.
     fn replace_parties(
         stored: &mut Stored<Self>,
         roles: Vec<CredentialsRole>,
@@ -371,11 +371,11 @@ impl Network {
         }
     }
 
-    /// Notes what the hub reports about a party, unless it has reported something newer. Only those that operate charging stations are
-    /// kept. Returns whether anything has changed. A party that is new and approved has to be pulled from.
+    /// Stores a hub's report about a party, unless it has reported something newer. Only parties that operate charging stations are kept.
+    /// Returns whether anything has changed. Objects have to be pulled from a party that is new and approved.
     ///
     /// # Errors
-    /// The network has as many parties as it may have.
+    /// Fails if the network has the maximum number of parties.
     pub fn report_party(
         stored: &mut Stored<Self>,
         report: &ClientInfo,
@@ -423,7 +423,7 @@ impl Network {
         Ok(true)
     }
 
-    /// Approves a party that operates charging stations, or takes its approval back.
+    /// Approves a party that operates charging stations, or revokes its approval.
     ///
     /// # Errors
     /// 400 if the network has no such party.
@@ -447,17 +447,17 @@ impl Network {
         Ok(())
     }
 
-    /// Has everything pulled from the network once more. A pull that has begun goes on before.
+    /// Requests a full pull from the network. A pull that has begun is continued first.
     pub fn ask_for_full_pull(stored: &mut Stored<Self>, now: Timestamp) {
         stored.internal.full_pull_asked = Some(now);
-        // One that is due already, or under way, is followed by a full one.
+        // A pull that is due already, or in progress, is followed by a full one.
         let is_due = stored.is_due(Action::PullNetwork, now);
         if stored.object.status == NetworkStatus::Connected && !is_due {
             stored.internal.next_pull_at = Some(now);
         }
     }
 
-    /// Sets the status, as an operator or the platform asks.
+    /// Sets the status at the request of an operator or the platform.
     ///
     /// # Errors
     /// 409 if the network is revoked, or is to be suspended or connected without having been connected.
@@ -484,7 +484,7 @@ impl Network {
         match status {
             Revoked => stored.internal = NetworkInternal::default(),
             Suspended => stored.internal.next_pull_at = None,
-            // What was missed meanwhile is pulled.
+            // Changes that were missed in the meantime are pulled.
             Connected => stored.internal.next_pull_at = Some(now),
             Pending => {}
         }
@@ -492,7 +492,7 @@ impl Network {
     }
 }
 
-/// The item and field that a foreign token belongs to.
+/// Returns the item and field of a foreign token.
 pub fn token_context(network: &Network) -> String {
     format!("{} {} foreign_token", network.mode, network.id)
 }
@@ -570,7 +570,7 @@ mod tests {
         let mut hub = connected();
         let party = PartyId::new("NL", "EXA").unwrap();
         let operator = |hub: &Stored<Network>| hub.object.operator(&party).map(drop);
-        // The platform is a hub, so that its credentials approve nobody.
+        // The platform is a hub, so its credentials approve no party.
         assert_eq!(operator(&hub), Err(PartyRefusal::NotApproved));
         assert!(!hub.object.reaches(&party) && !hub.object.has_party(&party));
         Network::approve(&mut hub, &party, true, now()).unwrap();
@@ -669,7 +669,7 @@ mod tests {
         );
         let first = network.internal.previous_token.clone();
         assert!(first.is_some());
-        // The answer with `b` was lost, and the platform repeats its request.
+        // The response with `b` was lost, and the platform repeats its request.
         assert_eq!(
             Network::replace_token(&mut network, token("c"), true, now()),
             Some(token("b"))

@@ -1,11 +1,11 @@
-//! Objects as they are received: whether an object is newer than the stored one, and what it is afterwards.
+//! Objects as they are received: whether an object is newer than the stored one, and the result of an update.
 //!
-//! An object is kept as JSON, with every member that was sent, and shown as it was received. An update that is older than what is
-//! stored changes nothing and is answered with success, because updates may arrive late or out of order. `last_updated` decides.
+//! An object is stored as JSON, with every member that was sent, and shown as it was received. An update that is older than the stored
+//! object changes nothing, and the response is a success, because updates may arrive late or out of order. `last_updated` decides.
 //!
-//! The clocks of others are not trusted. A `last_updated` of more than an hour ahead counts as the time of receipt, which is kept beside it
-//! in the member `#received` of the stored object, EVSE or connector. That member is neither taken from a sender nor shown. A stored
-//! `last_updated` of more than an hour ahead without it counts as older than any update.
+//! The clocks of other parties are not trusted. A `last_updated` of more than an hour ahead counts as the time of receipt, which is stored
+//! beside it in the member `#received` of the stored object, EVSE or connector. That member is neither accepted from a sender nor shown. A
+//! stored `last_updated` of more than an hour ahead without it counts as older than any update.
 
 use serde_json::{Map, Value};
 
@@ -15,35 +15,35 @@ use kernel::time::Timestamp;
 use models::network::is_believed;
 pub use models::network::{Module, ObjectId};
 
-/// Why an object is not taken, for the party that sent it.
+/// The reason why an object is refused, for the party that sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The path names nothing: HTTP 404.
+    /// The path names no object: HTTP 404.
     NotFound(&'static str),
     /// The content is wrong: HTTP 200 with a status code.
     Invalid(StatusCode, String),
 }
 
 impl Refusal {
-    /// Status code 2001.
+    /// Returns a refusal with status code 2001.
     pub fn parameter(message: impl Into<String>) -> Self {
         Self::Invalid(StatusCode::INVALID_PARAMETERS, message.into())
     }
 }
 
-/// What an update makes of an object.
+/// The result of an update of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
-    /// The update is older than what is stored, or says the same: nothing changes.
+    /// The update is older than the stored object, or the same: nothing changes.
     Stale,
     New(Value),
     Changed(Value),
 }
 
-/// `last_updated` of an object.
+/// Returns `last_updated` of an object.
 ///
 /// # Errors
-/// It is missing or not a timestamp.
+/// A refusal if it is missing or not a timestamp.
 pub fn last_updated(object: &Value) -> Result<Timestamp, Refusal> {
     let missing = || Refusal::parameter("last_updated: is required");
     let text = object.get("last_updated").and_then(Value::as_str);
@@ -51,16 +51,16 @@ pub fn last_updated(object: &Value) -> Result<Timestamp, Refusal> {
         .map_err(|why| Refusal::parameter(format!("last_updated: {why}")))
 }
 
-/// When the object was received whose `last_updated` is not believed.
+/// The time at which an object was received whose `last_updated` is implausible.
 const RECEIVED: &str = "#received";
 
-/// The members of a stored object that say when it was updated.
+/// The members of a stored object with the time of its update.
 pub const TIMES: [&str; 2] = ["last_updated", RECEIVED];
 
 /// The lists of a location and of an EVSE whose members have a `last_updated` of their own.
 const PARTS: [&str; 2] = ["evses", "connectors"];
 
-/// When a stored object was updated: when it was received if its `last_updated` is not believed; nothing if that is not known.
+/// Returns the time of a stored object's update: the time of receipt if its `last_updated` is implausible; `None` if that is not stored.
 pub fn updated_at(stored: &Value, now: Timestamp) -> Option<Timestamp> {
     let received = stored.get(RECEIVED).and_then(Value::as_str);
     match received.and_then(|text| Timestamp::parse(text).ok()) {
@@ -69,13 +69,13 @@ pub fn updated_at(stored: &Value, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Whether an update is older than the stored object.
+/// Returns whether an update is older than the stored object.
 fn is_older(update: &Value, stored: &Value, now: Timestamp) -> bool {
     let times = updated_at(update, now).zip(updated_at(stored, now));
     times.is_some_and(|(updated, stored)| updated < stored)
 }
 
-/// The object as it is stored: it says when it was received where its `last_updated`, or that of a part, is not believed.
+/// Returns the object as it is stored: with the time of receipt if its `last_updated`, or that of a part, is implausible.
 fn received_at(mut object: Value, now: Timestamp) -> Value {
     fn note(object: &mut Value, now: Timestamp) {
         let is_late = last_updated(object).is_ok_and(|at| !is_believed(at, now));
@@ -94,7 +94,7 @@ fn received_at(mut object: Value, now: Timestamp) -> Value {
     object
 }
 
-/// A stored object as it was received.
+/// Returns a stored object as it was received.
 pub fn as_received(stored: &Value) -> Value {
     fn forget(object: &mut Value) {
         if let Some(members) = object.as_object_mut() {
@@ -113,12 +113,12 @@ fn parts_of(members: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value
     lists.filter_map(|(_, list)| list.as_array_mut()).flatten()
 }
 
-/// Whether two objects were received alike, whenever that was.
+/// Returns whether two objects were received with the same content, whatever the time of receipt.
 pub fn is_same(one: &Value, other: &Value) -> bool {
     one == other || as_received(one) == as_received(other)
 }
 
-/// The text of a member; a number counts as its digits.
+/// Returns the text of a member; a number counts as its digits.
 pub fn text_of(object: &Value, name: &str) -> Option<String> {
     match object.get(name)? {
         Value::String(text) => Some(text.clone()),
@@ -127,10 +127,10 @@ pub fn text_of(object: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// Checks that a member of the object is what the path says, in capitals or not.
+/// Checks that a member of the object matches the path, ignoring case.
 ///
 /// # Errors
-/// The member is missing or another.
+/// A refusal if the member is missing or differs.
 pub fn check_member(object: &Value, name: &str, expected: &str) -> Result<(), Refusal> {
     match text_of(object, name) {
         Some(text) if text.eq_ignore_ascii_case(expected) => Ok(()),
@@ -142,18 +142,18 @@ pub fn check_member(object: &Value, name: &str, expected: &str) -> Result<(), Re
 /// Checks that an object is the one of the path, and belongs to the party of the path.
 ///
 /// # Errors
-/// A member is missing or differs from the path.
+/// A refusal if a member is missing or differs from the path.
 pub fn check_identity(object: &Value, id: &ObjectId) -> Result<(), Refusal> {
     check_member(object, "country_code", id.party().country_code())?;
     check_member(object, "party_id", id.party().party_id())?;
     check_member(object, "id", id.id().as_str())
 }
 
-/// An object that is sent whole. One without `last_updated` counts as newer than the stored one: the member is required, but examples
-/// of the standard lack it.
+/// Applies an object that is sent as a whole. An object without `last_updated` counts as newer than the stored one: the member is required,
+/// but examples of the standard lack it.
 ///
 /// # Errors
-/// It is not an object, or `last_updated` is not a timestamp.
+/// A refusal if it is not an object, or `last_updated` is not a timestamp.
 pub fn put(stored: Option<&Value>, object: Value, now: Timestamp) -> Result<Update, Refusal> {
     match members(&object)?.get("last_updated") {
         None | Some(Value::Null) => {}
@@ -172,11 +172,11 @@ fn members(object: &Value) -> Result<&Map<String, Value>, Refusal> {
     members.ok_or_else(|| Refusal::parameter("expected a JSON object"))
 }
 
-/// The object with the members of a partial update; members that it does not name stay.
+/// Returns the object with the members of a partial update; omitted members keep their values.
 fn merged(stored: &Value, patch: &Value) -> Result<Value, Refusal> {
     let mut merged = stored.clone();
     if let (Some(merged), patch) = (merged.as_object_mut(), members(patch)?) {
-        // The update has a time of its own.
+        // The update has its own time.
         merged.remove(RECEIVED);
         for (name, member) in patch {
             merged.insert(name.clone(), member.clone());
@@ -185,10 +185,10 @@ fn merged(stored: &Value, patch: &Value) -> Result<Value, Refusal> {
     Ok(merged)
 }
 
-/// A partial update of an object.
+/// Applies a partial update of an object.
 ///
 /// # Errors
-/// It is not an object, lacks `last_updated`, or changes a member that identifies the object.
+/// A refusal if it is not an object, lacks `last_updated`, or changes a member that identifies the object.
 pub fn patch(
     stored: &Value,
     patch: &Value,
@@ -211,14 +211,14 @@ pub fn patch(
     Ok(Update::Changed(merged))
 }
 
-/// What identifies an object of a party.
+/// The members that identify an object of a party.
 pub const IDENTITY: [&str; 3] = ["country_code", "party_id", "id"];
 
-/// A partial update of a session. Charging periods are added to those that are there; one that is there already is not added
-/// again, so that an update which arrives twice has its effect once.
+/// Applies a partial update of a session. Charging periods are added to the existing ones; a period that exists already is not added again,
+/// so that an update which arrives twice has its effect once.
 ///
 /// # Errors
-/// As [`patch`], and `charging_periods` that is not a list.
+/// As for [`patch`]; a refusal if `charging_periods` is not a list.
 pub fn patch_session(stored: &Value, sent: &Value, now: Timestamp) -> Result<Update, Refusal> {
     const PERIODS: &str = "charging_periods";
     let mut sent = sent.clone();
@@ -248,7 +248,7 @@ pub enum Part<'a> {
     Connector(&'a str, &'a str),
 }
 
-/// The part of a location.
+/// Returns the part of a location.
 pub fn part<'a>(location: &'a Value, part: &Part<'_>) -> Option<&'a Value> {
     match part {
         Part::Location => Some(location),
@@ -309,7 +309,7 @@ const NO_LOCATION: Refusal = Refusal::NotFound("There is no such location.");
 const NO_EVSE: Refusal = Refusal::NotFound("There is no such EVSE at the location.");
 const NO_CONNECTOR: Refusal = Refusal::NotFound("There is no such connector at the EVSE.");
 
-/// The location with a part in it; the part has this state now.
+/// Returns the location with a part in it that has this state.
 fn with_part(
     location: &Value,
     part: &Part<'_>,
@@ -335,11 +335,11 @@ fn with_part(
     }
 }
 
-/// A location, an EVSE or a connector that is sent whole: what the location is afterwards.
+/// Applies a location, an EVSE or a connector that is sent as a whole. Returns the resulting location.
 ///
 /// # Errors
-/// The location of a part, or the EVSE of a connector, is not there; `last_updated` is not a timestamp, or the id differs from the
-/// path.
+/// A refusal if the location of a part, or the EVSE of a connector, does not exist; if `last_updated` is not a timestamp; or if the id
+/// differs from the path.
 pub fn put_part(
     stored: Option<&Value>,
     at: &Part<'_>,
@@ -360,10 +360,10 @@ pub fn put_part(
     })
 }
 
-/// A partial update of a location, an EVSE or a connector: what the location is afterwards.
+/// Applies a partial update of a location, an EVSE or a connector. Returns the resulting location.
 ///
 /// # Errors
-/// There is no such object; the update lacks `last_updated`, or changes the object's id.
+/// A refusal if there is no such object, or if the update lacks `last_updated` or changes the object's id.
 pub fn patch_part(
     stored: Option<&Value>,
     at: &Part<'_>,
@@ -532,7 +532,7 @@ mod tests {
         assert_eq!(after["charging_periods"], once["charging_periods"]);
     }
 
-    /// An update of the EVSE with a status, at a moment of ours.
+    /// Applies an update of the EVSE with a status at a moment `now`.
     fn status(location: &Value, status: &str, updated: Timestamp, now: Timestamp) -> Update {
         let sent = json!({"status": status, "last_updated": updated});
         patch_part(Some(location), &Part::Evse("3256"), &sent, now).unwrap()
@@ -550,7 +550,7 @@ mod tests {
         assert_eq!(evse(&shown)["last_updated"], json!(far));
         assert_eq!(shown["last_updated"], json!(far));
         assert!(!shown.to_string().contains(RECEIVED));
-        // What was sent before it was received is late, and what was sent after it counts.
+        // An update that was sent before the stored one was received is late, and one that was sent after it counts.
         let later = now().plus(minutes(5));
         let late = status(&stored, "BLOCKED", now().plus(minutes(-1)), later);
         assert_eq!(late, Update::Stale);
@@ -558,18 +558,18 @@ mod tests {
         assert_eq!(evse(&next)["status"], "AVAILABLE");
         assert_eq!(as_received(&next), next);
         assert_eq!(next["last_updated"], json!(later));
-        // So does what is labelled alike.
+        // So does an update with the same time.
         let again = changed(Ok(status(&stored, "AVAILABLE", far, later)));
         let again = changed(Ok(status(&again, "CHARGING", far, later.plus(minutes(5)))));
         assert_eq!(evse(&again)["status"], "CHARGING");
-        // The same again changes nothing, whenever it arrives.
+        // The same update again changes nothing, whenever it arrives.
         let same = status(&stored, "CHARGING", far, later);
         assert_eq!(same, Update::Stale);
         assert_eq!(
             put(Some(&stored), as_received(&stored), later),
             Ok(Update::Stale)
         );
-        // A time of up to an hour ahead is believed.
+        // A time of up to an hour ahead is plausible.
         let hour = now().plus(hours(1));
         let ahead = changed(Ok(status(&location(), "CHARGING", hour, now())));
         assert_eq!(status(&ahead, "AVAILABLE", later, later), Update::Stale);
@@ -583,12 +583,12 @@ mod tests {
             let word = ["CHARGING", "AVAILABLE"][step % 2];
             stored = changed(Ok(status(&stored, word, at.plus(hours(2)), at)));
             assert_eq!(evse(&stored)["status"], word);
-            // Another EVSE says something in between.
+            // Another EVSE is updated in between.
             let other = json!({"uid": "OTHER", "status": word, "last_updated": at.plus(hours(2))});
             let (part, moment) = (Part::Evse("OTHER"), at.plus(minutes(20)));
             stored = changed(put_part(Some(&stored), &part, other, moment));
         }
-        // The clock is set right.
+        // The clock is corrected.
         let at = at.plus(minutes(10));
         let stored = changed(Ok(status(&stored, "BLOCKED", at, at)));
         assert_eq!(evse(&stored)["status"], "BLOCKED");

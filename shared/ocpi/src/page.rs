@@ -3,13 +3,13 @@
 use super::reader;
 use kernel::time::Timestamp;
 
-/// How many objects a page of this service has at most.
+/// The maximum number of objects on a page of this service.
 pub const MAX_LIMIT: usize = 100;
 
-/// The largest offset, beyond which a page would cost more than it is worth.
+/// The maximum offset. Pages beyond it would be too expensive.
 pub const MAX_OFFSET: usize = 1_000_000;
 
-/// What a request for a page asks for.
+/// The parameters of a request for a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageQuery {
     /// Objects updated at that moment or later.
@@ -24,7 +24,7 @@ impl PageQuery {
     /// Reads the parameters of a query. Others are ignored, and a limit beyond [`MAX_LIMIT`] counts as that.
     ///
     /// # Errors
-    /// Which parameter is malformed.
+    /// The name of the malformed parameter and the problem.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
         let mut query = Self {
             limit: MAX_LIMIT,
@@ -53,13 +53,13 @@ impl PageQuery {
         Ok(query)
     }
 
-    /// Whether an object that was updated then is asked for.
+    /// Returns whether an object that was updated then is requested.
     pub fn holds(&self, last_updated: Timestamp) -> bool {
         self.date_from.is_none_or(|from| from <= last_updated)
             && self.date_to.is_none_or(|to| last_updated < to)
     }
 
-    /// The query of the page after this one.
+    /// Returns the query of the page after this one.
     fn next(&self) -> String {
         let mut query = format!("offset={}&limit={}", self.offset + self.limit, self.limit);
         for (name, moment) in [("date_from", self.date_from), ("date_to", self.date_to)] {
@@ -70,17 +70,17 @@ impl PageQuery {
         query
     }
 
-    /// The header `Link` of a page, if it is not the last: `total` objects match the query, and `url` is that of the list.
+    /// Returns the header `Link` of a page, if it is not the last: `total` objects match the query, and `url` is that of the list.
     pub fn link(&self, url: &str, total: usize) -> Option<String> {
         let more = self.offset.saturating_add(self.limit) < total;
         more.then(|| format!("<{url}?{}>; rel=\"next\"", self.next()))
     }
 }
 
-/// The address of the next page in a header `Link`.
+/// Returns the address of the next page in a header `Link`.
 pub fn next_link(header: &str) -> Option<&str> {
     let mut rest = header;
-    // An address may contain commas and semicolons, so the brackets are what counts.
+    // An address may contain commas and semicolons, so only the brackets delimit it.
     while let Some((_, after)) = rest.split_once('<') {
         let (url, after) = after.split_once('>')?;
         let parameters = after.split('<').next().unwrap_or_default();

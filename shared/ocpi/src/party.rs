@@ -1,10 +1,10 @@
-//! Parties and roles: who takes part in roaming.
+//! The parties that take part in roaming, and their roles.
 
 use serde::{Deserialize, Serialize};
 
 pub use models::network::PartyId;
 
-/// What a party does. Roles that this service has no use for are `Other`.
+/// The role of a party. Roles that this service does not use are `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Role {

@@ -15,7 +15,7 @@ use models::network::ForeignId;
 /// An object of a file that was not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// The object's `id`, or its place in the file, such as `#3`, when it has none.
+    /// The object's `id`, or its place in the file, such as `#3`, if it has none.
     pub id: String,
     pub reason: String,
 }
@@ -34,7 +34,7 @@ pub struct Objects<T> {
 }
 
 impl<T> Objects<T> {
-    /// Turns each object into another; those for which that fails are skipped with the reason.
+    /// Converts each object into another; objects for which that fails are skipped with the reason.
     pub fn try_map<U>(
         self,
         id: impl Fn(&T) -> String,
@@ -52,7 +52,7 @@ impl<T> Objects<T> {
         Objects { loaded, skipped }
     }
 
-    /// Keeps one object of those with the same key: the one that was updated last, and of equal ones the last in the file.
+    /// Keeps one of the objects with the same key: the one that was updated last, and of equal ones the last in the file.
     pub fn without_duplicates(
         self,
         id: impl Fn(&T) -> String,
@@ -84,10 +84,10 @@ impl<T> Objects<T> {
     }
 }
 
-/// The objects of a file: a JSON array of them, an OCPI response whose `data` is one, or a single object.
+/// Returns the objects of a file: a JSON array of them, an OCPI response whose `data` is one, or a single object.
 ///
 /// # Errors
-/// The file is not JSON, or holds neither an array nor an object.
+/// Fails if the file is not JSON, or contains neither an array nor an object.
 pub fn objects<T: DeserializeOwned>(source: &[u8]) -> Result<Objects<T>> {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     let source = source.strip_prefix(BYTE_ORDER_MARK).unwrap_or(source);
@@ -125,7 +125,7 @@ pub fn objects<T: DeserializeOwned>(source: &[u8]) -> Result<Objects<T>> {
 /// Reads one object as leniently as a file of them.
 ///
 /// # Errors
-/// The member that cannot be read, and why.
+/// The member that cannot be read, and the reason.
 pub fn lenient<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     let mut object = object.clone();
     without_nulls(&mut object);
@@ -156,19 +156,19 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// A timestamp as OCPI writes it: RFC 3339, in UTC when it has no offset.
+/// Reads a timestamp of OCPI: RFC 3339, in UTC if it has no offset.
 ///
 /// # Errors
-/// The text is no timestamp.
+/// Fails if the text is not a timestamp.
 pub fn timestamp(text: &str) -> Result<Timestamp, &'static str> {
     let text = text.trim();
     Timestamp::parse(text).or_else(|error| Timestamp::parse(&format!("{text}Z")).map_err(|_| error))
 }
 
-/// A time of day as `HH:MM`. `24:00` is midnight, and seconds are cut off.
+/// Reads a time of day as `HH:MM`. `24:00` is midnight, and seconds are cut off.
 ///
 /// # Errors
-/// The text is no time of day.
+/// Fails if the text is not a time of day.
 pub(super) fn time_of_day(text: &str) -> Result<String, String> {
     let read = || {
         let mut parts = text.trim().split(':');
@@ -188,7 +188,7 @@ pub(super) fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Times
     timestamp(&text).map_err(|why| D::Error::custom(format!("{why}, not {text:?}")))
 }
 
-/// Reads a timestamp that may be left out, for `deserialize_with`.
+/// Reads a timestamp that may be omitted, for `deserialize_with`.
 pub(super) fn optional_moment<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Timestamp>, D::Error> {
@@ -204,7 +204,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     }
 }
 
-/// Reads a string that may be left out; a number counts as its digits, and an empty string as left out.
+/// Reads a string that may be omitted; a number counts as its digits, and an empty string as omitted.
 pub(super) fn optional_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
@@ -219,7 +219,7 @@ pub(super) fn foreign_id<'de, D: Deserializer<'de>>(
     text(deserializer).map(ForeignId::from)
 }
 
-/// Reads an id of a party that may be left out; an empty string counts as left out.
+/// Reads an id of a party that may be omitted; an empty string counts as omitted.
 pub(super) fn optional_foreign_id<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ForeignId>, D::Error> {
@@ -233,7 +233,7 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     values.into_iter().map(read).collect()
 }
 
-/// Reads a number; a string counts as the number it shows.
+/// Reads a number; a string counts as the number that it contains.
 pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     let shown = text(deserializer)?;
     let shown = shown.trim();
@@ -244,7 +244,7 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decim
     Ok(number)
 }
 
-/// Reads a number that may be left out.
+/// Reads a number that may be omitted.
 pub(super) fn optional_number<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Decimal>, D::Error> {

@@ -9,7 +9,7 @@ use super::reader::{foreign_id, moment, number, optional_moment, optional_text, 
 use kernel::time::Timestamp;
 use models::network::ForeignId;
 
-/// A charging session, as the operator of the station reports it.
+/// A charging session, as reported by the operator of the station.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Session {
     #[serde(flatten)]
@@ -23,7 +23,7 @@ pub struct Session {
     #[serde(deserialize_with = "number")]
     pub kwh: Decimal,
     pub cdr_token: CdrToken,
-    /// The reference that this service gave with the command or the authorization.
+    /// The reference that this service sent with the command or the authorization.
     #[serde(default, deserialize_with = "optional_text")]
     pub authorization_reference: Option<String>,
     #[serde(deserialize_with = "foreign_id")]
@@ -36,7 +36,7 @@ pub struct Session {
     pub currency: String,
     #[serde(default)]
     pub charging_periods: Vec<ChargingPeriod>,
-    /// So far, if the operator says it.
+    /// The cost so far, if the operator states it.
     #[serde(default)]
     pub total_cost: Option<Cost>,
     pub status: SessionStatus,

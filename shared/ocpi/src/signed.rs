@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// The signed values of CDRs as one XML file; none if they have no signed value. The texts are those that were received.
+/// Returns the signed values of CDRs as one XML file; `None` if they have no signed value. The texts are those that were received.
 pub fn transparency_file<'a>(cdrs: impl Iterator<Item = &'a Value>) -> Option<String> {
     let values: String = cdrs.flat_map(values_of).collect();
     let file = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<values>\n{values}</values>\n");
@@ -31,7 +31,7 @@ fn values_of(cdr: &Value) -> Vec<String> {
     values.into_iter().flatten().filter_map(written).collect()
 }
 
-/// Where in the transaction a value was taken: OCPI says `Start`, `End` or `Intermediate`.
+/// Returns the point of the transaction at which a value was measured: OCPI has `Start`, `End` or `Intermediate`.
 fn context_of(nature: &str) -> &'static str {
     match nature.to_ascii_lowercase().as_str() {
         "start" => " context=\"Transaction.Begin\"",
@@ -40,7 +40,7 @@ fn context_of(nature: &str) -> &'static str {
     }
 }
 
-/// OCPI has signed data as base64; some networks send the plain text of OCMF.
+/// Returns the encoding of a text. OCPI has signed data as base64; some networks send the plain text of OCMF.
 fn encoding_of(text: &str) -> &'static str {
     let is_base64 = STANDARD.decode(text.trim()).is_ok();
     if is_base64 { "base64" } else { "plain" }
@@ -53,7 +53,7 @@ fn public_key(key: &str) -> String {
     format!("    <publicKey encoding=\"{encoding}\">{key}</publicKey>\n")
 }
 
-/// A text within an element or an attribute. Line breaks are kept as references: an XML reader would change them.
+/// Escapes a text within an element or an attribute. Line breaks become references, because an XML reader would change them.
 fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,15 +1,14 @@
-//! Tariff objects become the prices of connectors.
+//! The conversion of Tariff objects into the prices of connectors.
 //!
-//! A connector names its tariffs by id. Which of them a driver of an eMSP pays follows from their types: `REGULAR` is for
-//! sessions that an eMSP's app or card starts, and a tariff without a type is for all sessions. `AD_HOC_PAYMENT` is for drivers
-//! who pay at the charger, and the `PROFILE_…` types are for drivers who have chosen a smart charging profile, which the API
-//! does not offer; neither ever applies, nor does an unknown type. At any moment one tariff applies: a `REGULAR` one before one
-//! without a type, and of several of a type the one that began last. The tariff that applies when a session begins prices all
-//! of the session.
+//! A connector names its tariffs by id. Their types determine which of them a driver of an eMSP pays: `REGULAR` is for sessions that an
+//! eMSP's app or card starts, and a tariff without a type is for all sessions. `AD_HOC_PAYMENT` is for drivers who pay at the charger, and
+//! the `PROFILE_…` types are for drivers who have chosen a smart charging profile, which the API does not offer; neither ever applies, nor
+//! does an unknown type. At any moment one tariff applies: a `REGULAR` one before one without a type, and of several tariffs of a type the
+//! one that began last. The tariff that applies when a session begins prices the whole session.
 //!
-//! An element with the restriction `RESERVATION` or `RESERVATION_EXPIRES` says what a reservation costs at the operator. It is
-//! shown and never prices a session. The fee of a reservation does not come from it: the fee is fixed when the reservation
-//! is created, before there is a station.
+//! An element with the restriction `RESERVATION` or `RESERVATION_EXPIRES` is the operator's price of a reservation. It is shown and never
+//! prices a session. It does not determine the fee of a reservation, which is fixed when the reservation is created, before it has a
+//! station.
 
 use std::collections::HashMap;
 
@@ -55,7 +54,7 @@ pub struct Tariff {
     pub last_updated: Option<Timestamp>,
 }
 
-/// What a session costs at least or at most; a bare number is without VAT.
+/// The minimum or maximum cost of a session; a bare number is without VAT.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
 pub enum Limit {
@@ -146,14 +145,14 @@ pub struct OcpiRestrictions {
     pub reservation: Option<String>,
 }
 
-/// What a connector delivers.
+/// The power supply of a connector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Supply {
     /// W for each A: the voltage times the number of phases. It converts the current restrictions of a tariff to power.
     pub watts_per_ampere: Decimal,
 }
 
-/// A tariff in our terms.
+/// A tariff with prices as this service stores them.
 #[derive(Debug, Clone)]
 pub struct ReadTariff {
     country_code: String,
@@ -175,13 +174,13 @@ pub struct Tariffs {
 }
 
 impl Tariff {
-    /// The ids by which the tariff is known: unique among all parties.
+    /// Returns the ids of the tariff, which are unique among all parties.
     fn key(&self) -> String {
         format!("{}*{}*{}", self.country_code, self.party_id, self.id).to_lowercase()
     }
 
     /// # Errors
-    /// Why the tariff cannot be used: an unknown currency, or a restriction that cannot be read.
+    /// The reason why the tariff cannot be used: an unknown currency, or a restriction that cannot be read.
     pub fn read(self) -> Result<ReadTariff, String> {
         let code = self.currency.trim().to_lowercase();
         let currency = Currency::from_code(&code)
@@ -198,7 +197,7 @@ impl Tariff {
                     "TIME" => PriceType::Time,
                     "PARKING_TIME" => PriceType::ParkingTime,
                     "FLAT" => PriceType::Flat,
-                    // Of a later version of the standard, which asks to ignore it.
+                    // An element of a later version of the standard, which requires that it is ignored.
                     _ => continue,
                 };
                 let step = component.step_size.and_then(|step| step.to_u32());
@@ -231,7 +230,7 @@ impl Tariff {
     }
 }
 
-/// A price without restrictions, in the smallest unit of its currency.
+/// Returns a price without restrictions, in the smallest unit of its currency.
 fn price(
     currency: Currency,
     kind: PriceType,
@@ -261,7 +260,7 @@ impl ReadTariff {
 }
 
 impl Limit {
-    /// The amount without tax, and the percentage of tax that makes the amount with tax.
+    /// Returns the amount without tax, and the percentage of tax that results in the amount with tax.
     fn net_and_percent(self) -> (Decimal, Option<Decimal>) {
         match self {
             Self::Bare(net) => (net, None),
@@ -343,7 +342,7 @@ const DAYS: [&str; 7] = [
 ];
 
 impl Tariffs {
-    /// The tariffs of a file's objects, and which of these cannot be used.
+    /// Returns the tariffs of a file's objects, and the objects that cannot be used.
     pub fn read(objects: Objects<Tariff>) -> (Self, Vec<super::Skipped>) {
         let id = |tariff: &Tariff| tariff.id.clone();
         let objects = objects
@@ -366,8 +365,8 @@ impl Tariffs {
         self.all.is_empty()
     }
 
-    /// The tariffs of a party with these ids, and the ids of those that are not here. A tariff of another party with the same id is
-    /// another tariff.
+    /// Returns the tariffs of a party with these ids, and the ids of missing ones. A tariff of another party with the same id is another
+    /// tariff.
     pub(super) fn find(
         &self,
         country_code: &str,
@@ -393,10 +392,10 @@ fn party(country_code: &str, party_id: &str, id: &str) -> (String, String, Strin
     )
 }
 
-/// When a tariff applies, in milliseconds: from the first until the second.
+/// The time in which a tariff applies, in milliseconds: from the first until the second.
 type Span = (i64, i64);
 
-/// The prices that the tariffs of a connector make from now on, for the drivers of an eMSP.
+/// Returns the prices of a connector's tariffs from now on, for the drivers of an eMSP.
 pub(super) fn prices(tariffs: &[&ReadTariff], supply: Supply, now: Timestamp) -> Vec<Price> {
     let rank = |tariff: &ReadTariff| match tariff.kind.as_deref() {
         Some("REGULAR") => Some(0),
@@ -431,7 +430,7 @@ pub(super) fn prices(tariffs: &[&ReadTariff], supply: Supply, now: Timestamp) ->
     prices
 }
 
-/// What is left of a span without another.
+/// Returns the rest of a span without another.
 fn without(span: Span, other: Span) -> Vec<Span> {
     let before = (span.0, span.1.min(other.0));
     let after = (span.0.max(other.1), span.1);
@@ -441,7 +440,7 @@ fn without(span: Span, other: Span) -> Vec<Span> {
     left
 }
 
-/// The price in that span, with its restrictions of current in terms of power.
+/// Returns the price in that span, with its restrictions of current converted to power.
 fn price_in(price: &Price, (start, end): Span, supply: Supply, now: Timestamp) -> Price {
     let mut restrictions = price.restrictions.clone().unwrap_or_default();
     let begun = start <= now.unix_millis();
@@ -465,7 +464,7 @@ fn price_in(price: &Price, (start, end): Span, supply: Supply, now: Timestamp) -
 }
 
 impl ReadTariff {
-    /// The tariff's prices as they are for any session.
+    /// Returns the tariff's prices for sessions in general.
     pub fn prices(&self) -> &[Price] {
         &self.prices
     }

@@ -25,12 +25,12 @@ fn location() -> serde_json::Value {
         "time_zone": "Europe/London", "opening_times": {"twentyfourseven": true}, "last_updated": "2026-01-01T00:00:00Z"})
 }
 
-/// A station in London with one Type2 connector, reservable and always open.
+/// Returns a station in London with one Type2 connector, reservable and always open.
 pub fn station() -> ChargingStation {
     read(json!({})).unwrap().station
 }
 
-/// The location above with other members.
+/// Returns the location above with other members.
 fn read(change: Value) -> Result<ImportedStation, String> {
     let mut json = location();
     for (name, member) in change.as_object().unwrap() {
@@ -311,7 +311,7 @@ fn tariffs(objects: &Value) -> (Tariffs, Vec<Skipped>) {
     Tariffs::read(reader::objects(&file).unwrap())
 }
 
-/// A tariff of so much per kWh without tax.
+/// Returns a tariff of `price` per kWh without tax.
 fn tariff(id: &str, price: f64, change: Value) -> Value {
     let component = json!({"type": "ENERGY", "price": price, "step_size": 1});
     let mut tariff = json!({"country_code": "GB", "party_id": "ABC", "id": id, "currency": "EUR",
@@ -322,7 +322,7 @@ fn tariff(id: &str, price: f64, change: Value) -> Value {
     tariff
 }
 
-/// The station above whose first connector has these tariffs, priced.
+/// Returns the station above whose first connector has these tariffs, priced.
 fn priced(ids: &[&str], objects: &Value) -> (ImportedStation, Vec<String>) {
     let mut json = location();
     json["evses"][0]["connectors"][0]["tariff_ids"] = json!(ids);
@@ -508,7 +508,7 @@ fn a_tariff_of_another_party_is_not_found() {
     let (station, unknown) = priced(&["2", "4"], &file);
     assert_eq!(station.station.connectors[0].pricing, []);
     assert_eq!(unknown, ["2", "4"]);
-    // Such a connector keeps the prices that it has.
+    // Such a connector keeps its prices.
     assert_eq!(station.priced, ["2-1"]);
 }
 
@@ -553,7 +553,7 @@ fn limits_of_the_price_keep_their_tax() {
     );
 }
 
-/// What is stored after the station was loaded once, and changed.
+/// Returns the stored data after the station was loaded once, and changed.
 fn stored(change: impl FnOnce(&mut ChargingStation)) -> (ChargingStation, StationInternal) {
     let file = json!([tariff("1", 0.5, json!({}))]);
     let (mut station, internal) = update::merged(priced(&["1"], &file).0, None, now());
@@ -588,12 +588,12 @@ fn reloading_a_location_keeps_the_status_set_by_a_session() {
     let before = stored(|station| station.connectors[0].status = ConnectorStatus::Occupied);
     let after = reload(&before, "AVAILABLE");
     assert_eq!(after.0.connectors[0].status, ConnectorStatus::Occupied);
-    // The operator sees our session as well, and reports its end late.
+    // The operator also reports the session of this service, and reports its end late.
     let reported = reload(&after, "CHARGING");
     assert_eq!(reported.0.connectors[0].status, ConnectorStatus::Occupied);
     let late = reload(&reported, "AVAILABLE");
     assert_eq!(late.0.connectors[0].status, ConnectorStatus::Occupied);
-    // Another tenant's vehicle, after our session has ended.
+    // Another tenant's vehicle, after that session has ended.
     let mut ended = late;
     ended.0.connectors[0].status = ConnectorStatus::Available;
     let other = reload(&ended, "CHARGING");

@@ -1,4 +1,4 @@
-//! Requests about tokens: authorizations, preferences, and what a hub reports about the parties that ask.
+//! Requests about tokens: authorizations, preferences, and a hub's reports about the parties that send them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::reader::{optional_moment, text};
 use kernel::time::Timestamp;
 use models::token::{AllowedType, Token};
 
-/// Where a driver wants to charge, in a request for an authorization.
+/// The place where a driver wants to charge, in a request for an authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocationReferences {
     #[serde(deserialize_with = "text")]
@@ -16,15 +16,15 @@ pub struct LocationReferences {
     pub evse_uids: Vec<String>,
 }
 
-/// The answer to a request for an authorization.
+/// The response to a request for an authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthorizationInfo {
     pub allowed: AllowedType,
     pub token: Token,
-    /// Where charging is allowed; only if the request names a location and charging is allowed there.
+    /// The permitted place; only if the request names a location and charging is allowed there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationReferences>,
-    /// Comes back in the session and its CDR.
+    /// The operator repeats it in the session and its CDR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_reference: Option<String>,
 }
@@ -44,7 +44,7 @@ pub struct ChargingPreferences {
     pub discharge_allowed: Option<bool>,
 }
 
-/// What matters most to a driver.
+/// The priority of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ProfileType {
@@ -54,7 +54,7 @@ pub enum ProfileType {
     Regular,
 }
 
-/// What a hub reports about a party that is connected to it. A party has one for each of its roles.
+/// A hub's report about a party that is connected to it. A party has one for each of its roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientInfo {
     #[serde(flatten)]

@@ -1,17 +1,17 @@
 //! Merges a station that is loaded again with the stored one.
 //!
-//! - A status that the file gives an EVSE counts when it is another than the file gave the last time. Otherwise the EVSE keeps
-//!   the status that it has by now.
-//! - An EVSE at which a session of ours charges stays occupied, unless the file says that it is out of order.
-//! - A station of a network stays one.
-//! - Prices change where the file gives prices; without a file of tariffs they stay.
-//! - What stays the same is not written, and `created` never changes.
+//! - A status of an EVSE in the file counts if it differs from the one in the file's last version. Otherwise the EVSE keeps its current
+//!   status.
+//! - An EVSE at which a session of this service charges stays occupied, unless the file reports that it is out of order.
+//! - A station of a network stays a station of that network.
+//! - Prices change if the file contains prices; without a file of tariffs they stay.
+//! - Unchanged stations are not written, and `created` never changes.
 
 use super::location::ImportedStation;
 use kernel::time::Timestamp;
 use models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationInternal};
 
-/// The station as it is stored next, and its internal state; the stored one is `None` for a new station.
+/// Returns the new state of the station, and its internal state; the stored one is `None` for a new station.
 pub fn merged(
     imported: ImportedStation,
     stored: Option<(&ChargingStation, &StationInternal)>,
@@ -36,7 +36,7 @@ pub fn merged(
         station.show_cheapest_pricing();
         return (station, internal);
     };
-    // A file does not take a station from its network.
+    // A file does not remove a station from its network.
     if internal.location.is_none() {
         internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
@@ -66,8 +66,8 @@ pub fn merged(
     (station, internal)
 }
 
-/// Keeps the status that an EVSE has by now, if the file reports nothing new or a session of ours charges there. `last` is the status
-/// that the file gave the last time, `reported` that which counts as given by this one.
+/// Keeps the current status of an EVSE, if the file reports no change or a session of this service charges there. `last` is the status in
+/// the file's last version, `reported` the one that counts as the status in this version.
 fn keep_live(
     connector: &mut Connector,
     live: ConnectorStatus,
@@ -83,14 +83,14 @@ fn keep_live(
         connector.status = live;
     } else if ours && !breaks {
         connector.status = live;
-        // The report counts once our session has ended.
+        // The report counts once that session has ended.
         if let (Some(reported), Some(last)) = (reported, last) {
             *reported = last;
         }
     }
 }
 
-/// The status that the EVSE of a connector has by now; none for an EVSE that is new.
+/// Returns the current status of the EVSE of a connector; `None` for a new EVSE.
 fn live_status(before: &ChargingStation, connector: &Connector) -> Option<ConnectorStatus> {
     let of_evse = || {
         before

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::party::Role;
 
-/// A version of OCPI that this service speaks.
+/// A version of OCPI that this service supports.
 #[derive(
     Debug,
     Clone,
@@ -49,14 +49,14 @@ impl fmt::Display for OcpiVersion {
     }
 }
 
-/// An element of the list at the versions endpoint. The version is a text, because others may know more versions.
+/// An element of the list at the versions endpoint. The version is a text, because other platforms may support more versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     pub version: String,
     pub url: String,
 }
 
-/// The newest version of a list that this service speaks.
+/// Returns the newest version of a list that this service supports.
 pub fn best(versions: &[Version]) -> Option<(OcpiVersion, &str)> {
     let known = versions
         .iter()
@@ -64,14 +64,14 @@ pub fn best(versions: &[Version]) -> Option<(OcpiVersion, &str)> {
     known.max_by_key(|(version, _)| *version)
 }
 
-/// What the endpoint of a version lists.
+/// The response of the endpoint of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionDetails {
     pub version: String,
     pub endpoints: Vec<Endpoint>,
 }
 
-/// Where a platform has an interface of a module.
+/// The address of a platform's interface of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// The module, such as `locations`.
@@ -81,14 +81,14 @@ pub struct Endpoint {
     pub url: String,
 }
 
-/// Which side of a module's data an interface is for.
+/// The side of a module's data that an interface is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum InterfaceRole {
-    /// Of the owner of the data: others read from it.
+    /// The owner of the data: others read from it.
     #[default]
     Sender,
-    /// Of those that are sent the data.
+    /// The recipients of the data.
     Receiver,
 }
 
@@ -123,12 +123,12 @@ const INTERFACES: [(&str, InterfaceRole); 9] = [
 pub struct OwnUrls<'a>(pub &'a str);
 
 impl OwnUrls<'_> {
-    /// The address of the versions endpoint.
+    /// Returns the address of the versions endpoint.
     pub fn versions(self) -> String {
         format!("{}/ocpi/versions", self.0)
     }
 
-    /// The list of versions.
+    /// Returns the list of versions.
     pub fn list(self) -> Vec<Version> {
         let version = |version: OcpiVersion| Version {
             version: version.to_string(),
@@ -137,7 +137,7 @@ impl OwnUrls<'_> {
         OcpiVersion::ALL.into_iter().map(version).collect()
     }
 
-    /// The endpoints of a version.
+    /// Returns the endpoints of a version.
     pub fn details(self, version: OcpiVersion) -> VersionDetails {
         let endpoints = INTERFACES.iter().map(|(identifier, role)| Endpoint {
             identifier: (*identifier).to_owned(),
@@ -150,23 +150,23 @@ impl OwnUrls<'_> {
         }
     }
 
-    /// The address of a module.
+    /// Returns the address of a module.
     pub fn module(self, version: OcpiVersion, identifier: &str) -> String {
         format!("{}/ocpi/{version}/{identifier}", self.0)
     }
 
-    /// Where the result of setting or clearing a charging profile is to be sent.
+    /// Returns the address for the result of setting or clearing a charging profile.
     pub fn profile_result(self, version: OcpiVersion, id: &str) -> String {
         format!("{}/{id}", self.module(version, module::CHARGING_PROFILES))
     }
 
-    /// Where the result of a command is to be sent.
+    /// Returns the address for the result of a command.
     pub fn command_result(self, version: OcpiVersion, command: &str, id: &str) -> String {
         format!("{}/{command}/{id}", self.module(version, module::COMMANDS))
     }
 }
 
-/// The endpoints of modules that this service implements or calls, one of each interface. Others are not kept.
+/// Returns the endpoints of modules that this service implements or calls, one of each interface. Others are removed.
 pub fn known(endpoints: Vec<Endpoint>) -> Vec<Endpoint> {
     let mut known: Vec<Endpoint> = Vec::new();
     for endpoint in endpoints {
@@ -184,7 +184,7 @@ pub fn known(endpoints: Vec<Endpoint>) -> Vec<Endpoint> {
     known
 }
 
-/// The address of an interface among the endpoints of a version. `credentials` is found whatever role it has.
+/// Returns the address of an interface among the endpoints of a version. `credentials` is found whatever role it has.
 pub fn find<'a>(
     endpoints: &'a [Endpoint],
     identifier: &str,
@@ -198,8 +198,8 @@ pub fn find<'a>(
     found.map(|one| one.url.as_str())
 }
 
-/// Which interface of a platform with these roles is missing that this service cannot do without: locations have to be read
-/// from whoever operates charging stations, or passes them on.
+/// Returns a required interface that a platform with these roles lacks: locations have to be read from a party that operates charging
+/// stations, or passes them on.
 pub fn missing(
     endpoints: &[Endpoint],
     roles: impl IntoIterator<Item = Role>,

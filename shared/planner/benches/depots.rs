@@ -1,6 +1,6 @@
-//! `cargo bench -p planner --bench depots`: how long the plan of 500 vehicles and 96 slots takes, and the peak memory (Linux); and how much
-//! more the same vehicles pay, or miss, when each is planned alone, one after the other. `VEHICLES` and `SLOTS` take other numbers. Figures
-//! for comparing one change with another on one machine; nothing is asserted.
+//! `cargo bench -p planner --bench depots` measures the time and the peak memory (Linux) of a plan for 500 vehicles and 96 slots, and how
+//! much more the same vehicles pay, or miss, if each is planned alone, one after the other. `VEHICLES` and `SLOTS` set other numbers. The
+//! figures are for comparing one change with another on one machine; nothing is asserted.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::fs::read_to_string;
@@ -24,7 +24,7 @@ fn number(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Vehicles of 11 and 22 kW in slots of 15 minutes. The limit is so low that `load` percent of it are needed.
+/// Returns vehicles of 11 and 22 kW in slots of 15 minutes. The limit is so low that `load` percent of it are needed.
 fn depot(own_prices: bool, minima: bool, away: bool, load: u64) -> Depot {
     let (vehicles, slots) = (number("VEHICLES", 500), number("SLOTS", 96));
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
@@ -74,7 +74,7 @@ fn depot(own_prices: bool, minima: bool, away: bool, load: u64) -> Depot {
     }
 }
 
-/// Each vehicle planned alone, in what the ones before it have left.
+/// Plans each vehicle alone, in the capacity that the vehicles before it have left.
 fn one_by_one(depot: &Depot) -> Plan {
     let mut left = Depot {
         slots: depot.slots.clone(),
@@ -94,7 +94,8 @@ fn one_by_one(depot: &Depot) -> Plan {
     }
 }
 
-/// The passes after the plan: vehicles that take less and less beyond half of their need, and chargers with at least 6 A on one phase.
+/// Measures the passes after the plan: vehicles whose power decreases beyond half of their need, and chargers with at least 6 A on one
+/// phase.
 fn passes(depot: &Depot, plan: &Plan) {
     let started = Instant::now();
     let tapered = depot.plan_tapering(|vehicle, taken| {

@@ -1,5 +1,5 @@
-//! Plans depots: reads one a line as JSON ({slots: [[capacity, threshold, price]], demands: [{power, need, minimum, prices}]}), and writes the
-//! flows of each as a line.
+//! Plans depots: reads one per line as JSON ({slots: [[capacity, threshold, price]], demands: [{power, need, minimum, prices}]}), and
+//! writes the flows of each as a line.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

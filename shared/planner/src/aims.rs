@@ -1,8 +1,8 @@
-//! How good a plan is.
+//! The quality of a plan.
 
 use crate::{Demand, Depot, Plan};
 
-/// How well a plan meets each aim, in the order of the aims: the lesser is the better plan.
+/// The values of a plan for each aim, in the order of the aims: the plan with the lesser values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Aims {
     /// Wh
@@ -20,7 +20,7 @@ pub struct Aims {
 }
 
 impl Depot {
-    /// How well a plan meets the aims.
+    /// Returns the values of a plan for each aim.
     pub fn aims(&self, plan: &Plan) -> Aims {
         let mut aims = Aims {
             above_threshold: self.above_threshold(plan),
@@ -41,7 +41,7 @@ impl Depot {
         aims
     }
 
-    /// The Wh that all vehicles together take in each slot.
+    /// Returns the Wh that all vehicles together consume in each slot.
     pub fn loads(&self, plan: &Plan) -> Vec<u64> {
         let mut loads = vec![0; self.slots.len()];
         for flows in &plan.flows {
@@ -52,14 +52,14 @@ impl Depot {
         loads
     }
 
-    /// The price of a plan, in the unit of the prices.
+    /// Returns the price of a plan, in the unit of the prices.
     pub fn cost(&self, plan: &Plan) -> i128 {
         let demands = self.demands.iter().zip(&plan.flows);
         let costs = demands.map(|(demand, flows)| self.cost_of(demand, flows));
         costs.sum()
     }
 
-    /// The price of one vehicle's energy.
+    /// Returns the price of one vehicle's energy.
     pub fn cost_of(&self, demand: &Demand, flows: &[u32]) -> i128 {
         let costs = flows.iter().zip(self.prices(demand));
         costs
@@ -67,7 +67,7 @@ impl Depot {
             .sum()
     }
 
-    /// The price of a Wh in each slot for one vehicle.
+    /// Returns the price of a Wh in each slot for one vehicle.
     pub(crate) fn prices(&self, demand: &Demand) -> impl Iterator<Item = i64> {
         let own = demand.prices.as_deref().unwrap_or_default();
         let slots = self.slots.iter().enumerate();
@@ -83,7 +83,7 @@ impl Depot {
 }
 
 impl Demand {
-    /// The Wh of the need that a plan does not serve.
+    /// Returns the Wh of the need that a plan does not serve.
     pub fn unserved(&self, flows: &[u32]) -> u32 {
         let served: u64 = flows.iter().copied().map(u64::from).sum();
         let unserved = u64::from(self.need).saturating_sub(served);

@@ -1,4 +1,5 @@
-//! The charging plan of a depot: when each vehicle charges so that all are ready, the depot's limit holds and the energy is cheap.
+//! The charging plan of a depot: when each vehicle charges, so that all are ready, the depot's limit is not exceeded and the energy is
+//! cheap.
 //!
 //! Time is divided into slots of equal length, and energy is counted in whole metered Wh. The aims, in this order:
 //!
@@ -13,16 +14,16 @@
 //!
 //! # Terms
 //!
-//! A *demand* is the energy of one vehicle, a *flow* the Wh that a vehicle takes in a slot, and a *load* the Wh that all vehicles together
-//! take in a slot.
+//! A *demand* is the energy of one vehicle, a *flow* the Wh that a vehicle consumes in a slot, and a *load* the Wh that all vehicles
+//! together consume in a slot.
 //!
 //! # Algorithm
 //!
-//! A plan is a flow of least cost, in whole Wh, through a network: vehicle → slot → site. What a vehicle does not get flows to the site
+//! A plan is a flow of least cost, in whole Wh, through a network: vehicle → slot → site. The unserved part of a need flows to the site
 //! directly, at the cost of an unserved need. The minimum of a vehicle and the rest of its need are two nodes that share the vehicle's
-//! power in each slot. All aims are one number: one unit of an aim costs more than all later aims can make up for (`network.rs`). The
-//! network simplex method finds the flow (`simplex.rs`), exactly, whether prices are one series or differ per vehicle.
-//! [`Aims`] is how well a plan meets each aim.
+//! power in each slot. All aims are combined in one number: one unit of an aim costs more than all later aims can outweigh (`network.rs`).
+//! The network simplex method finds the flow (`simplex.rs`), exactly, whether prices are one series or differ per vehicle. [`Aims`]
+//! contains the values of a plan for each aim.
 //!
 //! The plan is exact for constant powers. [`Depot::plan_tapering`] plans for vehicles whose power falls as they fill, and [`Depot::steady`]
 //! changes a plan for chargers that have a lowest power. Both report their gap.
@@ -40,26 +41,26 @@ pub use taper::Tapered;
 /// A time in which all powers and prices are constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// The Wh that all vehicles together can take at most.
+    /// The maximum Wh of all vehicles together.
     pub capacity: u64,
-    /// The Wh that all vehicles together take without need. More flows only where a need would stay unserved otherwise.
+    /// The Wh of all vehicles together up to which the load costs nothing extra. More flows only if a need would stay unserved otherwise.
     pub threshold: u64,
     /// The price of a Wh, in a unit that the caller chooses. It may be negative.
     pub price: i64,
 }
 
-/// What a vehicle needs.
+/// The demand of a vehicle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
-    /// Tells the vehicles apart where all else is equal, so that the order of the demands does not matter.
+    /// Distinguishes vehicles that are equal otherwise, so that the order of the demands does not matter.
     pub key: String,
-    /// The Wh that the vehicle can take in each slot: 0 while it is away. As many as there are slots.
+    /// The maximum Wh of the vehicle in each slot: 0 while it is away. The length is the number of slots.
     pub power: Vec<u32>,
     /// Wh
     pub need: u32,
-    /// How many Wh of the need are the minimum.
+    /// The Wh of the need that are the minimum.
     pub minimum: u32,
-    /// The price of a Wh in each slot for this vehicle, where it is not that of the slots.
+    /// The price of a Wh in each slot for this vehicle, if it is not that of the slots.
     pub prices: Option<Vec<i64>>,
 }
 
@@ -70,7 +71,7 @@ pub struct Depot {
     pub demands: Vec<Demand>,
 }
 
-/// The Wh that each vehicle takes in each slot, in the order of the demands.
+/// The Wh that each vehicle consumes in each slot, in the order of the demands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub flows: Vec<Vec<u32>>,

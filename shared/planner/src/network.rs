@@ -5,13 +5,13 @@ use crate::{Depot, Plan};
 
 const SITE: u32 = 0;
 
-/// What a unit of flow costs for each aim. One unit of an aim costs more than the later aims can differ on any cycle of the network, so that a
-/// plan of least cost is best in the order of the aims.
+/// The costs of a unit of flow for each aim. One unit of an aim costs more than the later aims can differ on any cycle of the network, so
+/// that a plan of least cost is best in the order of the aims.
 struct Weights {
     unserved_minimum: i128,
     unserved: i128,
     above_threshold: i128,
-    /// For each slot that the minimum comes later.
+    /// For each slot by which the minimum is later.
     late_minimum: i128,
     price: i128,
     lowest_price: i64,
@@ -20,7 +20,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// The weights that are below 2^120, so that no potential overflows.
+    /// Returns the weights, which are below 2^120, so that no potential overflows.
     fn new(depot: &Depot) -> Self {
         // A cycle visits each slot and the site at most once, and passes six arcs at most of the vehicle between two of them.
         let visits = depot.slots.len().min(depot.demands.len()) as i128 + 1;
@@ -56,7 +56,7 @@ impl Weights {
     }
 }
 
-/// The network of a depot, and where its flows are found.
+/// The network of a depot, and the arcs of its flows.
 struct Builder<'a> {
     depot: &'a Depot,
     weights: Weights,
@@ -68,9 +68,9 @@ struct Builder<'a> {
 }
 
 impl Depot {
-    /// The best plan, in the order of the aims.
+    /// Returns the best plan, in the order of the aims.
     pub fn plan(&self) -> Plan {
-        // The same order of the vehicles, whatever order they were given in.
+        // The order of the vehicles is always the same, whatever the order of the input is.
         let mut order: Vec<usize> = (0..self.demands.len()).collect();
         order.sort_by(|left, right| self.demands[*left].cmp(&self.demands[*right]));
         let mut builder = Builder {

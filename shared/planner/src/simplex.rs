@@ -1,9 +1,9 @@
 //! The network simplex method, in whole numbers, for networks in which every supply has an arc to one sink.
 //!
-//! A basis is a spanning tree whose root is the sink. Arcs outside of the tree are empty or full. Each step looks for an arc that lowers the
-//! cost (the best of a block of arcs), sends along its cycle what fits, and exchanges it for an arc of the cycle that is empty or full
-//! then. Every basis is strongly feasible (from each node a unit more could flow along the tree to the sink), which rules out endless
-//! sequences of steps that send nothing.
+//! A basis is a spanning tree whose root is the sink. Arcs outside of the tree are empty or full. Each step searches an arc that lowers the
+//! cost (the best of a block of arcs), sends as much as fits along its cycle, and exchanges the arc for an arc of the cycle that is empty
+//! or full then. Every basis is strongly feasible (from each node a unit more could flow along the tree to the sink), which excludes
+//! endless sequences of steps that send nothing.
 //!
 //! Hubs are nodes of which there are many, and almost all of them are leaves of the tree. A hub that is a leaf is in no list of children, and
 //! its potential is computed from its parent when it is needed: so the work of a step does not grow with the number of hubs.
@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 /// More than all supplies together.
 pub const UNLIMITED: i64 = i64::MAX / 4;
 
-/// How many arcs are compared for a step. Fewer make more steps of less work.
+/// The number of arcs that are compared for a step. A smaller number results in more steps of less work.
 const BLOCK: usize = 1_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,8 @@ impl Network {
         node
     }
 
-    /// Adds a node with an arc of the tree to its parent, on which the supply of the node flows. The node's number, and the arc's.
+    /// Adds a node with an arc of the tree to its parent, on which the supply of the node flows. Returns the numbers of the node and the
+    /// arc.
     pub fn node(&mut self, parent: u32, capacity: i64, supply: i64, cost: i128) -> (u32, u32) {
         self.tree_node(parent, (capacity, supply, cost), false)
     }
@@ -158,7 +159,7 @@ impl Network {
         }
     }
 
-    /// The arc of a block that lowers the cost most, from the first block that has one.
+    /// Returns the arc of a block that lowers the cost most, from the first block that has one.
     fn entering(&self, next: &mut usize) -> Option<u32> {
         let count = self.arcs.len();
         let mut best = (0, NONE);
@@ -227,7 +228,7 @@ impl Network {
         self.unlist_leaves(ends);
     }
 
-    /// The lowest node above both.
+    /// Returns the lowest node above both.
     fn join(&self, mut left: u32, mut right: u32) -> u32 {
         while left != right {
             let (of_left, of_right) = (&self.nodes[left as usize], &self.nodes[right as usize]);
@@ -240,8 +241,8 @@ impl Network {
         left
     }
 
-    /// How much fits through the cycle of an arc, and where it is full. Of several such arcs, the last one of the cycle, in its direction and
-    /// from the join on, keeps the basis strongly feasible.
+    /// Returns how much fits through the cycle of an arc, and where it is full. Of several such arcs, the last one of the cycle, in its
+    /// direction and from the join on, keeps the basis strongly feasible.
     fn leaving(&self, entering: u32, first: u32, second: u32, join: u32) -> (i64, Leaving) {
         let mut leaving = (self.arcs[entering as usize].capacity, Leaving::Entering);
         let mut node = first;
@@ -296,7 +297,7 @@ impl Network {
         }
     }
 
-    /// Cuts the tree above a node, and hangs what is below it on another node: `from`, which is below the cut, becomes a child of `to`.
+    /// Cuts the tree above a node, and attaches the part below it to another node: `from`, which is below the cut, becomes a child of `to`.
     fn hang(&mut self, below: u32, from: u32, to: u32, entering: u32) {
         let (mut node, mut parent, mut arc) = (from, to, entering);
         loop {
@@ -372,7 +373,7 @@ impl Network {
     }
 }
 
-/// The number of a node or an arc.
+/// Converts the number of a node or an arc.
 #[allow(clippy::expect_used)] // A depot of 2^32 arcs would not fit in memory.
 fn index(number: usize) -> u32 {
     u32::try_from(number).expect("fewer than 2^32 nodes and arcs")

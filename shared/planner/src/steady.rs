@@ -1,12 +1,12 @@
-//! Plans for chargers that have a lowest power, and should switch seldom.
+//! Plans for chargers that have a lowest power and should switch seldom.
 //!
 //! IEC 61851-1 has no current between 0 and 6 A, so a flow has a minimum. A flow below it is *small*. The pass changes a plan step by step.
-//! First it raises or empties each small flow, with energy of other slots of the same vehicle, or in exchange with another vehicle, and takes
-//! the cheapest way. Then it moves whole runs (consecutive slots with flow) into others, where that costs nothing.
+//! First it raises or empties each small flow, with energy of other slots of the same vehicle, or in exchange with another vehicle, and
+//! chooses the cheapest way. Then it moves whole runs (consecutive slots with flow) into others if that costs nothing.
 //!
-//! Every step keeps the energy of each vehicle and makes no flow small. No load grows beyond the capacity, nor beyond the threshold where it was
-//! not beyond it before. The cheapest way is the one that delays minima least, and of these the one of the least price; runs move only where
-//! no minimum comes later. Each step of the first part leaves fewer small flows, each of the second fewer runs.
+//! Every step keeps the energy of each vehicle and makes no flow small. No load grows beyond the capacity, nor beyond the threshold if it
+//! was not beyond it before. The cheapest way is the one that delays minima least, and of these the one with the least price; runs are
+//! moved only if no minimum is later. Each step of the first part leaves fewer small flows, each of the second fewer runs.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -17,29 +17,29 @@ use crate::{Depot, Plan};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Steady {
     pub plan: Plan,
-    /// How much more it costs than the plan it was made of.
+    /// The price in addition to that of the original plan.
     pub price: i128,
     /// The Wh of flows that are still small. They stay unserved unless the charger switches within a slot.
     pub unserved: u64,
 }
 
-/// Changes of flows, each with vehicle, slot and Wh. No cell is twice among them.
+/// Changes of flows, each with vehicle, slot and Wh. No cell occurs twice.
 type Changes = Vec<(usize, usize, i64)>;
 
 struct Pass<'a> {
     depot: &'a Depot,
     /// The minimum of each vehicle's flows in each slot.
     minima: &'a [Vec<u32>],
-    /// No step is made for a flow of at most this many Wh.
+    /// The Wh up to which no step is made for a flow.
     negligible: i64,
     prices: Vec<Vec<i64>>,
     flows: Vec<Vec<i64>>,
-    /// How many Wh the load of each slot may grow.
+    /// The Wh by which the load of each slot may grow.
     room: Vec<i64>,
 }
 
 impl Depot {
-    /// Changes a plan so that each flow is 0 or at least the vehicle's minimum, where that is possible by steps of this pass. `minima` are in
+    /// Changes a plan so that each flow is 0 or at least the vehicle's minimum, if that is possible by steps of this pass. `minima` are in
     /// Wh, for each demand and slot. No step is made for a flow of at most `negligible` Wh.
     pub fn steady(&self, plan: &Plan, minima: &[Vec<u32>], negligible: u32) -> Steady {
         let loads = self.loads(plan).into_iter().zip(&self.slots);
@@ -84,7 +84,7 @@ impl Pass<'_> {
         0 < flow && flow < self.minimum(vehicle, slot)
     }
 
-    /// How much more a vehicle could take in a slot.
+    /// Returns how much more a vehicle could consume in a slot.
     fn spare(&self, vehicle: usize, slot: usize) -> i64 {
         let power = self.depot.demands[vehicle].power.get(slot).copied();
         let spare = i64::from(power.unwrap_or_default()) - self.flows[vehicle][slot];
@@ -106,7 +106,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The ways to end a small flow with energy of the same vehicle: move it to slots with flow, raise it, or raise another slot with it.
+    /// Returns the ways to end a small flow with energy of the same vehicle: move it to slots with flow, raise it, or raise another slot
+    /// with it.
     fn alone(&self, vehicle: usize, small: usize) -> Vec<Changes> {
         let others = (0..self.room.len()).filter(|slot| {
             *slot == small || self.flows[vehicle][*slot] == 0 && self.spare(vehicle, *slot) > 0
@@ -117,7 +118,7 @@ impl Pass<'_> {
             .collect()
     }
 
-    /// Raises a slot to the minimum, with the energy of the small one and of the dearest and latest others.
+    /// Raises a slot to the minimum, with the energy of the small flow and of the most expensive and latest others.
     fn raise(&self, vehicle: usize, small: usize, raised: usize) -> Option<Changes> {
         let flows = &self.flows[vehicle];
         let mut missing = self.minimum(vehicle, raised) - flows[raised];
@@ -172,7 +173,7 @@ impl Pass<'_> {
         )
     }
 
-    /// The ways to end a small flow by exchanging energy with another vehicle in another slot. All loads stay as they are.
+    /// Returns the ways to end a small flow by exchanging energy with another vehicle in another slot. All loads stay the same.
     fn exchange(&self, vehicle: usize, small: usize, others: &[usize]) -> Vec<Changes> {
         let flow = self.flows[vehicle][small];
         let mut exchanges = Vec::new();
@@ -220,7 +221,7 @@ impl Pass<'_> {
             })
     }
 
-    /// Whether every changed flow is within the power, and not small.
+    /// Returns whether every changed flow is within the power, and not small.
     fn are_flows_allowed(&self, changes: &[(usize, usize, i64)]) -> bool {
         changes.iter().all(|(vehicle, slot, change)| {
             let flow = self.flows[*vehicle][*slot] + change;
@@ -231,7 +232,7 @@ impl Pass<'_> {
         })
     }
 
-    /// What changes cost: later minima, the price, then the runs and the time.
+    /// Returns the costs of changes: later minima, the price, then the runs and the time.
     fn worth(&self, changes: &Changes) -> (i128, i128, usize, i128) {
         let (mut price, mut late, mut late_minimum, mut runs) = (0, 0, 0, 0);
         for (vehicle, slot, change) in changes {
@@ -253,7 +254,7 @@ impl Pass<'_> {
         (late_minimum, price, runs, late)
     }
 
-    /// The Wh of the minimum of a vehicle's need, each times the index of its slot.
+    /// Returns the Wh of the minimum of a vehicle's need, each times the index of its slot.
     fn late_minimum(&self, vehicle: usize, flows: &[i64]) -> i128 {
         let mut missing = i64::from(self.depot.demands[vehicle].minimum);
         let slots = (0..).zip(flows).map(|(slot, flow)| {
@@ -294,7 +295,7 @@ impl Pass<'_> {
     }
 }
 
-/// The runs of consecutive slots with flow.
+/// Returns the runs of consecutive slots with flow.
 fn runs_of(flows: &[i64]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (slot, flow) in flows.iter().enumerate() {

@@ -1,30 +1,30 @@
 //! Plans for vehicles whose power falls as they fill.
 //!
-//! A plan is rolled forward: each vehicle takes in each slot what is planned, or the less that it accepts after the energy it has taken by
-//! then. In the next plan, no power is more than what the vehicle would accept after all energy that was planned before the slot: this leaves
-//! a smaller gap than the energy taken, and powers that rise again would let the rounds alternate. The best round is kept, by the aims that
-//! it really reaches.
+//! A plan is simulated: in each slot, each vehicle consumes the planned energy, or less if it accepts only less after the energy consumed
+//! by then. In the next plan, no power is more than the vehicle would accept after all energy that was planned before the slot. This leaves
+//! a smaller gap than the energy consumed would, and if powers rose again, the rounds would alternate. The round with the best real values
+//! of the aims is kept.
 
 use crate::{Depot, Plan};
 
-/// How often a depot is planned at most.
+/// The maximum number of plans for a depot.
 const ROUNDS: usize = 5;
 
 /// A plan for vehicles whose power falls as they fill.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tapered {
     pub plan: Plan,
-    /// What flows when the plan is executed.
+    /// The flows when the plan is executed.
     pub taken: Plan,
     /// The Wh of each vehicle that are planned and do not flow.
     pub gaps: Vec<u32>,
 }
 
 impl Depot {
-    /// The best plan of at most five rounds, for vehicles that accept in a slot the Wh that `accepts` returns for a vehicle's position among
-    /// the demands and the Wh that it has taken before. `power` remains a limit besides.
+    /// Returns the best plan of at most five rounds. `accepts` returns the Wh that a vehicle accepts in a slot, from its position among the
+    /// demands and the Wh that it has consumed before. `power` is a limit in addition.
     ///
-    /// It is not always the best plan there is, and `taken` is exactly what flows of it.
+    /// It is not always the best possible plan. `taken` is exactly the energy that flows when it is executed.
     pub fn plan_tapering(&self, accepts: impl Fn(usize, u32) -> u32) -> Tapered {
         let mut depot = self.clone();
         let mut best: Option<(_, Tapered)> = None;
@@ -54,7 +54,7 @@ impl Depot {
     }
 }
 
-/// What one vehicle takes of its planned flows, and the powers that it would have had if all flowed as planned.
+/// Returns the energy that one vehicle consumes of its planned flows, and the powers that it would have had if all flowed as planned.
 fn roll(planned: &[u32], power: &[u32], accepts: impl Fn(u32) -> u32) -> (Vec<u32>, Vec<u32>) {
     let (mut total_planned, mut total) = (0, 0);
     let slots = planned.iter().enumerate().map(|(slot, planned)| {

@@ -1,4 +1,4 @@
-//! The passes after the exact plan: what they change, and that the gaps they report are true.
+//! The passes after the exact plan: their changes, and whether the reported gaps are correct.
 
 mod depots;
 
@@ -7,7 +7,7 @@ use planner::{Demand, Depot, Plan, Slot};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A battery that takes `full` Wh in a slot at first, and less after `knee` Wh: a line to 0 at `size` Wh.
+/// A battery that accepts `full` Wh in a slot at first, and less after `knee` Wh: a line to 0 at `size` Wh.
 #[derive(Debug, Clone, Copy)]
 struct Battery {
     full: u32,
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// The Wh of each flow that is below the minimum.
+/// Returns the Wh of each flow that is below the minimum.
 fn small(plan: &Plan, minima: &[Vec<u32>]) -> Vec<u64> {
     let flows = plan.flows.iter().flatten();
     let pairs = flows.zip(minima.iter().flatten());

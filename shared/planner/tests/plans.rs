@@ -7,7 +7,7 @@ use planner::{Aims, Demand, Depot, Plan, Slot};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// The aims of the best of all plans, found by trying every flow of every vehicle in every slot.
+/// Returns the aims of the best of all plans, found by trying every flow of every vehicle in every slot.
 fn best_of_all(depot: &Depot) -> Aims {
     let mut best = None;
     let mut plan = Plan {
@@ -145,7 +145,7 @@ fn the_largest_numbers_are_planned() {
     assert_eq!(depot.plan().flows, flows);
 }
 
-/// So many slots and so different prices that these are rounded.
+/// There are so many slots and such different prices that the prices are rounded.
 #[test]
 fn a_thousand_slots_and_extreme_prices_are_planned() {
     let prices = [i64::MAX, i64::MIN, i64::MIN / 2, i64::MAX / 2];

@@ -1,36 +1,36 @@
-//! Groups of rows that an IAM policy can distinguish by their partition keys.
+//! Groups of items that an IAM policy can distinguish by their partition keys.
 
 use kernel::Kind;
 
-/// A group of rows, as a policy with the condition `dynamodb:LeadingKeys` can name it.
+/// A group of items that a policy with the condition `dynamodb:LeadingKeys` can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// The objects of a kind, and the rows stored under the same partition key.
+    /// The objects of a kind, and the items stored under the same partition key.
     Of(Kind),
-    /// Every row whose partition key begins with an account.
+    /// Every item whose partition key begins with an account.
     OfAccounts,
     Idempotency,
     EndpointCounts,
     /// The last numbers of documents.
     DocumentNumbers,
     Rates,
-    /// Which account a payment method or customer of the payment provider belongs to.
+    /// The accounts of payment methods and customers of the payment provider.
     ProviderIds,
     Calendars,
-    /// Which sites stations belong to.
+    /// The sites that stations belong to.
     SitesOfStations,
-    /// Which charge cards drivers and vehicles have.
+    /// The charge cards of drivers and vehicles.
     CardHolders,
     /// The uids of charge cards, and their tokens.
     CardTokens,
     /// Objects that networks have sent, and commands to them.
     OcpiObjects,
-    /// Which networks tokens and parties belong to.
+    /// The networks that tokens and parties belong to.
     OcpiCredentials,
 }
 
 impl Rows {
-    /// The patterns of partition keys for the condition `dynamodb:LeadingKeys`.
+    /// Returns the patterns of partition keys for the condition `dynamodb:LeadingKeys`.
     pub fn patterns(self) -> Vec<String> {
         match self {
             Self::Of(Kind::Account) => vec!["ACCOUNT#*".into()],

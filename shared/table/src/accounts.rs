@@ -16,8 +16,8 @@ use models::api_key::{ActingKey, ApiKey};
 use models::stored::Stored;
 
 impl Store {
-    /// The record of a key and the account it names, read in one call: as they are at this moment, or for half the units as they were up to a second
-    /// ago. The key is left out unless the account has it in that mode.
+    /// Reads the record of a key and the account it names in one call. The read is consistent, or eventually consistent: then it costs half
+    /// the units and the data may be a second old. The key is left out unless the account has it in that mode.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -53,8 +53,8 @@ impl Store {
         Ok((key, found_account))
     }
 
-    /// Reads a key that does not exist, as every request reads its own, so that what the first call of a process costs is paid before the
-    /// first request. Whether the call succeeds does not matter.
+    /// Reads a key that does not exist, in the way in which every request reads its own key. So the cost of the first call of a process is
+    /// paid before the first request. Whether the call succeeds does not matter.
     pub async fn rehearse(&self) {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 0),
@@ -65,10 +65,10 @@ impl Store {
         }
     }
 
-    /// The record of a key by its id.
+    /// Returns the record of a key by its id.
     ///
     /// # Errors
-    /// 404.
+    /// 404 if there is no such key.
     pub async fn api_key_by_id(&self, tenant: &Tenant, id: &Id) -> Result<Stored<ApiKey>> {
         let number = id
             .number(Kind::ApiKey)
@@ -128,7 +128,7 @@ impl Store {
         }
     }
 
-    /// The accounts that an account has made.
+    /// Returns the accounts that an account has created.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -138,7 +138,7 @@ impl Store {
         Ok(ids.collect())
     }
 
-    /// The account's own row and whether the other may act in it: an account may act in itself and in its children.
+    /// Returns the item of the account `id` if the caller may act in it: an account may act in itself and in its children.
     ///
     /// # Errors
     /// 404 `account_not_found`, also if the account belongs to another account.
@@ -155,11 +155,11 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Adds to the changes that the acting key must still exist and must not have expired. An instance may accept a key from
-    /// its cache for a minute after it was revoked; what the key makes or deletes then is refused by this.
+    /// Adds the condition that the acting key still exists and has not expired. An instance may accept a key from its cache for a minute
+    /// after it was revoked; this check refuses what that key creates or deletes.
     ///
     /// # Errors
-    /// The check cannot be built. A commit fails with 401 if the key was revoked or has expired.
+    /// Fails if the check cannot be built. A commit fails with 401 if the key was revoked or has expired.
     pub fn check_key(&mut self, key: &ActingKey, now: Timestamp) -> Result<()> {
         let check = ConditionCheck::builder()
             .table_name(&self.store.table)
@@ -180,10 +180,10 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds to the changes that each of these accounts has one account more below it.
+    /// Increases the number of accounts below each of these accounts by one.
     ///
     /// # Errors
-    /// The update cannot be built. A commit fails with 409 if one of them has as many as it may have.
+    /// Fails if the update cannot be built. A commit fails with 409 if one of the accounts has reached the maximum.
     pub fn count_child(&mut self, above: &[Id], most: u32) -> Result<()> {
         for account in above {
             let update = Update::builder()

@@ -1,4 +1,4 @@
-//! The bodies and results of batches: one item for each chunk, which has the bodies until they were carried out and the results from then on.
+//! The bodies and results of batches. Each chunk is one item: it holds the bodies until they were processed, and the results afterwards.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -19,7 +19,7 @@ const BODIES: &str = "bodies";
 const OUTCOMES: &str = "outcomes";
 
 impl Store {
-    /// The bodies of a chunk; none if they were carried out.
+    /// Returns the bodies of a chunk; `None` if they were processed.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -33,7 +33,7 @@ impl Store {
         item.map_or(Ok(None), |item| content(&item, BODIES))
     }
 
-    /// The results of a batch, in the order of its bodies.
+    /// Returns the results of a batch, in the order of its bodies.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -84,7 +84,7 @@ impl UnitOfWork<'_> {
         self.put_chunk(batch, chunk, BODIES, bodies)
     }
 
-    /// Replaces a chunk of bodies by how they have ended.
+    /// Replaces the bodies of a chunk by their results.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.

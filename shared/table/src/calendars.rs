@@ -1,16 +1,15 @@
-//! Calendars in the table: one document per EVSE or vehicle and UTC day. [`models::charging::calendar`] describes what they
-//! hold and when that changes.
+//! Calendars in the table: one document per EVSE or vehicle and UTC day. [`models::charging::calendar`] describes their content and when it
+//! changes.
 //!
-//! Every document has a `revision`, which each write increases by one: not a `version`, because nothing is relayed of it. A write is conditional
-//! on the revision that was read
-//! (or on the document's absence), and stands in the same transaction as the reservation or session that it is for. So
-//! calendars may be read without locks and eventually consistent: if what was read is out of date, the transaction is
-//! refused as a whole, and the caller reads again and decides again.
+//! Every document has a `revision`, which each write increases by one. It is not a `version`, because the relay ignores calendars. A write
+//! is conditional on the revision that was read (or on the document's absence), and is part of the transaction of the reservation or
+//! session. So calendars may be read without locks and eventually consistent: if the data read is out of date, the transaction is refused
+//! as a whole, and the caller reads and decides again.
 //!
-//! Booking a reservation touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both
-//! for the window that is taken and for the one that is given up.
+//! Booking a reservation touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, for both the new
+//! window and the one that is released.
 //!
-//! Reservations and sessions keep the EVSE themselves, because a station can be imported again while they last.
+//! Reservations and sessions store the EVSE themselves, because a station can be imported again while they last.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -37,13 +36,13 @@ pub(super) const REVISION: &str = "revision";
 /// One document: the owner of the calendar, and the day.
 pub type Page = (CalendarOwner, Date);
 
-/// Calendars as they were read, with the version each document had; 0 where there was none.
+/// Calendars as they were read, with the revision of each document; 0 if there was none.
 #[derive(Debug, Clone, Default)]
 pub struct Calendars {
     pages: HashMap<CalendarOwner, BTreeMap<Date, (Calendar, u64)>>,
 }
 
-/// A span of time that is taken for a holder in the calendars of an EVSE and of a vehicle.
+/// A span of time that a holder occupies in the calendars of an EVSE and of a vehicle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarHold {
     /// The reservation or session.
@@ -54,7 +53,7 @@ pub struct CalendarHold {
 }
 
 impl CalendarHold {
-    /// The time that a session takes.
+    /// Returns the time that a session occupies.
     pub fn of_session(stored: &Stored<ChargingSession>) -> Self {
         let session = &stored.object;
         Self {
@@ -70,7 +69,7 @@ impl CalendarHold {
         }
     }
 
-    /// The time that is reserved, if any is.
+    /// Returns the reserved time, if there is one.
     pub fn of_reservation(stored: &Stored<Reservation>) -> Option<Self> {
         let reservation = &stored.object;
         let reserved = reservation.state.reserved()?;
@@ -87,7 +86,7 @@ impl CalendarHold {
         })
     }
 
-    /// The days of the calendars that the window touches.
+    /// Returns the days of the calendars that the window touches.
     pub fn pages(&self) -> impl Iterator<Item = Page> {
         let days = || self.window.utc_days();
         self.owners
@@ -108,13 +107,13 @@ fn key(mode: Mode, (owner, day): &Page) -> Key<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Booked {
     Done,
-    /// One of the calendars was changed: they have to be read again.
+    /// One of the calendars was changed: it has to be read again.
     CalendarMoved,
     /// The reservation was changed: there is nothing left to do here.
     ReservationMoved,
 }
 
-/// How far ahead a confirmed reservation can end, with a margin: half an hour until `ideal_start`, a day of charging, and
+/// The maximum time until the end of a confirmed reservation, with a margin: half an hour until `ideal_start`, a day of charging, and
 /// the week by which `latest_end` may follow `ideal_end`.
 const REACH: SignedDuration = days(9);
 
@@ -122,7 +121,7 @@ const REACH: SignedDuration = days(9);
 const RESERVATION: usize = 0;
 
 impl Calendars {
-    /// The windows of this owner's calendar that are taken by others than the holder, on the days that were read.
+    /// Returns the windows of this owner's calendar that other holders occupy, on the days that were read.
     pub fn taken_by_others(&self, owner: &CalendarOwner, holder: &Id) -> Vec<Window> {
         let calendars = self.of(owner);
         calendars
@@ -130,14 +129,14 @@ impl Calendars {
             .collect()
     }
 
-    /// The windows of this owner's calendar that are taken and overlap the window.
+    /// Returns the occupied windows of this owner's calendar that overlap the window.
     pub fn busy(&self, owner: &CalendarOwner, window: &Window) -> Vec<Window> {
         let entries = self.of(owner).flat_map(|calendar| calendar.entries.iter());
         let taken = entries.map(|entry| entry.window);
         taken.filter(|taken| taken.overlaps(window)).collect()
     }
 
-    /// The entries of this owner's calendar on the days that were read, in order.
+    /// Returns the entries of this owner's calendar on the days that were read, in order.
     pub fn entries(&self, owner: &CalendarOwner) -> Vec<Entry> {
         let entries = self.of(owner).flat_map(|calendar| calendar.entries.iter());
         let mut entries: Vec<Entry> = entries.cloned().collect();
@@ -156,7 +155,7 @@ impl Calendars {
         days.insert(day, (calendar, version));
     }
 
-    /// Takes newer readings in.
+    /// Adds calendars that were read later and replaces the older ones.
     pub fn update(&mut self, newer: Calendars) {
         for (owner, days) in newer.pages {
             self.pages.entry(owner).or_default().extend(days);
@@ -165,7 +164,7 @@ impl Calendars {
 }
 
 impl Store {
-    /// Reads calendars, for deciding.
+    /// Reads calendars to decide on them, eventually consistent.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -173,7 +172,7 @@ impl Store {
         self.read_calendars(mode, pages, false).await
     }
 
-    /// The same, read consistently.
+    /// Reads calendars with strongly consistent reads.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -187,7 +186,7 @@ impl Store {
         pages: Vec<Page>,
         consistent: bool,
     ) -> Result<Calendars> {
-        // A batch may name each key once.
+        // A batch may contain each key only once.
         let pages: BTreeSet<Page> = pages.into_iter().collect();
         let keys = pages.iter().map(|page| key_item(key(mode, page)));
         let items = self.items(keys.collect(), None, consistent).await?;
@@ -215,8 +214,8 @@ impl Store {
         Ok(calendars)
     }
 
-    /// Writes a confirmed reservation, the events it has recorded, and its window into every calendar that the window
-    /// touches, in one transaction. The window that it held before is released. All these calendars must have been read.
+    /// Writes a confirmed reservation, the events it has recorded, and its window into every calendar that the window touches, in one
+    /// transaction. Its earlier window is released. All these calendars must have been read.
     ///
     /// # Errors
     /// `Internal` if the reservation has no window; `Unavailable` if DynamoDB cannot be reached.
@@ -247,7 +246,7 @@ impl Store {
         })
     }
 
-    /// The entries in the calendars of some EVSEs from now on, read consistently.
+    /// Reads the entries in the calendars of some EVSEs from now on, strongly consistent.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -271,7 +270,7 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Releases the window that a reservation holds in the calendars, if it holds one.
+    /// Releases the window of a reservation in the calendars, if it has one.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -285,7 +284,7 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn release_all(&mut self, holds: &[CalendarHold]) -> Result<()> {
-        // One page may hold several of them, and a transaction writes each row once.
+        // One document may contain several of them, and a transaction writes each item once.
         let pages: BTreeSet<Page> = holds.iter().flat_map(CalendarHold::pages).collect();
         if pages.is_empty() {
             return Ok(());

@@ -1,10 +1,10 @@
 //! Charge cards by their holders, and their uids and tokens.
 //!
-//! A card has three kinds of items: its own; one below each driver and vehicle that it belongs to, by which their cards are found; and
-//! one for its uid. The last is written in the transaction that creates the card. For the card that holds the uid it has the token
-//! as networks know it as soon as there is one; for a pending card it is the account's claim, below the same partition key. When the
-//! card that holds a uid is deleted, the token stays for 90 days, so that networks that pull see that it is not valid any more; if
-//! nobody claims the uid it can be given to a new card at once.
+//! A card has three kinds of items: its own; one below each driver and vehicle that it belongs to, by which the cards of a holder are
+//! found; and one for its uid. The last is written in the transaction that creates the card. For the card that holds the uid, it contains
+//! the token as networks have received it, as soon as there is one. For a pending card it is the account's claim, below the same partition
+//! key. When the card that holds a uid is deleted, the token stays for 90 days, so that networks that pull see that it is no longer valid.
+//! If no card claims the uid, a new card can have it at once.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ use models::ports::network::Subject;
 use models::stored::Stored;
 use models::token::Token;
 
-/// How long the token of a deleted card is kept.
+/// The time for which the token of a deleted card is kept.
 const TOKEN_KEPT: SignedDuration = days(90);
 
 /// The uid of a charge card, and its token.
@@ -35,9 +35,9 @@ pub struct CardToken {
     pub card: Option<Subject>,
     /// The account whose card had the uid last, after that card was deleted.
     pub last_account: Option<Id>,
-    /// As networks know it; `None` before it was sent for the first time.
+    /// The token as networks have received it; `None` before it was sent for the first time.
     pub token: Option<Token>,
-    /// How often it was written.
+    /// The number of writes.
     version: u64,
 }
 
@@ -50,18 +50,18 @@ pub struct CardClaim {
     pub is_decided: bool,
 }
 
-/// All that is known of a uid.
+/// The card that holds a uid, and the claims of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CardUidUse {
     pub token: Option<CardToken>,
     pub claims: Vec<CardClaim>,
 }
 
-/// How many RFID cards a driver has.
+/// The number of RFID cards of a driver.
 #[derive(Debug, Clone, Copy)]
 pub struct CardCount {
     pub rfid: usize,
-    /// How often a card was added.
+    /// The number of additions.
     version: u64,
 }
 
@@ -69,25 +69,25 @@ const CARD: &str = "card";
 const LAST_ACCOUNT: &str = "last_account";
 const SINCE: &str = "since";
 
-/// How many accounts can claim a uid at the same time.
+/// The number of accounts that can claim a uid at the same time.
 const MAX_CLAIMS: usize = 20;
 
 impl CardUidUse {
-    /// The card that holds the uid.
+    /// Returns the card that holds the uid.
     pub fn holder(&self) -> Option<&Subject> {
         self.token.as_ref()?.card.as_ref()
     }
 
-    /// The claim of a card.
+    /// Returns the claim of a card.
     pub fn claim_of(&self, card: &Subject) -> Option<&CardClaim> {
         self.claims.iter().find(|claim| claim.card == *card)
     }
 
-    /// Whether a new card of the account holds the uid at once: nobody holds it, and nobody claims it unless the account was the last
-    /// that held it. Otherwise the card has to wait for a decision.
+    /// Returns whether a new card of the account holds the uid at once. This is so if no card holds it, and there are no claims or the
+    /// account was its last holder. Otherwise the card has to wait for a decision.
     ///
     /// # Errors
-    /// `charge_card_conflict` if the account has a card with the uid, or if too many others wait.
+    /// `charge_card_conflict` if the account has a card with the uid, or if too many other cards wait.
     pub fn is_free_for(&self, account: &Id) -> Result<bool> {
         let holder = self.holder();
         let mut claimants = self.claims.iter().map(|claim| &claim.card.tenant.account);
@@ -122,7 +122,7 @@ impl CardToken {
         })
     }
 
-    /// The row as the next write leaves it.
+    /// Returns the item that the next write puts.
     fn item(&self, mode: Mode, uid: &str, now: Timestamp) -> Result<Item> {
         let mut item = new_item(Key::ChargeToken { mode, uid });
         item.insert("version".into(), n(self.version + 1));
@@ -160,7 +160,7 @@ impl CardToken {
         }
     }
 
-    /// Replaces the token. Returns whether anything but its time has changed. The time never goes back.
+    /// Replaces the token. Returns whether anything but its time has changed. The time never decreases.
     pub fn update(&mut self, mut token: Token) -> bool {
         if let Some(before) = &self.token {
             let least = before.last_updated.plus(millis(1));
@@ -204,7 +204,7 @@ impl CardClaim {
 }
 
 impl Store {
-    /// The card that holds a uid, and those that claim it.
+    /// Returns the card that holds a uid, and those that claim it.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -231,7 +231,7 @@ impl Store {
         Ok(uid_use)
     }
 
-    /// The uids that cards claim, as far as no operator has decided, the oldest claim first. Each is in lower case and listed once.
+    /// Returns the claimed uids for which no operator has decided, the oldest claim first. Each is in lower case and listed once.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -254,7 +254,7 @@ impl Store {
         Ok(uids)
     }
 
-    /// How many RFID cards a driver has.
+    /// Returns the number of RFID cards of a driver.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -287,7 +287,7 @@ impl Store {
         Ok(count)
     }
 
-    /// The uid of a charge card and its token. None for a text that no card has as its uid, however long it is.
+    /// Returns the uid of a charge card and its token; `None` if no card has the text as its uid, however long it is.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -299,8 +299,8 @@ impl Store {
         item.map(|item| CardToken::read(&item)).transpose()
     }
 
-    /// The tokens that were updated within a time, the one that was updated first first: so many, after so many. And how many
-    /// there are in all.
+    /// Returns the tokens that were updated within a time, in the order of their updates: at most `limit` after the first `offset`. Also
+    /// returns the total number.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -312,7 +312,7 @@ impl Store {
         limit: usize,
     ) -> Result<(Vec<Token>, usize)> {
         let (index, attribute, value) = Partition::Tokens { mode }.place();
-        // Every moment is written with as many digits, so the order of the texts is that of the moments.
+        // Every moment is written with the same number of digits, so the order of the texts is that of the moments.
         let low = from.map_or_else(|| " ".to_owned(), |from| from.to_string());
         let high = to.map_or_else(|| "~".to_owned(), |to| to.to_string());
         if low >= high {
@@ -350,7 +350,7 @@ impl Store {
         Ok((tokens, total))
     }
 
-    /// One page of the charge cards of a driver or a vehicle: their ids.
+    /// Returns one page of the charge cards of a driver or a vehicle: their ids.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -360,7 +360,7 @@ impl Store {
         holder: &Id,
         page_request: &PageRequest,
     ) -> Result<Page<Id>> {
-        // Every card has the same partition key, whichever it is.
+        // All cards have the same partition key.
         let key = Key::CardOf {
             tenant,
             holder,
@@ -375,8 +375,8 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Creates a charge card with its uid and its places below its holders. A pending card claims the uid; any other holds it.
-    /// `uid_use` is what was read of the uid; the commit fails if that has changed since.
+    /// Creates a charge card with its uid and its items below its holders. A pending card claims the uid; any other card holds it.
+    /// `uid_use` is the use of the uid as it was read; the commit fails if that has changed since.
     ///
     /// # Errors
     /// `Internal` if the writes cannot be built.
@@ -413,7 +413,7 @@ impl UnitOfWork<'_> {
         self.create(card)
     }
 
-    /// Lets the card with a claim hold the uid, and decides against all others. `None` decides for the card that holds it.
+    /// Assigns the uid to the card with a claim, and decides against all other claims. `None` decides for the card that holds it.
     ///
     /// # Errors
     /// `Internal` if the writes cannot be built.
@@ -468,7 +468,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Makes the commit fail if a card was added to those of the driver since they were counted.
+    /// Makes the commit fail if a card was added to the driver since the cards were counted.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -483,7 +483,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// The put of an item, if its version is still the one that was read: 0 if there was none.
+    /// Returns the put of an item on the condition that its version is still `read`; 0 if there was no item.
     fn if_version_is(&self, item: Item, read: u64) -> Result<Write> {
         let put = self.store.put(item);
         let put = match read {
@@ -496,7 +496,7 @@ impl UnitOfWork<'_> {
         Ok(Write::Put(put.build().map_err(Error::internal)?))
     }
 
-    /// Deletes a charge card that was read. `uid_use` is what was read of its uid.
+    /// Deletes a charge card that was read. `uid_use` is the use of its uid as it was read.
     ///
     /// # Errors
     /// `Internal` if the writes cannot be built.
@@ -530,7 +530,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds a card to those of a driver or a vehicle.
+    /// Adds a card to a driver or a vehicle.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -546,7 +546,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Removes a card from those of a driver or a vehicle.
+    /// Removes a card from a driver or a vehicle.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.

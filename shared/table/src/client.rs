@@ -1,4 +1,4 @@
-//! The DynamoDB client, and how its failures read to the rest of the service.
+//! The DynamoDB client, and the conversion of its failures into errors of the service.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use kernel::error::Error;
 
-/// Settings under which a hung table is noticed well within the 3 seconds a request has; `slack` times as late on a
-/// machine that is busy with other things (`UNHURRIED` in the settings).
+/// Returns settings under which a table that does not respond is noticed well within the 3 seconds of a request. On a machine that is busy
+/// with other work, the limits are `slack` times as long (`UNHURRIED` in the settings).
 pub fn tuned(config: &aws_types::SdkConfig, slack: u32) -> aws_sdk_dynamodb::config::Builder {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(800) * slack)
@@ -24,7 +24,8 @@ pub fn tuned(config: &aws_types::SdkConfig, slack: u32) -> aws_sdk_dynamodb::con
         .retry_config(retries)
 }
 
-/// A failed call that the caller did not expect: throttles, time-outs and broken connections pass, the rest is our fault.
+/// Converts a failed call that the caller did not expect: throttles, time-outs and broken connections are temporary errors, all others are
+/// internal errors.
 pub fn failure<E>(error: SdkError<E>) -> Error
 where
     E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,

@@ -1,7 +1,7 @@
-//! Deflated texts: what is large and is read as a whole, and what no filter asks for.
+//! Deflated texts: large data that is read as a whole, and data that no filter reads.
 //!
-//! What an object has is JSON of a few hundred bytes, too short for deflate to find many repetitions in. It is deflated as if it followed a text
-//! that has the usual names and values: `dictionary.json`, which never changes, because what is stored refers to it.
+//! An object is JSON of a few hundred bytes, which is too short for deflate to find many repetitions. So it is deflated as if it followed a
+//! text that contains the usual names and values: `dictionary.json`. This file must never change, because stored data depends on it.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -9,27 +9,27 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 use kernel::error::{Error, Result};
 
-/// The text that short texts are deflated behind, with the most usual names at its end.
+/// The text behind which short texts are deflated, with the most frequent names at its end.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.json");
 
-/// How much larger than a text its deflated form may be, besides an eighth.
+/// The maximum increase of the size of a text by deflating, besides an eighth.
 const MARGIN: usize = 64;
 
-/// A text as a binary attribute.
+/// Returns a text as a binary attribute.
 ///
 /// # Errors
-/// None that memory does not cause.
+/// Only if memory is exhausted.
 pub fn deflated(text: &[u8]) -> Result<AttributeValue> {
     finish(Compress::new(Compression::default(), false), text)
 }
 
-/// A short text as a binary attribute, deflated behind the dictionary.
+/// Returns a short text as a binary attribute, deflated behind the dictionary.
 ///
 /// # Errors
-/// None that memory does not cause.
+/// Only if memory is exhausted.
 pub fn deflated_behind_dictionary(text: &[u8]) -> Result<AttributeValue> {
     let mut state = Compress::new(Compression::default(), false);
-    // The dictionary is deflated up to the border of a byte, and left out: `inflated` knows it.
+    // The deflated dictionary ends at the border of a byte and is omitted: `inflated` adds it again.
     let mut left_out = Vec::with_capacity(DICTIONARY.len() + MARGIN);
     let primed = state.compress_vec(DICTIONARY, &mut left_out, FlushCompress::Sync);
     primed.map_err(Error::internal)?;
@@ -47,10 +47,10 @@ fn finish(mut state: Compress, text: &[u8]) -> Result<AttributeValue> {
     }
 }
 
-/// The text of a binary attribute that [`deflated`] or [`deflated_behind_dictionary`] has made.
+/// Returns the text of a binary attribute of [`deflated`] or [`deflated_behind_dictionary`].
 ///
 /// # Errors
-/// A permanent `Internal` if the attribute is none.
+/// A permanent `Internal` if the attribute is not such a text.
 pub fn inflated(bytes: &Blob) -> Result<Vec<u8>> {
     let mut state = Decompress::new(false);
     let mut dictionary = Vec::with_capacity(DICTIONARY.len() + 1);
@@ -78,7 +78,7 @@ pub fn inflated(bytes: &Blob) -> Result<Vec<u8>> {
     }
 }
 
-/// A text as a block of a deflated stream that more follow, as RFC 1951 has them for what is not compressed.
+/// Returns a text as an uncompressed block of a deflated stream (RFC 1951) that other blocks follow.
 fn stored_block(text: &[u8]) -> Vec<u8> {
     let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
     let mut block = vec![0];

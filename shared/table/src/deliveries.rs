@@ -1,13 +1,15 @@
 //! Deliveries of events.
 //!
-//! An event is written once. Its delivery to an endpoint is an item of its own, the line of the first attempt in the log of the endpoint, so
-//! that endpoints do not contend for one item. The worker of the first attempt creates it, which claims the attempt, and adds the outcome:
-//! two writes if the attempt succeeds. Until then the message of the queue is all that stands for the delivery: it comes again until
-//! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own, whose ids the item names.
+//! An event is written once. Its delivery to an endpoint is an item of its own, which is also the line of the first attempt in the log of
+//! the endpoint. So endpoints do not contend for one item. The worker of the first attempt creates the item, which claims the attempt, and
+//! adds the outcome: two writes if the attempt succeeds. Until then only the message in the queue represents the delivery: it is received
+//! again until the attempt has an outcome. Further attempts, and those of redelivered events, have lines of their own, whose ids the item
+//! contains.
 //!
-//! A delivery is `Waiting` for its next attempt until a worker claims that by a conditional write, and `Delivered`, `GivenUp` or `Exhausted` in the end.
-//! A claim holds until a moment in the item: when the worker dies, the attempt may be made again after it, under the next number. Only while
-//! another attempt is due has the item `next_at`, by which the sweeper finds it; a claim does not move it, so that it writes no index.
+//! A delivery is `Waiting` for its next attempt until a worker claims the attempt by a conditional write, and `Delivered`, `GivenUp` or
+//! `Exhausted` in the end. A claim expires at a time that the item contains: if the worker crashes, the attempt may be made again after
+//! that time, with the next number. The item has `next_at`, by which the sweeper finds it, only while another attempt is due. A claim does
+//! not change `next_at`, so it writes no index entry.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,8 +33,8 @@ use models::event::{self, Delivery, DeliveryState, Event};
 use models::stored::Stored;
 use models::webhook_delivery::WebhookDelivery;
 
-/// How many further attempts the item of a delivery names, by which they are found with their event: of any more, the log of the endpoint has
-/// the lines alone.
+/// The number of further attempts whose lines the item of a delivery names, so that they are found with their event. All later lines are
+/// only in the log of the endpoint.
 const MAX_LINES: u32 = 200;
 
 /// The deliveries of an event, by webhook endpoint.
@@ -68,7 +70,7 @@ impl Store {
         Ok((event, by_endpoint.collect()))
     }
 
-    /// The events of a part of the list with these types, the oldest first, and whether more follow.
+    /// Returns the events of a part of the list with these types, the oldest first, and whether more follow.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -92,7 +94,7 @@ impl Store {
         Ok((found.rows, next))
     }
 
-    /// The deliveries of these events to these endpoints that a worker has begun with, by event and endpoint.
+    /// Returns the deliveries of these events to these endpoints that a worker has started, by event and endpoint.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -123,7 +125,7 @@ impl Store {
         Ok(deliveries)
     }
 
-    /// Counts the open deliveries of events that were read without them: those that no worker has begun with are open.
+    /// Counts the open deliveries of events that were read without them. Deliveries that no worker has started are open.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -146,8 +148,8 @@ impl Store {
         Ok(())
     }
 
-    /// The next deliveries, in no order, that only a message stands for, each with its event, its endpoint and the attempts so far, and the pass
-    /// after them: those that no worker has begun with, and those whose first attempt has no outcome.
+    /// Returns the next deliveries, in no order, that only a message represents, each with its event, its endpoint and the attempts so far,
+    /// and the pass after them. These are the deliveries that no worker has started, and those whose first attempt has no outcome.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -180,7 +182,7 @@ impl Store {
         Ok((unindexed, next))
     }
 
-    /// The event of a delivery that a worker has begun with, and how far it has come; none if there is no such delivery.
+    /// Returns the event and the state of a delivery that a worker has started; `None` if there is no such delivery.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -200,8 +202,8 @@ impl Store {
         item.map(read).transpose()
     }
 
-    /// Creates an event that the relay made from a change of the table. One that exists already stays as it is, so that an interrupted call
-    /// can be repeated.
+    /// Creates an event that the relay made from a change of the table. An existing event is not changed, so that an interrupted call can
+    /// be repeated.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -211,7 +213,8 @@ impl Store {
         tx.write(None).await.map(drop)
     }
 
-    /// Records to which endpoints an event is delivered whose messages were sent, and gives it the version of its account, once.
+    /// Records the endpoints for which the messages of an event were sent, and sets the API version of the event to that of its account,
+    /// once.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -267,7 +270,7 @@ impl Store {
         number: u32,
         until: Timestamp,
     ) -> Result<Claim> {
-        // Nothing is created for an event that has expired or was erased.
+        // No delivery is created for an event that has expired or was erased.
         let Some(event) = self.find_lately::<Event>(&origin.tenant, event).await? else {
             return Ok(Claim::Closed);
         };
@@ -301,7 +304,7 @@ impl Store {
         }
     }
 
-    /// Creates a delivery whose first attempt is claimed. If there is one already, it is returned in the error.
+    /// Creates a delivery whose first attempt is claimed. If the delivery exists already, it is returned in the error.
     async fn create_claimed(
         &self,
         origin: &Origin,
@@ -329,8 +332,8 @@ impl Store {
         Ok(created.map(drop))
     }
 
-    /// Claims the next attempt of a delivery that is due, or whose last claim is over, and returns its `redelivered_after`. Otherwise the
-    /// delivery is returned in the error.
+    /// Claims the next attempt of a delivery that is due, or whose last claim has expired, and returns its `redelivered_after`. Otherwise
+    /// the delivery is returned in the error.
     async fn claim_waiting(
         &self,
         origin: &Origin,
@@ -387,8 +390,8 @@ impl Store {
         call.set_key(Some(key_item(key)))
     }
 
-    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it, otherwise as a line of its own. A delivery
-    /// that another instance has taken over stays as it is, besides that line.
+    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it, otherwise as a line of its own. A
+    /// delivery that another instance has claimed since is not changed, apart from that line.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -427,7 +430,7 @@ impl Store {
             removed.extend(["next_pk", "next_at"]);
         }
         if let Some(AttributeValue::M(mut members)) = item.remove("object").filter(|_| is_new) {
-            // The item names its event already.
+            // The item contains the event already.
             members.remove("event");
             let object = AttributeValue::M(members);
             set.push("#object = :object");
@@ -451,13 +454,13 @@ impl Store {
     }
 }
 
-/// A delivery that only a message stands for.
+/// A delivery that only a message represents.
 #[derive(Debug)]
 pub struct Unindexed {
     pub tenant: Tenant,
     pub event: Id,
     pub endpoint: Id,
-    /// Attempts claimed so far.
+    /// The number of attempts claimed so far.
     pub attempts: u32,
 }
 
@@ -472,21 +475,21 @@ pub struct Attempt {
     pub redelivered_after: Option<u32>,
 }
 
-/// Whether an attempt may be made.
+/// The result of claiming an attempt.
 #[derive(Debug)]
 pub enum Claim {
-    /// By this worker.
+    /// This worker has claimed it.
     Granted(Attempt),
-    /// Another worker makes this very attempt, or has died with it, until a moment.
+    /// Another worker makes this attempt, or crashed during it; the claim expires at `until`.
     Held { until: Timestamp },
-    /// Not at all: it was made, is not due, or nothing is left to deliver.
+    /// No attempt may be made: it was made already, is not due, or nothing is left to deliver.
     Closed,
 }
 
-/// The end of a conditional write, with the delivery that has refused it, if there is one.
+/// The result of a conditional write. The error contains the delivery that failed the condition, if there is one.
 type Claimed<T = ()> = std::result::Result<T, Option<Delivery>>;
 
-/// The end of a conditional write. `refusal` is the item that has refused it.
+/// Converts the result of a conditional write. `refusal` is the item that failed the condition.
 fn refused<T, E>(
     sent: std::result::Result<T, SdkError<E>>,
     refusal: impl Fn(&E) -> Option<Option<&Item>>,
@@ -511,7 +514,7 @@ fn by_update(error: &UpdateItemError) -> Option<Option<&Item>> {
     }
 }
 
-/// The item of a delivery without an outcome.
+/// Returns the item of a delivery without an outcome.
 pub(super) fn delivery_item(
     origin: &Origin,
     event: &Id,
@@ -566,7 +569,7 @@ fn redelivered_after(item: &Item) -> Option<u32> {
     earlier.parse().ok()
 }
 
-/// The event of a delivery and how far it has come, by its item as the stream has it; none for the line of a further attempt.
+/// Returns the event and the state of a delivery from its item in the stream; `None` for the line of a further attempt.
 ///
 /// # Errors
 /// A permanent `Internal` if the item is not that of a delivery.

@@ -17,7 +17,7 @@ use models::stored::Stored;
 use models::webhook_delivery::WebhookDelivery;
 
 impl Store {
-    /// One page of the log of an endpoint, newest first.
+    /// Returns one page of the log of an endpoint, newest first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -40,7 +40,7 @@ impl Store {
         Page::from_rows(items, page_request).try_map(row::from_item)
     }
 
-    /// The next lines of each partition of the log of an endpoint.
+    /// Returns the next lines of each partition of the log of an endpoint.
     async fn log_lines(
         &self,
         tenant: &Tenant,
@@ -55,8 +55,8 @@ impl Store {
         Ok(try_join_all(reads).await?.into_iter().flatten().collect())
     }
 
-    /// The newest attempts in the log of an endpoint since a moment, as many as `most` at the most: the same number of each partition of the
-    /// log, over which attempts are spread evenly.
+    /// Returns the newest attempts in the log of an endpoint since a moment, at most `most`: the same number of each partition of the log,
+    /// over which attempts are spread evenly.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -68,7 +68,7 @@ impl Store {
         most: usize,
     ) -> Result<Vec<WebhookDelivery>> {
         let page_request = PageRequest {
-            // One more is read of each, to see whether there are more.
+            // One more attempt is read of each partition, to find out whether there are more.
             limit: most / usize::from(keys::DELIVERY_SHARDS) - 1,
             from: Cursor::Newest,
             range: (Id::first_number(since), u128::MAX),
@@ -79,7 +79,7 @@ impl Store {
         rows.map(|row| row.map(attempt)).collect()
     }
 
-    /// A line of the log of an endpoint.
+    /// Returns a line of the log of an endpoint.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -98,8 +98,8 @@ impl Store {
         item.map(row::from_item).transpose()
     }
 
-    /// One page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. Of a delivery that was repeated
-    /// more than 200 times, the first of them.
+    /// Returns one page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. If a delivery was
+    /// repeated more than 200 times, only the first 200 further attempts are included.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -146,7 +146,7 @@ impl Store {
     }
 }
 
-/// Whether an item of a log is an attempt that has an outcome.
+/// Returns whether an item of a log is an attempt with an outcome.
 fn has_outcome(item: &Item) -> bool {
     item.contains_key("object")
 }

@@ -1,4 +1,4 @@
-//! Lists in an index that holds keys, or in several partitions of the table: their entries are merged by id, and lead to the items.
+//! Lists in an index of keys, or in several partitions of the table: their entries are merged by id, and lead to the items.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ use super::{Item, Store, client, names_in, s, string};
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 
-/// How many entries are read for each one that is wanted, where DynamoDB leaves some out, and how many times as many with each further
-/// call: a frequent value costs little, and a rare one is found with few calls.
+/// The number of entries read for each requested item if DynamoDB filters them, and the factor by which it grows with each further call: a
+/// frequent value costs little, and a rare one is found with few calls.
 pub(super) const LEFT_OUT: usize = 16;
 pub(super) const GROWTH: usize = 8;
 
-/// What is read of the rows of an index that holds whole rows. The attributes that neither reads are index keys and what the relay
-/// reads: a third of a small row.
+/// The attributes that are read of an index of whole items. The other attributes are index keys and those that the relay reads: a third of
+/// a small item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attributes {
-    /// What [`super::row::read`] reads. Secrets are encrypted in the context of the row's key.
+    /// The attributes that [`super::row::read`] reads. Secrets are encrypted in the context of the item's key.
     Row,
-    /// What [`super::row::object`] reads.
+    /// The attributes that [`super::row::object`] reads.
     Object,
 }
 
 impl Attributes {
-    /// Those that an index of whole rows is asked for.
+    /// Returns the attributes to request from an index of whole items.
     pub(super) fn in_index(self) -> &'static str {
         match self {
             Self::Row => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
@@ -36,7 +36,7 @@ impl Attributes {
         }
     }
 
-    /// Those that the rows are asked for to which an index leads; none for all of them.
+    /// Returns the attributes to request of the items that an index leads to; `None` for all of them.
     fn in_rows(self) -> Option<&'static str> {
         match self {
             Self::Row => None,
@@ -48,7 +48,7 @@ impl Attributes {
 }
 
 impl Store {
-    /// Reads the entries of an index that holds keys, or of several partitions of the table, in the order and within the bounds of a page.
+    /// Reads the entries of an index of keys, or of several partitions of the table, in the order and within the bounds of a page.
     pub(super) fn entries<'a>(
         &'a self,
         partition: Partition<'_>,
@@ -72,8 +72,8 @@ impl Store {
     }
 }
 
-/// The entries of a list in an index that holds keys, or in several partitions of the table, which is read on from where it was left. Memory
-/// holds the rows of one reading.
+/// The entries of a list in an index of keys, or in several partitions of the table. Reading continues where it ended before. Memory holds
+/// the items of one reading.
 pub(super) struct Entries<'a> {
     store: &'a Store,
     /// The name of the index or [`keys::TABLE`], its hash key, and its range key.
@@ -81,14 +81,14 @@ pub(super) struct Entries<'a> {
     /// The partitions over which the list is spread.
     values: Vec<String>,
     kind: Kind,
-    /// The smallest and the largest number of an id that is still to be read; none when there are no more.
+    /// The smallest and the largest number of an id that is still to be read; `None` when there are no more.
     bounds: Option<(u128, u128)>,
     ascending: bool,
-    /// What is read of the rows.
+    /// The attributes that are read of the items.
     attributes: Attributes,
-    /// What DynamoDB leaves out of the entries, where these are whole rows.
+    /// The filter that DynamoDB applies to the entries, if these are whole items.
     condition: Option<Expression>,
-    /// How many entries are read next of each partition for each one that is wanted, where DynamoDB leaves some out.
+    /// The number of entries to read next of each partition for each requested item, if DynamoDB filters them.
     left_out: usize,
 }
 
@@ -100,7 +100,7 @@ struct Expression {
 }
 
 impl Entries<'_> {
-    /// Where reading has ended, unless all entries were read.
+    /// Returns the place where reading has ended, unless all entries were read.
     pub(super) fn end(&self) -> Option<Id> {
         let (low, high) = self.bounds?;
         let number = match self.ascending {
@@ -110,12 +110,12 @@ impl Entries<'_> {
         Some(Id::from_number(self.kind, number))
     }
 
-    /// Whether DynamoDB leaves out entries.
+    /// Returns whether DynamoDB filters the entries.
     pub(super) fn is_narrowed(&self) -> bool {
         self.condition.is_some()
     }
 
-    /// Has DynamoDB leave out the entries that do not meet these conditions, where they are whole rows.
+    /// Makes DynamoDB filter the entries by these conditions, if they are whole items.
     pub(super) fn narrow(&mut self, filter: Filter<'_>, among: Option<Among<'_>>) {
         if !keys::holds_rows(self.index.0) {
             return;
@@ -130,8 +130,8 @@ impl Entries<'_> {
         });
     }
 
-    /// The rows of the next entries, at most so many, in the order of the list. Deleted rows are left out, so that there may be
-    /// none although more follow. None after the last.
+    /// Returns the items of the next entries, at most `limit`, in the order of the list. Deleted items are left out, so the result may be
+    /// empty although more follow. Returns `None` after the last.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -194,8 +194,8 @@ impl Entries<'_> {
         Ok(Some(rows.collect()))
     }
 
-    /// The next entries of one partition, and where reading has ended unless they are the last ones: at most so many, and fewer where
-    /// entries are left out.
+    /// Returns at most `limit` next entries of one partition (fewer if a filter applies), and the place where reading has ended unless they
+    /// are the last ones.
     async fn read(
         &self,
         value: &str,
@@ -238,7 +238,7 @@ impl Entries<'_> {
     }
 }
 
-/// The key of the row that an entry of an index leads to.
+/// Returns the key of the item that an entry of an index leads to.
 pub(super) fn row_key(entry: &Item) -> Item {
     let member = |name: &str| Some((name.to_owned(), entry.get(name)?.clone()));
     ["pk", "sk"].into_iter().filter_map(member).collect()

@@ -1,9 +1,9 @@
 //! Erasing accounts: everything in the table that belongs to them or names them.
 //!
-//! A row belongs to an account by its partition key ([`keys::account_of`]), whatever kind of row it is. Rows that belong to no
-//! account, such as calendars, objects of charging networks and ids of the payment provider, are found by their content: each
-//! names the account whose session, reservation or customer it is about. In the calendar of an EVSE other accounts have
-//! entries too, so only the entries of the erased accounts are removed.
+//! An item belongs to an account by its partition key ([`keys::account_of`]), whatever kind of item it is. Items that belong to no account,
+//! such as calendars, objects of charging networks and ids of the payment provider, are found by their content: each contains the account
+//! of its session, reservation or customer. The calendar of an EVSE contains entries of other accounts too, so only the entries of the
+//! erased accounts are removed.
 
 use std::collections::BTreeSet;
 
@@ -26,41 +26,41 @@ use models::account::Account;
 use models::charging::calendar::{Calendar, CalendarOwner};
 use models::ports::schedule_names;
 
-/// How many rows one BatchWriteItem deletes, and how many of these calls run side by side.
+/// The number of items that one BatchWriteItem deletes, and of these calls that run concurrently.
 const BATCH: usize = AT_A_TIME;
 const BATCHES: usize = 8;
 
-/// The accounts that are erased together: one and all below it.
+/// The accounts that are erased together: one and all accounts below it.
 pub type Accounts = BTreeSet<Id>;
 
-/// Something that must have ended before its account is erased.
+/// An object that must have ended before its account is erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenObject {
     pub id: Id,
     pub status: String,
 }
 
-/// A page of rows, as an erasure sees them.
+/// A page of items that belong to or name the erased accounts.
 #[derive(Debug, Default)]
 pub struct Traces {
-    /// Rows that go as a whole.
+    /// Items that are deleted as a whole.
     rows: Vec<Item>,
-    /// Calendars that other accounts have entries in.
+    /// Calendars that contain entries of other accounts.
     calendars: Vec<Item>,
 }
 
 impl Traces {
-    /// How many rows are deleted or changed.
+    /// Returns the number of items that are deleted or changed.
     pub fn count(&self) -> u64 {
         (self.rows.len() + self.calendars.len()) as u64
     }
 
-    /// The objects that have not ended: sessions, reservations, and in live mode invoices and payments.
+    /// Returns the objects that have not ended: sessions, reservations, and in live mode invoices and payments.
     pub fn open_objects(&self) -> Vec<OpenObject> {
         self.rows.iter().filter_map(open_object).collect()
     }
 
-    /// The invoices and credit notes that were issued, in both modes: their documents are kept.
+    /// Returns the invoices and credit notes that were issued, in both modes: their documents are kept.
     pub fn issued(&self) -> impl Iterator<Item = (Tenant, Id)> {
         self.rows.iter().filter_map(|item| {
             let (tenant, id) = keys::parse_object(string(item, "pk"))?;
@@ -70,7 +70,7 @@ impl Traces {
         })
     }
 
-    /// The names of the schedules that rows may have.
+    /// Returns the names of the schedules that the items may have.
     pub fn schedules(&self) -> Vec<String> {
         let names = self.rows.iter().flat_map(|item| {
             let (pk, sk) = (string(item, "pk"), string(item, "sk"));
@@ -85,7 +85,7 @@ impl Traces {
 }
 
 impl Store {
-    /// An account, and all accounts below it.
+    /// Returns an account and all accounts below it.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -105,7 +105,7 @@ impl Store {
         Ok(accounts)
     }
 
-    /// The next rows that belong to these accounts or name them, and the pass after them. The accounts' own rows are not among
+    /// Returns the next items that belong to these accounts or name them, and the pass after them. The accounts' own items are not among
     /// them: [`Store::erase_account`] deletes those.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Store {
             let goes = match keys::account_of(pk) {
                 Some(_) if keys::is_account(pk) => false,
                 Some(owner) if accounts.contains(&owner) => true,
-                // What another account was answered when it made this one.
+                // The response that another account received when it created this one.
                 Some(_) => keys::is_idempotency_record(pk) && names_any(&item, accounts),
                 None => keys::is_about_accounts(pk) && names_any(&item, accounts),
             };
@@ -136,12 +136,12 @@ impl Store {
         Ok((traces, next))
     }
 
-    /// Deletes rows, and takes the accounts out of calendars.
+    /// Deletes items, and removes the entries of the accounts from calendars.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached or leaves rows undeleted.
+    /// `Unavailable` if DynamoDB cannot be reached or leaves items undeleted.
     pub async fn erase(&self, traces: Traces, accounts: &Accounts) -> Result<()> {
-        // A batch may name each key once.
+        // A batch may contain each key only once.
         let mut keys: BTreeSet<(String, String)> = traces.rows.iter().map(key_of).collect();
         for item in &traces.rows {
             if let Some((tenant, id)) = keys::parse_object(string(item, "pk"))
@@ -160,7 +160,7 @@ impl Store {
             .await
     }
 
-    /// The keys of a vehicle's calendars. A vehicle without a window has calendars that name no account.
+    /// Returns the keys of a vehicle's calendars. A vehicle without a window has calendars that name no account.
     async fn calendars_of_vehicle(&self, mode: Mode, id: Id) -> Result<Vec<Item>> {
         let owner = CalendarOwner::Vehicle(id);
         let day = Date::constant(2026, 1, 1);
@@ -191,7 +191,7 @@ impl Store {
         self.write_all(requests.collect::<Result<_>>()?).await
     }
 
-    /// Removes the entries of the accounts from a calendar. One that has changed since it was read is left to the next pass.
+    /// Removes the entries of the accounts from a calendar. A calendar that has changed since it was read is left for the next pass.
     async fn leave_calendar(&self, mut item: Item, accounts: &Accounts) -> Result<()> {
         let revision = number(&item, REVISION);
         let calendar = item
@@ -226,7 +226,8 @@ impl Store {
         }
     }
 
-    /// Deletes the row of an account, and counts it off from the accounts above it. Nothing happens if it is gone already.
+    /// Deletes the item of an account, and subtracts it from the counts of the accounts above it. Nothing happens if it was deleted
+    /// already.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -268,7 +269,7 @@ impl Store {
         }
         match call.send().await {
             Ok(_) => Ok(()),
-            // Another invocation was quicker.
+            // Another invocation has done it already.
             Err(error)
                 if error
                     .as_service_error()
@@ -289,7 +290,7 @@ fn key_of(item: &Item) -> (String, String) {
     (part("pk"), part("sk"))
 }
 
-/// The object of an item, if it has not ended: a session or reservation, and in live mode an invoice or a payment.
+/// Returns the object of an item, if it has not ended: a session or reservation, and in live mode an invoice or a payment.
 pub(super) fn open_object(item: &Item) -> Option<OpenObject> {
     let (tenant, id) = keys::parse_object(string(item, "pk"))?;
     let object = item.get("object")?.as_m().ok()?;
@@ -309,15 +310,15 @@ pub(super) fn open_object(item: &Item) -> Option<OpenObject> {
     })
 }
 
-/// Whether a row names one of the accounts anywhere.
+/// Returns whether an item contains the id of one of the accounts.
 fn names_any(item: &Item, accounts: &Accounts) -> bool {
     let named = ids_in(item, Kind::Account);
     named.iter().any(|id| accounts.contains(id))
 }
 
-/// The ids of a kind that a row names anywhere, also within texts.
+/// Returns the ids of a kind that an item contains, also within texts.
 fn ids_in(item: &Item, kind: Kind) -> BTreeSet<Id> {
-    /// How many characters an id has after its prefix.
+    /// The number of characters of an id after its prefix.
     const DIGITS: usize = 32;
     let mut found = BTreeSet::new();
     for value in item.values() {

@@ -1,4 +1,4 @@
-//! The objects of an account as an export has them.
+//! The objects of an account in an export.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
@@ -14,11 +14,11 @@ use kernel::origin::Tenant;
 use models::account::Account;
 
 impl Store {
-    /// The next objects of a tenant, in no order, and the pass after them: the account, its keys without their secrets, every
+    /// Returns the next objects of a tenant, in no order, and the pass after them: the account, its keys without their secrets, every
     /// object, the lines of invoices, and the attempts of webhook deliveries.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if a row cannot be read.
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if an item cannot be read.
     pub async fn next_objects(
         &self,
         tenant: &Tenant,
@@ -36,7 +36,7 @@ impl Store {
     }
 }
 
-/// The rows of a tenant, and the account with its keys, which have no mode in their partition keys.
+/// Returns a filter for the items of a tenant, and the account with its keys, which have no mode in their partition keys.
 fn rows_of(tenant: &Tenant) -> Filter {
     let [rows, account, api_keys] = keys::of_account(tenant);
     let values = [(":rows", rows), (":account", account), (":keys", api_keys)];
@@ -49,7 +49,7 @@ fn rows_of(tenant: &Tenant) -> Filter {
     }
 }
 
-/// The object of a row as clients see it; none for a row that holds no object, or that belongs to the other mode.
+/// Returns the object of an item as clients see it; `None` for an item without an object, or of the other mode.
 fn object_of(tenant: &Tenant, item: Item) -> Result<Option<Value>> {
     if let Some(line) = item.get("line").cloned() {
         let mut line: Value = serde_dynamo::from_attribute_value(line).map_err(Error::internal)?;
@@ -75,7 +75,7 @@ fn object_of(tenant: &Tenant, item: Item) -> Result<Option<Value>> {
     Ok(shown.filter(|object| !of_other_mode(object)))
 }
 
-/// The kind of the object in a row.
+/// Returns the kind of the object in an item.
 fn kind_of(item: &Item) -> Option<Kind> {
     let object = item.get("object")?.as_m().ok()?;
     let stored = object.get("id").and_then(|id| id.as_s().ok());

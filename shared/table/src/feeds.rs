@@ -1,4 +1,4 @@
-//! The feed of events for polling endpoints ([`models::webhooks::feed`]). It is spread over as many partitions as the events are.
+//! The feed of events for polling endpoints ([`models::webhooks::feed`]). It is spread over the same number of partitions as the events.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
@@ -24,7 +24,7 @@ impl Store {
         put.map(drop).map_err(client::failure)
     }
 
-    /// The next entries of the feed behind a place and before a moment, as it is now, and whether there are more.
+    /// Returns the next entries of the feed behind a place and before a moment, read consistently, and whether there are more.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.

@@ -1,4 +1,4 @@
-//! The conditions of a list, as DynamoDB evaluates them in an expression and as they are evaluated here.
+//! The conditions of a list, as expressions that DynamoDB evaluates and as functions that are evaluated here.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Item, s};
 use models::condition::Condition;
 
-/// The conditions that the objects of a list meet, all of them.
+/// The conditions of a list. An object has to meet all of them.
 pub type Filter<'a> = Vec<Condition<'a>>;
 
-/// A member of the object that must have one of some values: at least 1 and at most 100.
+/// A member of the object that must have one of these values: at least 1 and at most 100.
 #[derive(Debug, Clone, Copy)]
 pub struct Among<'a> {
     pub member: &'a str,
@@ -18,7 +18,7 @@ pub struct Among<'a> {
 }
 
 impl Among<'_> {
-    /// Whether a row has one of the values.
+    /// Returns whether an item has one of the values.
     pub(super) fn has(&self, item: &Item) -> bool {
         let found = member(item, self.member);
         let text = found.and_then(|value| value.as_s().ok());
@@ -41,7 +41,7 @@ impl Among<'_> {
     }
 }
 
-/// A member of a row's object by its path, such as `preferences.currency`.
+/// Returns a member of an item's object by its path, such as `preferences.currency`.
 fn member<'a>(item: &'a Item, path: &str) -> Option<&'a AttributeValue> {
     let mut found = item.get("object")?;
     for part in path.split('.') {
@@ -50,7 +50,7 @@ fn member<'a>(item: &'a Item, path: &str) -> Option<&'a AttributeValue> {
     Some(found)
 }
 
-/// Whether a row meets a condition, as DynamoDB evaluates its expression.
+/// Returns whether an item meets a condition, with the same result as its expression in DynamoDB.
 pub(super) fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
     let text = |path| member(item, path).and_then(|value| value.as_s().ok());
     match condition {
@@ -62,7 +62,7 @@ pub(super) fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
             let list = member(item, path).and_then(|value| value.as_l().ok());
             list.is_some_and(|list| list.iter().any(|one| one.as_s() == Ok(value)))
         }
-        // Rows hold moments as texts of the same length, which sort as the moments do.
+        // Items contain moments as texts of the same length, whose order is that of the moments.
         Condition::Before { member, at } => {
             text(member).is_some_and(|found| *found < at.to_string())
         }
@@ -107,7 +107,7 @@ fn filter_expression(
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }
 
-/// The expression for the rows that meet these conditions and have one of these values.
+/// Returns the expression for the items that meet these conditions and have one of these values.
 pub(super) fn expression_of(
     filter: Filter<'_>,
     among: Option<Among<'_>>,

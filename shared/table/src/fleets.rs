@@ -1,5 +1,5 @@
-//! What ties fleets, drivers and vehicles together: memberships, counters and the vehicles a driver is named by. All of
-//! it goes into the transaction of what it follows from.
+//! The links between fleets, drivers and vehicles: memberships, counters, and the vehicles that name a driver. All of these writes are part
+//! of the transaction that causes them.
 
 use aws_sdk_dynamodb::types::Update;
 use rust_decimal::Decimal;
@@ -14,7 +14,7 @@ use models::MAX_LIST;
 use models::fleet::Fleet;
 use models::stored::Stored;
 
-/// A number a fleet keeps of what belongs to it.
+/// A counter of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
     Drivers,
@@ -31,7 +31,7 @@ impl Counter {
 }
 
 impl Store {
-    /// The refusal of a vehicle whose fleet is unknown or not active.
+    /// Returns the error for a vehicle whose fleet is unknown or not active.
     pub fn no_such_owner(kind: Kind) -> Error {
         let message = format!("No such {}, or it is not active.", kind.name());
         Code::VehicleOwnerNotFound.because(message).at(kind.name())
@@ -39,7 +39,7 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Counts a fleet's drivers or vehicles up, as long as the fleet is there and active, or down.
+    /// Increases the number of a fleet's drivers or vehicles, on the condition that the fleet exists and is active, or decreases it.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -71,7 +71,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds sessions and Wh to what a fleet has charged in all; both may be below zero. The table adds decimal numbers exactly.
+    /// Adds sessions and Wh to the totals of a fleet; both may be negative. DynamoDB adds decimal numbers exactly.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built. The commit fails with 404 if the fleet was deleted.
@@ -100,8 +100,8 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Writes the current billing and reporting periods of a fleet, and leaves its totals alone. The commit fails with
-    /// `Contended` if the time of the next action is no longer `read`, or if the fleet's settings have changed.
+    /// Writes the current billing and reporting periods of a fleet, without its totals. The commit fails with `Contended` if the time of
+    /// the next action is no longer `read`, or if the fleet's settings have changed.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -157,7 +157,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Forgets that a driver belongs to a fleet.
+    /// Removes a driver from the fleet's list of drivers.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -176,7 +176,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds a vehicle to those a driver is named by.
+    /// Records that a vehicle names a driver.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.

@@ -1,7 +1,7 @@
-//! Deliveries that an endpoint's circuit breaker holds, in the order of their age, and the pace of endpoints that have one.
+//! Deliveries that an endpoint's circuit breaker holds, in the order of their age, and the rate limits of endpoints.
 //!
-//! A held delivery has an item of its own beside its log, from when it was to be attempted until it is. So what waits for an endpoint is read by
-//! one key, whatever else its log has.
+//! A held delivery has an item of its own beside its log, from the time at which it was to be attempted until it is attempted. So the
+//! waiting deliveries of an endpoint are read by one key, whatever the size of its log.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValue;
@@ -19,11 +19,11 @@ use models::webhook_delivery::WebhookDelivery;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldDelivery {
     pub event: Id,
-    /// The number of the attempt that waits.
+    /// The number of the waiting attempt.
     pub attempt: u32,
 }
 
-/// How often the pace of an endpoint is read anew that other deliveries change at the same time.
+/// How often the rate limit of an endpoint is read again if other deliveries change it at the same time.
 const TRIES: u32 = 8;
 
 impl Store {
@@ -51,7 +51,7 @@ impl Store {
         put.map(drop).map_err(client::failure)
     }
 
-    /// The oldest deliveries that are held, at most so many, as it is at this moment.
+    /// Returns the oldest held deliveries, at most `limit`, read consistently.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -78,7 +78,7 @@ impl Store {
         page.items().iter().map(held).collect()
     }
 
-    /// Holds a delivery no longer.
+    /// Ends the holding of a delivery.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -93,8 +93,8 @@ impl Store {
         deleted.map(drop).map_err(client::failure)
     }
 
-    /// The moment at which an attempt may be made at an endpoint that takes one in so long. No other attempt gets the same: each call moves
-    /// the next one on.
+    /// Returns the moment at which the next attempt may be made at an endpoint that accepts one per interval. No other attempt gets the
+    /// same moment: each call advances the next one.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -133,7 +133,7 @@ impl Store {
                     let next = next.unwrap_or(now + interval);
                     return Ok(origin.now.plus(millis(next - interval - now)));
                 }
-                // The other of the two conditions holds.
+                // The other of the two conditions is met.
                 Err(SdkError::ServiceError(failure))
                     if failure.err().is_conditional_check_failed_exception() => {}
                 Err(error) => return Err(client::failure(error)),

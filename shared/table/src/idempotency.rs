@@ -1,14 +1,15 @@
-//! Idempotency: the answer to a request with an `Idempotency-Key` is stored in the transaction of its effect, and a
-//! repetition is answered from that record, which the refused transaction itself brings back.
+//! Idempotency. The response to a request with an `Idempotency-Key` is stored in the transaction of its effect. A repetition receives the
+//! stored response, which DynamoDB returns with the refused transaction.
 //!
-//! A request that charges has an effect before its answer is certain. Its record is first written *open*, with the id of the
-//! pending transaction in place of an answer and in the same DynamoDB transaction as that. A repetition finds the transaction
-//! and finishes it. The record is settled with the answer in the DynamoDB transaction that ends the transaction.
+//! A request that charges has an effect before its response is certain. Its record is first written *open*, with the id of the pending
+//! payment transaction in place of a response, in the DynamoDB transaction that creates the payment transaction. A repetition finds the
+//! payment transaction and finishes it. The record is settled with the response in the DynamoDB transaction that ends the payment
+//! transaction.
 //!
-//! The body of the answer is deflated, so that most records stay below a kilobyte. One that shows a secret is encrypted instead.
+//! The body of the response is deflated, so that most records stay below a kilobyte. A response that shows a secret is encrypted instead.
 //!
-//! A record names the scopes that the first request has needed besides those of its route, which the edge checks always. It is
-//! shown only to keys that have these scopes, whatever the request would be refused with otherwise.
+//! A record contains the scopes that the first request required in addition to those of its route, which the edge always checks. It is
+//! returned only to keys that have these scopes, whatever the error of the request would be otherwise.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -27,33 +28,33 @@ use kernel::response::Response;
 use kernel::scope::Scope;
 use kernel::time::{DAY, SignedDuration};
 
-/// What is stored under an idempotency key.
+/// The content stored under an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recalled {
     Response(Response),
-    /// The request began this transaction and was not answered yet.
+    /// The request began this transaction and has no response yet.
     Open(Id),
 }
 
-/// What a write stores under the request's idempotency key.
+/// The content that a write stores under the request's idempotency key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Claim<'a> {
-    /// The answer of a request that has its whole effect in this write.
+    /// The response to a request that has its whole effect in this write.
     Response(&'a Response),
-    /// That the request began this transaction.
+    /// The id of the transaction that the request began.
     Open(&'a Id),
-    /// The answer of a request that began this transaction earlier.
+    /// The response to a request that began this transaction earlier.
     Settle(&'a Id, &'a Response),
 }
 
-/// A record is kept this long.
+/// The time for which a record is kept.
 const KEPT: SignedDuration = DAY;
 
-/// True where there is no record yet, or one whose time is over though the table still has it.
+/// True if there is no record yet, or if the record has expired but DynamoDB has not deleted it yet.
 const NEW_OR_EXPIRED: &str = "attribute_not_exists(pk) OR #ttl <= :now";
 
 impl Store {
-    /// The write that claims the key, to go into the transaction of the effect.
+    /// Returns the write that claims the key, for the transaction of the effect.
     pub(super) fn claim(
         &self,
         origin: &Origin,
@@ -85,11 +86,11 @@ impl Store {
         put.build().map_err(Error::internal)
     }
 
-    /// Stores an answer that came about without any effect, such as a 404. A record that is there already wins.
+    /// Stores a response of a request without any effect, such as a 404. An existing record takes precedence.
     ///
     /// # Errors
-    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
-    /// scope which the first request has needed.
+    /// 400 `idempotency_error` if the key was used with other parameters; 403 `authentication_error` for an API key that lacks a scope
+    /// which the first request required.
     pub async fn remember(
         &self,
         origin: &Origin,
@@ -126,11 +127,11 @@ impl Store {
         }
     }
 
-    /// The answer stored under the key, if there is one.
+    /// Returns the response stored under the key, if there is one.
     ///
     /// # Errors
-    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
-    /// scope which the first request has needed.
+    /// 400 `idempotency_error` if the key was used with other parameters; 403 `authentication_error` for an API key that lacks a scope
+    /// which the first request required.
     pub async fn recall(
         &self,
         origin: &Origin,
@@ -142,11 +143,11 @@ impl Store {
         }
     }
 
-    /// The answer stored under the key, or the transaction that the first request began.
+    /// Returns the response stored under the key, or the transaction that the first request began.
     ///
     /// # Errors
-    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
-    /// scope which the first request has needed.
+    /// 400 `idempotency_error` if the key was used with other parameters; 403 `authentication_error` for an API key that lacks a scope
+    /// which the first request required.
     pub async fn recall_open(
         &self,
         origin: &Origin,
@@ -165,10 +166,10 @@ impl Store {
     }
 }
 
-/// The attribute of an open record that holds the transaction.
+/// The attribute of an open record with the transaction.
 const TRANSACTION: &str = "transaction";
 
-/// The attribute of a record that holds the scopes that the first request has needed, separated by spaces.
+/// The attribute of a record with the scopes that the first request required, separated by spaces.
 const SCOPES: &str = "scopes";
 
 fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
@@ -207,7 +208,7 @@ impl Store {
         Ok(item)
     }
 
-    /// The stored answer, when the repetition asks for the same thing.
+    /// Returns the stored response if the repetition has the same parameters.
     pub(super) fn replay(&self, item: &Item, idempotency: &Idempotency) -> Result<Response> {
         match self.recalled(item, idempotency)? {
             Recalled::Response(answer) => Ok(answer),
@@ -260,7 +261,7 @@ mod tests {
     use kernel::scope::Rights;
     use kernel::{Id, Kind, Mode, Tenant, Timestamp};
 
-    /// A store that is never called.
+    /// Returns a store that is never called.
     fn store() -> Store {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::latest())

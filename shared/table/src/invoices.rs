@@ -1,13 +1,13 @@
-//! Invoices: which sessions and fees one may bill, and their claims.
+//! Invoices: the sessions and fees that an invoice may bill, and the claims of invoices.
 //!
-//! A session is on at most one invoice that is not void: its row names the invoice, and every such claim is conditional on
-//! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing. The same holds for a
-//! reservation with its fee, and for an adjustment.
+//! A session is on at most one invoice that is not void: its item contains the id of the invoice, and every such claim is conditional on
+//! the item as it was read. A claim by an invoice that is void or does not exist has no effect. The same holds for a reservation with its
+//! fee, and for an adjustment.
 //!
-//! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
-//! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
-//! transaction that writes the invoice, so a request that takes over sessions from an abandoned one deletes that row first:
-//! then the abandoned invoice can never be created. A repeated request continues where the first was interrupted.
+//! A few sessions are claimed in the transaction that writes the invoice. For more sessions, an item is written first that marks the
+//! invoice as in progress: until that item is too old, claims by an invoice that does not exist yet are respected. The item is deleted in
+//! the transaction that writes the invoice. So a request that claims sessions of an abandoned invoice deletes that item first: then the
+//! abandoned invoice can never be created. A repeated request continues where the first was interrupted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,50 +41,50 @@ use models::stored::Stored;
 use models::transaction::{Transaction, TransactionStatus};
 use models::vehicle::Vehicle;
 
-/// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
+/// The number of sessions that are claimed in the transaction of the invoice: it has at most 100 writes, and the invoice and the
 /// idempotency record are two.
 const AT_ONCE: usize = 98;
-/// How many are claimed in a transaction of their own, each with its line.
+/// The number of sessions that are claimed in a transaction of their own, each with its line.
 const BATCH: usize = 50;
-/// How many such transactions run at a time.
+/// The number of such transactions that run concurrently.
 const ABREAST: usize = 8;
-/// How long an invoice may be in the making before it counts as given up: longer than any request lasts.
+/// The time for which an invoice may be in progress before it counts as abandoned: longer than any request lasts.
 const MAKING: SignedDuration = seconds(40);
-/// Before 2026, when the service began, no fee was paid; in milliseconds since 1970.
+/// No fee was paid before 2026, when the service began; in milliseconds since 1970.
 const FIRST_FEE: i64 = 1_767_225_600_000;
 
-/// What an invoice bills.
+/// The sessions and fees that an invoice bills.
 #[derive(Debug, Clone)]
 pub struct Collected {
     /// The newest first.
     pub billed: Vec<Billable>,
     pub invoice: Id,
-    /// When the invoice was begun.
+    /// The time at which the invoice was begun.
     pub begun: Timestamp,
     making: Option<Making>,
 }
 
-/// An invoice that is in the making.
+/// An invoice in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Making {
     invoice: Id,
-    /// The idempotency key it is made under, else the request.
+    /// The idempotency key of the request that creates it, or else the id of the request.
     owner: String,
     request: String,
     begun: Timestamp,
     deadline: Timestamp,
 }
 
-/// What a claim counts for.
+/// The effect of a claim.
 enum ClaimState {
     Valid,
     Void,
-    /// It is by the invoice that this very request makes.
+    /// The invoice that this request creates has the claim.
     Ours(Making),
 }
 
 impl Collected {
-    /// The same, for an invoice of that id; one that is in the making already keeps its own.
+    /// Returns the same with that id for the invoice; an invoice in progress keeps its own id.
     #[must_use]
     pub fn under(mut self, id: Id) -> Self {
         if self.making.is_none() {
@@ -95,12 +95,12 @@ impl Collected {
 }
 
 impl Store {
-    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed. Fees are taxed in this
+    /// Collects the sessions and fees for a new invoice: those within its window that no other invoice has claimed. Fees are taxed in this
     /// country.
     ///
     /// # Errors
-    /// `Contended` while another invoice of the same sessions is being created; 409 `idempotency_error` when
-    /// it is made under the same key.
+    /// `Contended` while another invoice of the same sessions is being created; 409 `idempotency_error` if it is created under the same
+    /// key.
     pub async fn collect(
         &self,
         origin: &Origin,
@@ -144,7 +144,7 @@ impl Store {
         })
     }
 
-    /// Removes the lines that another invoice bills. Returns the invoice that this very request has begun to make.
+    /// Removes the lines that another invoice bills. Returns the invoice that this request has begun to create.
     async fn leave_claimed(
         &self,
         origin: &Origin,
@@ -170,7 +170,7 @@ impl Store {
         });
         let ours = making.as_ref().map(|making| &making.invoice);
         for line in billed.iter_mut() {
-            // A claim by an invoice that is void or was deleted counts for nothing.
+            // A claim by an invoice that is void or was deleted has no effect.
             if line.claimed_by.as_ref() != ours {
                 line.claimed_by = None;
             }
@@ -178,7 +178,7 @@ impl Store {
         Ok(making)
     }
 
-    /// Says in the lines of fees what drivers, vehicles and stations are called.
+    /// Adds the names of drivers, vehicles and stations to the lines of fees.
     async fn name_fees(
         &self,
         tenant: &Tenant,
@@ -224,16 +224,16 @@ impl Store {
         Ok(())
     }
 
-    /// The adjustments of a tenant, which are few.
+    /// Returns the adjustments of a tenant, which are few.
     ///
     /// # Errors
-    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
     pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
         let items = self.items_in(Partition::Adjustments { tenant }).await?;
         items.into_iter().map(row::from_item).collect()
     }
 
-    /// The reservations that are over and whose fee is due.
+    /// Returns the reservations that are over and whose fee is due.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -242,11 +242,10 @@ impl Store {
         items.into_iter().map(row::from_item).collect()
     }
 
-    /// The reservations with a fee that is due, and those with a paid one that became due in the months that a window
-    /// touches and is paid.
+    /// Returns the reservations with a fee that is due, and those with a paid fee that became due in the months that a window touches.
     ///
     /// # Errors
-    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
     pub async fn fees_within(
         &self,
         tenant: &Tenant,
@@ -260,7 +259,7 @@ impl Store {
             .first_of_month()
             .series(1.month());
         let last = window.until.min(now).utc_date();
-        // A fee that is paid in between is read twice; the second reading is newer.
+        // A fee that is paid between the two reads is read twice; the second result is newer.
         let mut found: BTreeMap<Id, Stored<Reservation>> = BTreeMap::new();
         for row in self.fees(tenant).await? {
             found.insert(row.object.id.clone(), row);
@@ -274,10 +273,10 @@ impl Store {
         Ok(found.into_values().collect())
     }
 
-    /// The refunds that were requested within a window.
+    /// Returns the refunds that were requested within a window.
     ///
     /// # Errors
-    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
     pub async fn refunds_within(
         &self,
         tenant: &Tenant,
@@ -298,7 +297,7 @@ impl Store {
         Ok(found)
     }
 
-    /// One page of an invoice's lines, the newest first.
+    /// Returns one page of an invoice's lines, the newest first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -347,7 +346,7 @@ impl Store {
         Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
     }
 
-    /// These lines of an invoice, as far as it has them.
+    /// Returns those of these lines that the invoice has.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -382,7 +381,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The credit notes that were made within a window.
+    /// Returns the credit notes that were made within a window.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -413,7 +412,7 @@ impl Store {
         }
     }
 
-    /// The charge that has paid a session.
+    /// Returns the charge that has paid a session.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -428,7 +427,7 @@ impl Store {
         Ok(paid.map(|charge| charge.id))
     }
 
-    /// The ids that the transactions of a session may have: its charge, refunds and adjustments.
+    /// Returns the ids that the transactions of a session may have: its charge, refunds and adjustments.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -443,7 +442,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// Removes the lines of an invoice that does not exist and is not in the making.
+    /// Removes the lines of an invoice that does not exist and is not in progress.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -485,9 +484,9 @@ impl Store {
         Ok(())
     }
 
-    /// Finds out what a claim counts for. One by an invoice that was given up is made to count for nothing.
+    /// Determines the effect of a claim. A claim by an abandoned invoice is invalidated.
     async fn weigh(&self, origin: &Origin, invoice: &Id) -> Result<ClaimState> {
-        // In this order: the creation of the invoice deletes this record in the same transaction.
+        // The order matters: the creation of the invoice deletes this record in the same transaction.
         if let Some(making) = self.making(&origin.tenant, invoice).await? {
             let over = making.deadline <= origin.now;
             return if making.owner == owner(origin) {
@@ -510,7 +509,7 @@ impl Store {
         })
     }
 
-    /// Whether an invoice is in the making: it may bill sessions as they were a moment ago.
+    /// Returns whether an invoice is in progress: it may bill sessions as they were a moment ago.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -546,7 +545,7 @@ impl Store {
         Ok(making)
     }
 
-    /// Goes on with what an earlier try of the same request began.
+    /// Continues an invoice that an earlier attempt of the same request began.
     async fn take_up(&self, origin: &Origin, before: Making) -> Result<Making> {
         let making = Making {
             request: request(origin),
@@ -594,7 +593,7 @@ impl Store {
         }
     }
 
-    /// Makes sure that an interrupted invoice is never created.
+    /// Ensures that an interrupted invoice is never created.
     async fn give_up(&self, tenant: &Tenant, making: &Making) -> Result<()> {
         let origin = Origin::background(tenant.clone(), making.deadline);
         let mut tx = self.begin(&origin);
@@ -605,7 +604,7 @@ impl Store {
         tx.commit_without_response().await
     }
 
-    /// The deletion of the record of an invoice in progress. It fails if another request has resumed it.
+    /// Returns the deletion of the record of an invoice in progress. It fails if another request has resumed the invoice.
     fn end_of(&self, tenant: &Tenant, making: &Making) -> Result<Delete> {
         Delete::builder()
             .table_name(&self.table)
@@ -623,8 +622,8 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Claims the sessions and fees of an invoice in the transaction that creates it. If there are too many for one transaction,
-    /// they are claimed in earlier ones.
+    /// Claims the sessions and fees of an invoice in the transaction that creates it. If there are too many for one transaction, they are
+    /// claimed in earlier transactions.
     ///
     /// # Errors
     /// `Contended` if a session or a reservation has changed in the meantime; `Unavailable` if DynamoDB cannot be reached.
@@ -673,13 +672,13 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Claims one session or reservation. One that this invoice has claimed already may be claimed again.
+    /// Claims one session or reservation. If this invoice has claimed it already, it may be claimed again.
     fn claim_one(&mut self, invoice: &Id, one: &Billable) -> Result<()> {
         let key = Key::Object {
             tenant: &self.origin.tenant,
             id: &one.what,
         };
-        // A session shows its invoice.
+        // A session shows the invoice that bills it.
         let part = if one.what.is(Kind::ChargingSession) {
             "object"
         } else {
@@ -705,8 +704,8 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds a line to a draft, beside the sums that it has already. Where an invoice has too many lines to show, all of them are in rows of
-    /// their own; those that it shows are written there first.
+    /// Adds a line to a draft, and to its sums. If an invoice has too many lines to show, all of them are items of their own; the lines
+    /// that it shows are written as items first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -719,7 +718,7 @@ impl UnitOfWork<'_> {
         let shown = &mut invoice.object.line_items;
         let has_more = &mut invoice.object.line_items_has_more;
         if !*has_more && shown.len() >= SHOWN_LINES {
-            // Until the invoice says that it has more lines, nobody reads these rows.
+            // These items are not read until the invoice states that it has more lines.
             let alone = Origin::background(self.origin.tenant.clone(), self.origin.now);
             for batch in shown.chunks(BATCH) {
                 let mut tx = self.store.begin(&alone);
@@ -755,9 +754,9 @@ fn by_id<T: Record>(rows: Vec<Stored<T>>) -> BTreeMap<Id, T> {
     rows.map(|object| (object.id().clone(), object)).collect()
 }
 
-/// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a
-/// session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
-/// already stay.
+/// Leaves credits for a later invoice if they exceed the amount due on this one: the total of an invoice is never negative. The adjustments
+/// of a session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited. Adjustments
+/// that this invoice has claimed already stay on it.
 fn leave_credits(billed: &mut Vec<Billable>) {
     let due =
         |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
@@ -809,5 +808,5 @@ fn removal(key: &Item) -> Result<WriteRequest> {
     Ok(WriteRequest::builder().delete_request(request).build())
 }
 
-// What an invoice shows must fit into the transaction that claims its sessions, or have lines of its own.
+// The lines that an invoice shows must fit into the transaction that claims its sessions, or be items of their own.
 const _: () = assert!(AT_ONCE <= SHOWN_LINES);

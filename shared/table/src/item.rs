@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use super::keys::Key;
 use kernel::error::{Error, Result};
 
-/// The attributes of a row.
+/// The attributes of an item.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// A key as the attributes `pk` and `sk`.
+/// Returns a key as the attributes `pk` and `sk`.
 pub(super) fn key_item(key: Key<'_>) -> Item {
     let (pk, sk) = key.pair();
     HashMap::from([
@@ -22,14 +22,14 @@ pub(super) fn key_item(key: Key<'_>) -> Item {
     ])
 }
 
-/// A string attribute, or "".
+/// Returns a string attribute, or "".
 pub(super) fn string<'a>(item: &'a Item, name: &str) -> &'a str {
     item.get(name)
         .and_then(|value| value.as_s().ok())
         .map_or("", String::as_str)
 }
 
-/// A numeric attribute, or 0.
+/// Returns a numeric attribute, or 0.
 pub(super) fn number(item: &Item, name: &str) -> i64 {
     item.get(name)
         .and_then(|value| value.as_n().ok())
@@ -45,7 +45,7 @@ pub(super) fn n(number: impl ToString) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-/// The names that stand behind the placeholders of a projection: that of `object` is `#object`.
+/// Returns the names for the placeholders of a projection: the placeholder of `object` is `#object`.
 pub(super) fn names_in(projection: &str) -> HashMap<String, String> {
     let placeholders = projection.split(", ");
     placeholders
@@ -53,7 +53,7 @@ pub(super) fn names_in(projection: &str) -> HashMap<String, String> {
         .collect()
 }
 
-/// How many bytes DynamoDB counts for an item, about: names and values.
+/// Returns the approximate number of bytes that DynamoDB counts for an item: names and values.
 pub(super) fn size(item: &Item) -> usize {
     let attributes = item.iter();
     attributes
@@ -62,12 +62,12 @@ pub(super) fn size(item: &Item) -> usize {
 }
 
 fn size_of(value: &AttributeValue) -> usize {
-    /// The bytes that each list and map takes besides its elements, and each element besides its content.
+    /// The bytes that each list and map needs besides its elements, and each element besides its content.
     const COLLECTION: usize = 3;
     const ELEMENT: usize = 1;
     match value {
         AttributeValue::S(text) => text.len(),
-        // Two digits are a byte.
+        // Two digits need one byte.
         AttributeValue::N(number) => number.len() / 2 + 2,
         AttributeValue::B(bytes) => bytes.as_ref().len(),
         AttributeValue::L(values) => {

@@ -1,6 +1,6 @@
-//! Every key of the table, and nothing else formats one.
+//! The keys of the table. No other module formats a key.
 //!
-//! | What | `pk` | `sk` | Index |
+//! | Item | `pk` | `sk` | Index |
 //! |---|---|---|---|
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of API keys, fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
 //! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
@@ -20,17 +20,17 @@
 //! | further attempt of a delivery | the same | `<dlv>` | `ttl` 30 days |
 //! | delivery that is held while its endpoint fails | `<acct>#<mode>#<wh>#HELD` | `<dlv>` | `ttl` 30 days |
 //! | event that waits for others of its object, at an endpoint with `ordered` | `<acct>#<mode>#<wh>#ORDER#<object>` | `<sequence>` | `ttl` 30 days |
-//! | number of the event whose turn it is there | the same | `#` | `ttl` 60 days after it has changed |
-//! | next moment at which a webhook endpoint with a limit takes an attempt | `<acct>#<mode>#<wh>#PACE` | `#` | |
+//! | number of the event whose turn it is in that queue | the same | `#` | `ttl` 60 days after it has changed |
+//! | next moment at which a webhook endpoint with a limit accepts an attempt | `<acct>#<mode>#<wh>#PACE` | `#` | |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
-//! | bodies of a batch, or how they have ended | `<acct>#<mode>#<bat>` | `CHUNK#<place>` | `ttl` 30 days |
+//! | bodies of a batch, or their results | `<acct>#<mode>#<bat>` | `CHUNK#<place>` | `ttl` 30 days |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
-//! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
+//! | invoice in progress | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | last number of the documents of a kind in a year | `<acct>#<mode>#NUMBERS` | `<kind>#<year>` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
 //! | sums of a vehicle by the day in a month | `<acct>#<mode>#<flt>#MONTHS` | `VEHICLE#<yyyy-mm>#<veh>` | |
-//! | that an object is found by a text | `<acct>#<mode>#SEARCH` | `<text>#<id>` | |
+//! | text by which an object is found | `<acct>#<mode>#SEARCH` | `<text>#<id>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
@@ -42,7 +42,7 @@
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
 //! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
 //! | network of a party | `<mode>#OCPI#PARTY#<country>*<party>` | `#` | |
-//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
+//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that match no session of this service `<mode>#OCPI#UNMATCHED` by time |
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
 //! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
@@ -51,17 +51,16 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
-//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. The index `payment` also holds
-//! driver, vehicle and payment method, so that what is open and needs one of them is found among what is open. Events are listed as they lie in the
-//! table, without an index: the number in their partition key follows from the id. Ids are unique among all
-//! accounts and modes, so the indexes by driver and vehicle need no prefix; the keys that they lead to name the
-//! tenant.
+//! Only the index `list` holds whole items: of kinds that are listed more often than they change. The other indexes hold keys, so that an
+//! update which changes no key writes no index entry; items found by them are read with BatchGetItem. The index `payment` also holds
+//! driver, vehicle and payment method, so that open objects that need one of them are found without reading the objects. Events are listed
+//! in the order of the table, without an index: the number in their partition key is derived from the id. Ids are unique among all accounts
+//! and modes, so the indexes by driver and vehicle need no prefix; the keys in their entries contain the tenant.
 //!
-//! A partition key takes 1,000 write units a second. What one account writes faster is spread over several partitions by id, and
-//! their entries are merged when they are read: events, and the deliveries to an endpoint. Rows that wait for something
-//! carry `next_pk` and `next_at`, the keys of the index `next_action` that the sweeper reads. They are spread by their keys and not by the
-//! moment: at 08:00 everything is due at once.
+//! A partition key accepts 1,000 write units a second. Items that one account may write faster are spread over several partitions by id,
+//! and their entries are merged when they are read: events, and the deliveries to an endpoint. Items that wait for an action have `next_pk`
+//! and `next_at`, the keys of the index `next_action` that the sweeper reads. They are spread by their keys and not by the time: at 08:00
+//! many actions are due at once.
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
@@ -74,7 +73,7 @@ use models::charging::calendar::CalendarOwner;
 use models::network::{ObjectId, Owner, PartyId};
 use sha2::{Digest as _, Sha256};
 
-/// One row of the table.
+/// The key of an item of the table.
 #[derive(Debug, Clone, Copy)]
 pub enum Key<'a> {
     Object {
@@ -99,14 +98,14 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         key: &'a str,
     },
-    /// An entry of the feed of events, which `only` one endpoint is shown, or all.
+    /// An entry of the feed of events, which is visible to all endpoints, or only to the endpoint `only`.
     Fed {
         tenant: &'a Tenant,
         event: &'a Id,
         at: Timestamp,
         only: Option<&'a Id>,
     },
-    /// A line of the log of a webhook endpoint. That of the first attempt says how far the delivery has come.
+    /// A line of the log of a webhook endpoint. The line of the first attempt contains the state of the delivery.
     Delivery {
         tenant: &'a Tenant,
         endpoint: &'a Id,
@@ -118,14 +117,14 @@ pub enum Key<'a> {
         endpoint: &'a Id,
         delivery: &'a Id,
     },
-    /// An event in the queue of its object at an endpoint with `ordered`; without a number, whose turn it is.
+    /// An event in the queue of its object at an endpoint with `ordered`; without a number, the number whose turn it is.
     Queued {
         tenant: &'a Tenant,
         endpoint: &'a Id,
         object: &'a str,
         sequence: Option<u64>,
     },
-    /// When a webhook endpoint with a limit takes the next attempt.
+    /// The time at which a webhook endpoint with a limit accepts the next attempt.
     Pace {
         tenant: &'a Tenant,
         endpoint: &'a Id,
@@ -144,32 +143,32 @@ pub enum Key<'a> {
         fleet: &'a Id,
         day: Date,
     },
-    /// The sums of a vehicle of a fleet in a month. The date is a day of it.
+    /// The sums of a vehicle of a fleet in a month. The date is a day of the month.
     VehicleMonth {
         tenant: &'a Tenant,
         fleet: &'a Id,
         month: Date,
         vehicle: &'a Id,
     },
-    /// That an object is found by a text, which is as searches compare it.
+    /// A search entry of an object: a normalized text by which it is found.
     Found {
         tenant: &'a Tenant,
         text: &'a str,
         id: &'a Id,
     },
-    /// That an object has a pair in its metadata.
+    /// A pair in the metadata of an object.
     WithMetadata {
         tenant: &'a Tenant,
         pair: &'a MetadataPair,
         id: &'a Id,
     },
-    /// That a charge card belongs to a driver or a vehicle.
+    /// A charge card of a driver or a vehicle.
     CardOf {
         tenant: &'a Tenant,
         holder: &'a Id,
         card: &'a Id,
     },
-    /// Some bodies of a batch, or how they have ended.
+    /// Some bodies of a batch, or their results.
     Chunk {
         tenant: &'a Tenant,
         batch: &'a Id,
@@ -220,12 +219,12 @@ pub enum Key<'a> {
         mode: Mode,
         id: &'a Id,
     },
-    /// How far a pull has come.
+    /// The progress of a pull.
     Pull {
         mode: Mode,
         network: &'a Id,
     },
-    /// The ids that a page of a full pull had.
+    /// The ids on a page of a full pull.
     PulledPage {
         mode: Mode,
         network: &'a Id,
@@ -246,7 +245,7 @@ pub enum Key<'a> {
         mode: Mode,
         id: &'a ObjectId,
     },
-    /// That a location names a tariff of its party; without a location, what the sort keys of all such rows begin with.
+    /// The use of a tariff by a location of the same party; without a location, the common prefix of the sort keys of all such items.
     TariffUse {
         mode: Mode,
         tariff: &'a ObjectId,
@@ -261,40 +260,40 @@ pub enum Key<'a> {
         mode: Mode,
         uid: &'a str,
     },
-    /// That an account claims the uid of a charge card that another one holds.
+    /// The claim of an account to the uid of a charge card that another account holds.
     CardClaim {
         mode: Mode,
         uid: &'a str,
         account: &'a Id,
     },
-    /// What makes additions to the charge cards of a driver follow one another.
+    /// The item that serializes additions to the charge cards of a driver.
     CardsOf {
         tenant: &'a Tenant,
         holder: &'a Id,
     },
 }
 
-/// The sort key of a row that is alone under its partition key.
+/// The sort key of an item that is the only one under its partition key.
 const ALONE: &str = "#";
-/// The sort key of the row that counts the accounts below an account.
+/// The sort key of the item that counts the accounts below an account.
 const CHILDREN: &str = "CHILDREN";
 /// The prefix of the sort keys of the bodies of a batch.
 const CHUNK: &str = "CHUNK#";
-/// The sort key of the row that says an invoice is in the making.
+/// The sort key of the item that marks an invoice as in progress.
 const MAKING: &str = "MAKING";
-/// What the keys of objects that parties have sent begin with, after the mode.
+/// The prefix, after the mode, of the keys of objects that parties have sent.
 const OBJECT: &str = "OBJECT";
-/// The same of the tokens of charge cards.
+/// The same prefix for the tokens of charge cards.
 const CARD: &str = "CARD";
-/// The same of commands to networks.
+/// The same prefix for commands to networks.
 const COMMAND: &str = "COMMAND";
-/// The sort key of a payment method that was deleted.
+/// The sort key of a deleted payment method.
 const DELETED: &str = "DELETED";
-/// What the sort keys of the sums of a fleet in a day begin with.
+/// The prefix of the sort keys of a fleet's daily sums.
 pub const DAY_OF_FLEET: &str = "DAY#";
 
 impl Key<'_> {
-    /// The values of `pk` and `sk`.
+    /// Returns the values of `pk` and `sk`.
     pub fn pair(self) -> (String, String) {
         match self {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
@@ -472,7 +471,7 @@ impl Lookup {
         }
     }
 
-    /// The index and its hash key. A vehicle has one entry in each index.
+    /// Returns the index and its hash key. A vehicle has one entry in each index.
     fn index(self) -> (&'static str, &'static str) {
         match self {
             Self::Email | Self::Plate => ("network", "network_pk"),
@@ -480,7 +479,7 @@ impl Lookup {
         }
     }
 
-    /// A value as it is compared: without regard to case, and a plate without what separates its parts.
+    /// Returns a value as it is compared: in lower case, and a licence plate without separators.
     fn normal(self, value: &str) -> String {
         let lower = value.trim().to_lowercase();
         match self {
@@ -489,7 +488,7 @@ impl Lookup {
         }
     }
 
-    /// Whether two values are the same.
+    /// Returns whether two values are the same.
     pub fn is_same(self, one: &str, other: &str) -> bool {
         self.normal(one) == self.normal(other)
     }
@@ -539,8 +538,8 @@ pub enum Partition<'a> {
     },
     /// The refunds of a month. The date is its first day, UTC.
     Refunds { tenant: &'a Tenant, month: Date },
-    /// The transactions that pay an invoice, and their refunds; the refunds and adjustments of a session, whose charge has an id that follows
-    /// from it; and the credit notes of an invoice.
+    /// The transactions that pay an invoice, and their refunds; the refunds and adjustments of a session (the id of its charge is derived
+    /// from its own id); and the credit notes of an invoice.
     PaymentsFor { tenant: &'a Tenant, what: &'a Id },
     /// The reservations and sessions of a driver.
     Driver { tenant: &'a Tenant, driver: &'a Id },
@@ -555,7 +554,7 @@ pub enum Partition<'a> {
         tenant: &'a Tenant,
         endpoint: &'a Id,
     },
-    /// The accounts an account has made.
+    /// The accounts that an account has created.
     Children { parent: &'a Id },
     /// All stations of a mode.
     Stations { mode: Mode },
@@ -574,8 +573,8 @@ pub enum Partition<'a> {
 }
 
 impl Partition<'_> {
-    /// The name of the index or [`TABLE`], the attribute that is its hash key, and the value of that, which is followed by a number where
-    /// the list is spread over several partitions.
+    /// Returns the name of the index or [`TABLE`], the attribute that is its hash key, and the value of that attribute, to which a number
+    /// is appended if the list is spread over several partitions.
     pub fn place(self) -> (&'static str, &'static str, String) {
         match self {
             Self::Kind { tenant, kind } => {
@@ -655,7 +654,7 @@ impl Partition<'_> {
         }
     }
 
-    /// Over how many partitions of the index the list is spread.
+    /// Returns the number of partitions of the index over which the list is spread.
     fn shards(self) -> u8 {
         match self {
             Self::Kind {
@@ -667,12 +666,12 @@ impl Partition<'_> {
         }
     }
 
-    /// Whether the list is spread over several partitions.
+    /// Returns whether the list is spread over several partitions.
     pub fn is_spread(self) -> bool {
         self.shards() > 1 || matches!(self, Self::Finalized { first, last, .. } if first != last)
     }
 
-    /// The value of the hash key of an entry.
+    /// Returns the value of the hash key of an entry.
     pub fn value_of(self, id: &Id) -> String {
         let (_, _, value) = self.place();
         match self.shards() {
@@ -681,7 +680,7 @@ impl Partition<'_> {
         }
     }
 
-    /// The values of the hash keys under which the entries are.
+    /// Returns the values of the hash keys under which the entries are.
     pub fn values(self) -> Vec<String> {
         if let Self::Finalized {
             tenant,
@@ -700,17 +699,19 @@ impl Partition<'_> {
     }
 }
 
-/// Over how many partitions the events of an account are spread: 6 for each of 1,000 reservations a second are 750 in each.
+/// The number of partitions for the events of an account: 6 events for each of 1,000 reservations a second are 750 writes a second in each
+/// partition.
 const EVENT_SHARDS: u8 = 8;
 
-/// Over how many partitions what an account has open is spread: 2 writes for each of 1,000 reservations a second are 500 in each.
+/// The number of partitions for the open objects of an account: 2 writes for each of 1,000 reservations a second are 500 in each partition.
 const OPEN_SHARDS: u8 = 4;
 
-/// Over how many partitions the deliveries to an endpoint are spread: two writes of each of 6 for each of 1,000 reservations a second are 750 in
-/// each.
+/// The number of partitions for the deliveries to an endpoint: two writes of each of 6 deliveries for each of 1,000 reservations a second
+/// are 750 in each partition.
 pub const DELIVERY_SHARDS: u8 = 16;
 
-/// The index of the list of all objects of a kind, and its hash key. Objects that change often are in one that holds keys alone.
+/// Returns the index of the list of all objects of a kind, and its hash key. Objects that change often are in an index that holds only
+/// keys.
 fn list_of(kind: Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Event => (TABLE, "pk"),
@@ -725,20 +726,20 @@ fn list_of(kind: Kind) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether the list of all objects of a kind is in an index that holds keys, so that the rows are read with a second call.
+/// Returns whether the list of all objects of a kind is in an index that holds keys, so that the items are read with a second call.
 pub fn is_list_of_keys(kind: Kind) -> bool {
     !holds_rows(list_of(kind).0)
 }
 
-/// In place of the name of an index, the table itself: a list of the rows of some of its partitions, by their sort keys.
+/// The value for the table itself in place of the name of an index: a list of the items of some of its partitions, by their sort keys.
 pub const TABLE: &str = "table";
 
-/// Whether an index holds whole rows.
+/// Returns whether an index holds whole items.
 pub fn holds_rows(index: &str) -> bool {
     matches!(index, "list" | TABLE)
 }
 
-/// The attribute that orders the entries of a list.
+/// Returns the attribute that orders the entries of a list.
 pub fn order_in(index: &str) -> &'static str {
     match index {
         TABLE => "sk",
@@ -747,7 +748,7 @@ pub fn order_in(index: &str) -> &'static str {
     }
 }
 
-/// One of several partitions, by the text that is spread over them.
+/// Returns one of several partitions. The text determines which.
 fn shard(text: &str, of: u8) -> u8 {
     (crc32fast::hash(text.as_bytes()) % u32::from(of)) as u8
 }
@@ -756,7 +757,7 @@ fn numbered(value: &str, number: u8) -> String {
     format!("{value}#{number}")
 }
 
-/// The partitions of the table with the feed of events.
+/// Returns the partitions of the table with the feed of events.
 pub fn feed_partitions(tenant: &Tenant) -> Vec<String> {
     let partition = |number| feed_partition(tenant, number);
     (0..EVENT_SHARDS).map(partition).collect()
@@ -767,74 +768,76 @@ fn feed_partition(tenant: &Tenant, number: u8) -> String {
     numbered(&of_tenant(tenant, &feed), number)
 }
 
-/// The sort key behind the entries of an event at a moment in the feed, or before all entries of the moment.
+/// Returns the sort key behind the entries of an event at a moment in the feed, or before all entries of the moment.
 pub fn behind_in_feed(at: Timestamp, event: Option<&Id>) -> String {
-    // The entries of the event end with its id, or go on with `#`, which comes before `$`.
+    // The entries of the event end with its id, or continue with `#`, which comes before `$`.
     let event = event.map_or_else(String::new, |event| format!("{event}$"));
     format!("{}#{event}", moment(at))
 }
 
-/// A moment as text that sorts as moments do.
+/// Returns a moment as a text whose order is that of the moments.
 fn moment(at: Timestamp) -> String {
     format!("{:013}", at.unix_millis())
 }
 
-/// One of the partitions of the table with the deliveries to an endpoint.
+/// Returns one of the partitions of the table with the deliveries to an endpoint.
 pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
 }
 
-/// The partition of the table with the sums of a fleet by the day.
+/// Returns the partition of the table with the sums of a fleet by the day.
 pub fn sums_partition(tenant: &Tenant, fleet: &Id) -> String {
     of_tenant(tenant, &format!("{fleet}#SUMS"))
 }
 
-/// The partition of the table with the sums of the vehicles of a fleet. Each session writes one of them, so the fleet's own lie elsewhere.
+/// Returns the partition of the table with the sums of the vehicles of a fleet. Each session writes one of them, so the fleet's own sums
+/// are in another partition.
 pub fn months_partition(tenant: &Tenant, fleet: &Id) -> String {
     of_tenant(tenant, &format!("{fleet}#MONTHS"))
 }
 
-/// The partition of the texts that the objects of a tenant are found by.
+/// Returns the partition of the texts by which the objects of a tenant are found.
 pub fn search_partition(tenant: &Tenant) -> String {
     of_tenant(tenant, "SEARCH")
 }
 
-/// The partition key of the objects that have a pair in their metadata. A hash stands for the pair, which may be longer than a partition key.
+/// Returns the partition key of the objects that have a pair in their metadata. It contains a hash of the pair, because a pair may be
+/// longer than a partition key.
 pub fn metadata_partition(tenant: &Tenant, pair: &MetadataPair) -> String {
     let hash = Sha256::digest(format!("{}:{}", pair.key, pair.value));
     of_tenant(tenant, &format!("META#{}", hex::encode(&hash[..16])))
 }
 
-/// The object of the sort key of a text that an object is found by.
+/// Returns the object in the sort key of a search text.
 pub fn parse_found(sk: &str) -> Option<Id> {
     let (_, id) = sk.split_once('#')?;
     let id = Id::from(id);
     id.kind().is_some().then_some(id)
 }
 
-/// What the sort keys of the sums of vehicles in a month begin with.
+/// Returns the prefix of the sort keys of the sums of vehicles in a month.
 pub fn vehicles_in(month: Date) -> String {
     format!("VEHICLE#{}#", month.strftime("%Y-%m"))
 }
 
-/// The vehicle and the month of the sort key of the sums of a vehicle.
+/// Returns the vehicle and the month in the sort key of the sums of a vehicle.
 pub fn parse_vehicle_month(sk: &str) -> Option<(Id, Date)> {
     let (month, vehicle) = sk.strip_prefix("VEHICLE#")?.split_once('#')?;
     let vehicle = Some(Id::from(vehicle)).filter(|id| id.is(Kind::Vehicle))?;
     Some((vehicle, format!("{month}-01").parse().ok()?))
 }
 
-/// The partition of the table with the deliveries that are held for an endpoint.
+/// Returns the partition of the table with the deliveries that are held for an endpoint.
 pub fn held_partition(tenant: &Tenant, endpoint: &Id) -> String {
     of_tenant(tenant, &format!("{endpoint}#HELD"))
 }
 
-/// The partition of the table with the queue of an object at a webhook endpoint.
+/// Returns the partition of the table with the queue of an object at a webhook endpoint.
 pub fn queue_partition(tenant: &Tenant, endpoint: &Id, object: &str) -> String {
     of_tenant(tenant, &format!("{endpoint}#ORDER#{object}"))
 }
 
-/// Whether a row belongs to a tenant, by its `pk`.
+/// Returns whether an item belongs to a tenant, by its `pk`.
 pub fn is_of(tenant: &Tenant, pk: &str) -> bool {
     pk.strip_prefix(tenant.account.as_str())
         .and_then(|rest| rest.strip_prefix('#')?.strip_prefix(tenant.mode.as_str()))
@@ -854,7 +857,7 @@ fn of_fleet(tenant: &Tenant, fleet: &Id, kind: Kind) -> String {
     of_tenant(tenant, &format!("{fleet}#{}", kind.name()))
 }
 
-/// The tenant that a `pk` begins with, and the rest of it.
+/// Returns the tenant that a `pk` begins with, and the rest of it.
 fn parse_tenant(pk: &str) -> Option<(Tenant, &str)> {
     let (account, rest) = pk.split_once('#')?;
     let (mode, rest) = rest.split_once('#')?;
@@ -863,35 +866,35 @@ fn parse_tenant(pk: &str) -> Option<(Tenant, &str)> {
     Some((Tenant { account, mode }, rest))
 }
 
-/// The tenant whose row it is, by its `pk`.
+/// Returns the tenant of an item, by its `pk`.
 pub fn tenant_of(pk: &str) -> Option<Tenant> {
     parse_tenant(pk).map(|(tenant, _)| tenant)
 }
 
-/// The tenant and id of an object's `pk`, for rows that come without their content.
+/// Returns the tenant and id of an object's `pk`, for items that are read without their content.
 pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     let (tenant, id) = parse_tenant(pk)?;
     let id = Id::from(id);
     id.kind().is_some().then_some((tenant, id))
 }
 
-/// The place of the bodies of a batch, by their sort key.
+/// Returns the position of the bodies of a batch, by their sort key.
 pub fn parse_chunk(sk: &str) -> Option<usize> {
     sk.strip_prefix(CHUNK)?.parse().ok()
 }
 
-/// Whether a row is that of an invoice.
+/// Returns whether an item is an invoice.
 pub fn is_invoice(pk: &str) -> bool {
     parse_object(pk).is_some_and(|(_, id)| id.is(Kind::Invoice))
 }
 
-/// The tenant and id of the key of an event.
+/// Returns the tenant and id of the key of an event.
 pub fn parse_event(pk: &str, sk: &str) -> Option<(Tenant, Id)> {
     let (tenant, id) = (tenant_of(pk)?, Id::from(sk));
     id.is(Kind::Event).then_some((tenant, id))
 }
 
-/// The tenant, the webhook endpoint and the id of the key of a delivery.
+/// Returns the tenant, the webhook endpoint and the id of the key of a delivery.
 pub fn parse_delivery(pk: &str, sk: &str) -> Option<(Tenant, Id, Id)> {
     let (tenant, rest) = parse_tenant(pk)?;
     let (endpoint, number) = rest.split_once('#')?;
@@ -900,7 +903,8 @@ pub fn parse_delivery(pk: &str, sk: &str) -> Option<(Tenant, Id, Id)> {
     Some((tenant, endpoint, delivery))
 }
 
-/// The id that the key of an object's item ends with: its sort key, or the last part of the partition key where it is alone.
+/// Returns the id at the end of the key of an object's item: its sort key, or the last part of the partition key if the item is the only
+/// one under it.
 pub fn id_of(pk: &str, sk: &str) -> Option<Id> {
     let last = if sk == ALONE {
         pk.rsplit('#').next()?
@@ -910,8 +914,8 @@ pub fn id_of(pk: &str, sk: &str) -> Option<Id> {
     Some(Id::from(last)).filter(|id| id.kind().is_some())
 }
 
-/// The account that a row belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. None for rows that
-/// belong to no account.
+/// Returns the account that an item belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. Returns `None` for
+/// items that belong to no account.
 pub fn account_of(pk: &str) -> Option<Id> {
     let named = ["ACCOUNT#", "KEY#"];
     let rest = named.iter().find_map(|prefix| pk.strip_prefix(prefix));
@@ -919,7 +923,7 @@ pub fn account_of(pk: &str) -> Option<Id> {
     id.is(Kind::Account).then_some(id)
 }
 
-/// Whether a row is that of an account, or counts the accounts below it.
+/// Returns whether an item is an account, or counts the accounts below it.
 pub fn is_account(pk: &str) -> bool {
     pk.starts_with("ACCOUNT#")
 }
@@ -928,8 +932,8 @@ pub fn is_idempotency_record(pk: &str) -> bool {
     pk.split('#').nth(2) == Some("IDEM")
 }
 
-/// What the partition keys of a tenant's rows begin with, the partition key of its account, and what those of the account's
-/// keys begin with.
+/// Returns the prefix of the partition keys of a tenant's items, the partition key of its account, and the prefix of those of the account's
+/// keys.
 pub fn of_account(tenant: &Tenant) -> [String; 3] {
     let id = &tenant.account;
     [
@@ -939,7 +943,7 @@ pub fn of_account(tenant: &Tenant) -> [String; 3] {
     ]
 }
 
-/// Whether a row that belongs to no account may be about some: a calendar, an id of the payment provider, the site of a
+/// Returns whether an item that belongs to no account may contain accounts: a calendar, an id of the payment provider, the site of a
 /// station, an object that a party has sent, a command to a network, or the token of a charge card.
 pub fn is_about_accounts(pk: &str) -> bool {
     let Some((_, rest)) = pk.split_once('#') else {
@@ -953,13 +957,13 @@ pub fn is_about_accounts(pk: &str) -> bool {
         || [OBJECT, "COMMAND", CARD].contains(&of_network)
 }
 
-/// Whether a row is a calendar that several accounts may have entries in: that of an EVSE.
+/// Returns whether an item is a calendar in which several accounts may have entries: that of an EVSE.
 pub fn is_shared_calendar(pk: &str) -> bool {
     let owner = pk.split_once("#CAL#").map(|(_, owner)| owner);
     owner.is_some_and(|owner| owner.starts_with(Kind::ChargingStation.prefix()))
 }
 
-/// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
+/// Returns whether an item under an invoice's `pk` is the parent of its lines: the invoice, or the item that marks it as in progress.
 pub fn heads_object(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)
 }
@@ -973,7 +977,7 @@ fn of_object(mode: Mode, id: &ObjectId) -> String {
     of_ocpi(mode, OBJECT, &format!("{owner}#{module}#{id}"))
 }
 
-/// The mode and id of an object's `pk` that a party has sent, in lower case.
+/// Returns the mode and id of the `pk` of an object that a party has sent, in lower case.
 pub fn parse_ocpi_object(pk: &str) -> Option<(Mode, ObjectId)> {
     let (mode, rest) = pk.split_once("#OCPI#")?;
     let (what, id) = rest.split_once('#')?;
@@ -981,7 +985,7 @@ pub fn parse_ocpi_object(pk: &str) -> Option<(Mode, ObjectId)> {
     Some((mode, id.parse().ok()?))
 }
 
-/// The mode and id of the `pk` of a command to a network.
+/// Returns the mode and id of the `pk` of a command to a network.
 pub fn parse_network_command(pk: &str) -> Option<(Mode, Id)> {
     let (mode, rest) = pk.split_once("#OCPI#")?;
     let (what, id) = rest.split_once('#')?;
@@ -989,7 +993,7 @@ pub fn parse_network_command(pk: &str) -> Option<(Mode, Id)> {
     Some((mode.parse().ok()?, id))
 }
 
-/// The mode and uid of the `pk` of a charge card's token, the uid in lower case.
+/// Returns the mode and uid of the `pk` of a charge card's token, the uid in lower case.
 pub fn parse_charge_token(pk: &str) -> Option<(Mode, String)> {
     let (mode, rest) = pk.split_once("#OCPI#")?;
     let (what, uid) = rest.split_once('#')?;
@@ -997,13 +1001,13 @@ pub fn parse_charge_token(pk: &str) -> Option<(Mode, String)> {
     Some((mode, uid.to_owned()))
 }
 
-/// The account of the `pk` of an account's own row.
+/// Returns the account of the `pk` of an account's own item.
 pub fn parse_account(pk: &str) -> Option<Id> {
     let id = Id::from(pk.strip_prefix("ACCOUNT#")?);
     id.is(Kind::Account).then_some(id)
 }
 
-/// The mode and id of a network's `pk`.
+/// Returns the mode and id of a network's `pk`.
 pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
     let (mode, id) = pk.split_once('#')?;
     let id = Id::from(id);
@@ -1011,19 +1015,19 @@ pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::Network).then_some((mode, id))
 }
 
-/// The attribute of the payment method of a reservation or session.
+/// The attribute with the payment method of a reservation or session.
 pub const PAID_WITH: &str = "paid_with";
 
-/// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
-/// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
+/// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. The stations of one cell have the same
+/// value, because entries of an index may have equal keys, and the id is in `pk` already.
 pub const CELL: &str = "cell_sk";
 
-/// The partition key of the sites that a station belongs to.
+/// Returns the partition key of the sites that a station belongs to.
 pub fn sites_partition(mode: Mode, station: &Id) -> String {
     format!("{mode}#SITES#{station}")
 }
 
-/// The mode and id of a station's `pk`.
+/// Returns the mode and id of a station's `pk`.
 pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
     let (mode, id) = pk.split_once('#')?;
     let id = Id::from(id);
@@ -1031,16 +1035,16 @@ pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::ChargingStation).then_some((mode, id))
 }
 
-/// Over how many partitions the index `next_action` is spread: 4,000 reservations a second write some ten entries each, which are 640 a second in
+/// The number of partitions of the index `next_action`: 4,000 reservations a second write about ten entries each, which are 640 a second in
 /// each partition.
 pub const NEXT_ACTION_PARTITIONS: u8 = 64;
 
-/// The partition of the index `next_action` for a row.
+/// Returns the partition of the index `next_action` for an item.
 pub fn next_action_partition(pk: &str, sk: &str) -> String {
     next_actions(shard(&format!("{pk} {sk}"), NEXT_ACTION_PARTITIONS))
 }
 
-/// The name of one partition of the index `next_action`.
+/// Returns the name of one partition of the index `next_action`.
 pub fn next_actions(number: u8) -> String {
     format!("NEXT#{number}")
 }

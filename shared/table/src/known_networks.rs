@@ -1,4 +1,4 @@
-//! Networks that requests look up again and again, as they were read within the last minute.
+//! A cache of networks that requests read often. An entry is at most a minute old.
 
 use super::Store;
 use kernel::cache::TtlCache;
@@ -10,14 +10,14 @@ use models::network::Owner;
 use models::stored::Stored;
 use ocpi::network::{Network, NetworkStatus};
 
-/// How long a network is believed to be as it was read: a suspension holds everywhere after that.
+/// The time for which a cached network is used: after it, a suspension is effective in every instance.
 const BELIEVED: SignedDuration = MINUTE;
 
-/// How many networks are remembered, and of how many parties it is remembered whether they are reached.
+/// The maximum number of cached networks, and of cached parties with whether they are reached.
 const MAX_KNOWN: usize = 1_000;
 const MAX_PARTIES_KNOWN: usize = 10_000;
 
-/// Networks as they were read, by the hashes of their tokens, and whether parties are reached.
+/// Cached networks, by the hashes of their tokens, and whether parties are reached.
 #[derive(Debug)]
 pub struct KnownNetworks {
     by_token: TtlCache<String, Stored<Network>>,
@@ -35,7 +35,7 @@ impl Default for KnownNetworks {
 }
 
 impl KnownNetworks {
-    /// The network that authenticates with the token that has this hash, if the token is valid and the network is not revoked.
+    /// Returns the network that authenticates with the token that has this hash, if the token is valid and the network is not revoked.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -58,12 +58,12 @@ impl KnownNetworks {
         Ok(network)
     }
 
-    /// Whether the token with this hash was found to be valid within the last minute.
+    /// Returns whether the token with this hash was found to be valid within the last minute.
     pub fn has_token(&self, hash: &str, now: Timestamp) -> bool {
         self.by_token.get(hash, now).is_some()
     }
 
-    /// Whether a party is reached ([`Network::reaches`]), as far as that is known within a minute. A command is sent only if it is true at
+    /// Returns whether a party is reached ([`Network::reaches`]). The result may be a minute old. A command is sent only if it is true at
     /// that moment.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl KnownNetworks {
         Ok(is_reached)
     }
 
-    /// Forgets a network, which was changed, and whether parties are reached.
+    /// Removes a changed network, and whether parties are reached, from the cache.
     pub fn forget(&self, network: &Id) {
         self.by_token.remove_if(|known| known.object.id == *network);
         self.parties.remove_if(|_| true);

@@ -1,4 +1,4 @@
-//! The table: one file per family of access patterns. Nothing outside this module speaks DynamoDB.
+//! The table: one file per family of access patterns. No other module calls DynamoDB.
 
 pub mod access;
 pub mod accounts;
@@ -78,7 +78,7 @@ pub struct Store {
     layout: Layout,
 }
 
-/// How many rows one BatchGetItem may ask for, and how many of these calls run concurrently.
+/// The maximum number of items in one BatchGetItem, and of these calls that run concurrently.
 const BATCH: usize = 100;
 const BATCHES: usize = 12;
 
@@ -92,28 +92,28 @@ impl Store {
         }
     }
 
-    /// The same table with keys for the secrets in its rows. Without keys, secrets are read masked, and rows that hold secrets
-    /// cannot be written.
+    /// Returns the same table with keys for the secrets in its items. Without keys, secrets are masked when they are read, and items with
+    /// secrets cannot be written.
     #[must_use]
     pub fn with_encryption_keys(mut self, keys: EncryptionKeys) -> Self {
         self.encryption_keys = keys;
         self
     }
 
-    /// The same table as another release reads and writes it.
+    /// Returns the same table with the layout of another release.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Reads a row and decrypts its secrets.
+    /// Reads an item and decrypts its secrets.
     fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
         let item = row::decrypted::<T>(item, &self.encryption_keys)?;
         row::read(item, self.layout)
     }
 
-    /// The item of a row, with its secrets encrypted.
+    /// Returns the item of an object, with its secrets encrypted.
     fn item_of<T: Record>(&self, row: &Stored<T>, origin: &Origin) -> Result<Item> {
         let mut item = row::to_item(row, origin)?;
         self.layout.finish(T::KIND, &mut item);
@@ -128,7 +128,7 @@ impl Store {
         self.read(tenant, id, false).await
     }
 
-    /// Reads an object to decide on it: as it is at this moment.
+    /// Reads an object to decide on it, strongly consistent.
     ///
     /// # Errors
     /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
@@ -136,7 +136,7 @@ impl Store {
         self.read(tenant, id, true).await
     }
 
-    /// Reads an object to decide on it, or nothing.
+    /// Reads an object to decide on it, strongly consistent; `None` if it does not exist.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -148,7 +148,8 @@ impl Store {
         }
     }
 
-    /// Reads an object that may be a second old, or nothing: half as expensive as [`Store::find`] unless the object was written just now.
+    /// Reads an object, eventually consistent; `None` if it does not exist. It costs half as much as [`Store::find`] unless the object was
+    /// written just now.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -164,8 +165,8 @@ impl Store {
         }
     }
 
-    /// Reads several objects of a tenant to decide on them, with one call: each as it is at this moment. What is no id of the kind
-    /// beside it names no object: nothing is read for it.
+    /// Reads several objects of a tenant to decide on them with one call, strongly consistent. A text that is not an id of the kind beside
+    /// it names no object, and nothing is read for it.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -175,7 +176,7 @@ impl Store {
         ids: impl IntoIterator<Item = (Kind, &'a Id)>,
     ) -> Result<FoundTogether> {
         let ids = ids.into_iter().filter(|(kind, id)| id.is(*kind));
-        // A batch may name each key once.
+        // A batch may contain each key only once.
         let ids: BTreeSet<&Id> = ids.map(|(_, id)| id).collect();
         let keys = ids.iter().map(|id| key_item(Key::Object { tenant, id }));
         let items = self.items(keys.collect(), None, true).await?;
@@ -210,7 +211,7 @@ impl Store {
         Ok(answer.item)
     }
 
-    /// Which of these ids names no object of that kind.
+    /// Returns one of these ids that is not the id of an existing object of that kind; `None` if there is none.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -252,7 +253,7 @@ impl Store {
         Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
     }
 
-    /// Reads rows by their keys, a hundred at a time, in no particular order.
+    /// Reads items by their keys, a hundred at a time, in no particular order.
     async fn items(
         &self,
         keys: Vec<Item>,
@@ -321,19 +322,19 @@ impl Store {
 pub struct FoundTogether(HashMap<Id, Item>);
 
 impl FoundTogether {
-    /// Takes an object out, if it was found and is of that kind.
+    /// Removes and returns an object, if it was found and has that kind.
     ///
     /// # Errors
-    /// `Internal` if the row cannot be read.
+    /// `Internal` if the item cannot be read.
     pub fn take<T: ById>(&mut self, id: &Id) -> Result<Option<Stored<T>>> {
         let item = id.is(T::KIND).then(|| self.0.remove(id)).flatten();
         item.map(row::from_item).transpose()
     }
 
-    /// The same for an object that has to exist.
+    /// Removes and returns an object that has to exist.
     ///
     /// # Errors
-    /// The 404 of its kind if it was not found; `Internal` if the row cannot be read.
+    /// The 404 of its kind if it was not found; `Internal` if the item cannot be read.
     pub fn require<T: ById>(&mut self, id: &Id) -> Result<Stored<T>> {
         self.take(id)?.ok_or_else(|| Error::not_found(T::KIND))
     }

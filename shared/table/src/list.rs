@@ -1,13 +1,13 @@
 //! Lists: newest first, a page at a time in either direction.
 //!
-//! The list of a kind that rarely changes is one partition of the index `list`, which holds whole rows: a page is one Query, and a
-//! filter is applied by DynamoDB. So it is with events, whose list is several partitions of the table: a page is one Query for each, and
-//! the rows are merged by id. Every other list is one or several partitions of an index that holds keys: a page is one Query for
-//! each partition, whose entries are merged by id, and a BatchGetItem for the rows. There the filter is applied here, to the rows
-//! as they are now. In each case the rows that a filter leaves out are read and paid for.
+//! The list of a kind that rarely changes is one partition of the index `list`, which holds whole items: a page is one Query, and DynamoDB
+//! applies the filter. The same is true of events, whose list is several partitions of the table: a page is one Query for each partition,
+//! and the items are merged by id. Every other list is one or several partitions of an index that holds keys: a page is one Query for each
+//! partition, whose entries are merged by id, and a BatchGetItem for the items. There the filter is applied here, to the current items. In
+//! each case the items that a filter leaves out are read and paid for.
 //!
-//! A page reads a bounded part of its list, so that it takes a bounded time. If a filter leaves out most of that part, the page is
-//! *short*: it has fewer objects than were asked for, or none, and the next page begins where its reading ended ([`Page::end`]).
+//! A page reads a bounded part of its list, so that its time is bounded. If a filter leaves out most of that part, the page is *short*: it
+//! has fewer objects than were requested, or none, and the next page begins where its reading ended ([`Page::end`]).
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ use models::stored::Stored;
 pub use super::filter::{Among, Filter};
 pub use super::page::{Cursor, Page, PageRequest, page_of_ids};
 
-/// Where the ids of a list are kept that has no index.
+/// The source of the ids of a list that has no index.
 #[derive(Debug, Clone)]
 pub enum Members<'a> {
     /// The drivers attached to a fleet.
@@ -37,12 +37,12 @@ pub enum Members<'a> {
     CardsOf(&'a Id),
     /// The objects that have a pair in their metadata.
     WithMetadata(&'a MetadataPair),
-    /// Ids that another object holds.
+    /// The ids that another object contains.
     These(Vec<Id>),
 }
 
 impl Store {
-    /// One page of a list of whole rows.
+    /// Returns one page of a list of whole items.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -65,8 +65,8 @@ impl Store {
         found.try_map(|item| self.row_of(item))
     }
 
-    /// One page of the objects of a list alone, without what the service keeps to itself: reading ten fleets takes a tenth less of a
-    /// function's time. Secrets are masked.
+    /// Returns one page of the objects of a list, without their internal states: reading ten fleets then needs a tenth less of a function's
+    /// time. Secrets are masked.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -89,8 +89,8 @@ impl Store {
         found.try_map(|item| row::object(item, self.layout))
     }
 
-    /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
-    /// page is as full and as stable as one of [`Store::list`].
+    /// Returns one page of the items of a list whose member has one of these values. The items left out are read and paid for, but a page
+    /// is as full and as stable as one of [`Store::list`].
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -114,7 +114,7 @@ impl Store {
         found.try_map(|item| self.row_of(item))
     }
 
-    /// All rows of a list that has few.
+    /// Returns all items of a short list.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -130,7 +130,7 @@ impl Store {
         }
     }
 
-    /// The ids of all objects of a list.
+    /// Returns the ids of all objects of a list.
     pub(super) async fn ids_in(&self, partition: Partition<'_>) -> Result<Vec<Id>> {
         let entries = self.entries_in(partition).await?;
         let id = |entry: &Item| keys::id_of(string(entry, "pk"), string(entry, "sk"));
@@ -151,7 +151,7 @@ impl Store {
         items.try_collect().await.map_err(client::failure)
     }
 
-    /// The id of the newest object of a list that meets these conditions, if any does.
+    /// Returns the id of the newest object of a list that meets these conditions, if there is one.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -166,7 +166,7 @@ impl Store {
         Ok(newest.map(|item| Id::from(string(&item, "list_sk"))))
     }
 
-    /// The newest object within the request that meets these conditions and has one of these values, if any does.
+    /// Returns the newest object within the request that meets these conditions and has one of these values, if there is one.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -185,7 +185,7 @@ impl Store {
             .transpose()
     }
 
-    /// The first item of a list, however far away it is.
+    /// Returns the first item of a list, however many items have to be read.
     async fn newest(
         &self,
         partition: Partition<'_>,
@@ -213,7 +213,7 @@ impl Store {
         }
     }
 
-    /// One page of items: their place in the list, and the attributes asked for, at least.
+    /// Returns one page of items: their place in the list, and at least the requested attributes.
     pub(super) async fn page(
         &self,
         partition: Partition<'_>,
@@ -257,7 +257,7 @@ impl Store {
         Ok(Page::part(items, limit, from, end))
     }
 
-    /// One page of the rows of several partitions, or whose keys are in an index.
+    /// Returns one page of the items of several partitions, or of an index of keys.
     async fn page_of_entries(
         &self,
         partition: Partition<'_>,
@@ -296,7 +296,7 @@ impl Store {
                 end = entries.end();
                 break;
             }
-            // DynamoDB leaves out what does not match: `Entries` reads more of it each time.
+            // DynamoDB leaves out the items that do not match: `Entries` reads more of it each time.
             if !entries.is_narrowed() {
                 let fitting = AT_A_TIME * seen / seen_bytes.max(1);
                 let most = MAX_KEYS.saturating_sub(seen).max(limit + 1);
@@ -309,7 +309,7 @@ impl Store {
         Ok(Page::part(rows, limit, from, end))
     }
 
-    /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
+    /// Returns one page of objects whose ids are not in an index, without the objects that `keep` refuses.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -369,7 +369,7 @@ impl Store {
         Ok(Page::part(rows, *limit, from, end))
     }
 
-    /// One page of the drivers attached to a fleet: their ids.
+    /// Returns one page of the ids of the drivers attached to a fleet.
     async fn drivers_of(
         &self,
         tenant: &Tenant,
@@ -382,7 +382,7 @@ impl Store {
         found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
     }
 
-    /// One page of the rows that lie under an object's own, each by its id.
+    /// Returns one page of the items under the partition key of an object, each by its id.
     async fn under(
         &self,
         tenant: &Tenant,
@@ -394,7 +394,7 @@ impl Store {
         self.in_collection(pk, kind, page_request).await
     }
 
-    /// One page of the rows with this partition key whose sort keys are ids of a kind.
+    /// Returns one page of the items with this partition key whose sort keys are ids of a kind.
     pub(super) async fn in_collection(
         &self,
         pk: String,
@@ -405,8 +405,8 @@ impl Store {
         Ok(Page::from_rows(items, page_request))
     }
 
-    /// The rows of a partition of the table whose sort keys are ids, in the order of a page: one more than it holds, if there are as
-    /// many.
+    /// Returns the items of a partition of the table whose sort keys are ids, in the order of a page: one more than the limit, if there are
+    /// enough.
     pub(super) async fn collection(
         &self,
         pk: String,
@@ -439,19 +439,20 @@ impl Store {
     }
 }
 
-/// How many bytes of rows a list of keys reads at a time, about.
+/// The approximate number of bytes of items that a list of keys reads at a time.
 const AT_A_TIME: usize = 4_000_000;
 
-/// How many rows a page of a list of keys reads, about, so that it takes a bounded time: four calls of BatchGetItem.
+/// The approximate number of items that a page of a list of keys reads, so that its time is bounded: four calls of BatchGetItem.
 const MAX_KEYS: usize = 400;
 
-/// How many calls a page with a filter makes at most. Each reads at most 1 MB of an index.
+/// The maximum number of calls for a page with a filter. Each reads at most 1 MB of an index.
 const MAX_SCANS: usize = 4;
 
-/// How many bytes of rows are read for one page: more than an answer can show, and few enough for the memory of a function.
+/// The maximum number of bytes of items that are read for one page: more than a response can show, and few enough for the memory of a
+/// function.
 const MAX_READ: usize = 8_000_000;
 
-/// How many bytes the names and values of a row take, about.
+/// Returns the approximate number of bytes of the names and values of an item.
 fn size_of(item: &Item) -> usize {
     fn of_value(value: &AttributeValue) -> usize {
         match value {
@@ -470,8 +471,8 @@ fn size_of(item: &Item) -> usize {
         .sum()
 }
 
-/// The first items of a query: one more than the limit, or as many as may be read. Then the place of the last item that was read is
-/// returned as well.
+/// Returns the first items of a query: one more than the limit, or as many as may be read. In the second case the place of the last item
+/// that was read is returned as well.
 async fn read_items(
     query: QueryFluentBuilder,
     is_filtered: bool,

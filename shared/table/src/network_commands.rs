@@ -21,14 +21,14 @@ pub struct SentCommand {
     /// The party that it was sent to.
     pub to: Owner,
     pub command: CommandType,
-    /// What the command is about, such as a charging session or a reservation.
+    /// The subject of the command, such as a charging session or a reservation.
     pub subject: Subject,
     pub sent: Timestamp,
-    /// How the operator responded; `None` while it has not, or if its response could not be read.
+    /// The operator's response; `None` while there is none, or if it could not be read.
     pub response: Option<ResponseType>,
-    /// When the result counts as lost.
+    /// The time after which the result counts as lost.
     pub deadline: Timestamp,
-    /// The results in the order in which they arrived; [`SentCommand::result`] is the one that counts.
+    /// The results in the order in which they arrived; [`SentCommand::result`] returns the effective one.
     pub results: Vec<CommandOutcome>,
 }
 
@@ -38,14 +38,14 @@ pub struct CommandOutcome {
     pub received: Timestamp,
 }
 
-/// How many results of one command are kept.
+/// The maximum number of results of one command that are kept.
 const MAX_RESULTS: usize = 10;
 
-/// How long a command is kept.
+/// The time for which a command is kept.
 const COMMAND_KEPT: SignedDuration = days(30);
 
 impl Store {
-    /// A command that was sent.
+    /// Returns a command that was sent.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -54,7 +54,7 @@ impl Store {
         item.map(|item| read_state(&item)).transpose()
     }
 
-    /// Notes a command before it is sent, and how the operator has responded to it.
+    /// Stores a command before it is sent, and later with the operator's response.
     ///
     /// # Errors
     /// `Contended` if a result arrived in the meantime; `Unavailable` if DynamoDB cannot be reached.
@@ -97,15 +97,15 @@ impl Store {
 }
 
 impl SentCommand {
-    /// The result that counts: the first one, unless it is a time-out, after which the station may still have executed the command.
+    /// Returns the effective result: the first one, unless it is a time-out, after which the station may still have executed the command.
     pub fn result(&self) -> Option<ResultType> {
         let mut results = self.results.iter().map(|one| one.result);
         let final_one = results.clone().find(|one| *one != ResultType::Timeout);
         final_one.or_else(|| results.next())
     }
 
-    /// What a command to start a session has come to: that it was started, or why not. Nothing while that is open, and for any other
-    /// command.
+    /// Returns the outcome of a command to start a session: it was started, or the reason of the failure. Returns `None` while that is
+    /// open, and for any other command.
     pub fn start_outcome(&self) -> Option<Result<(), SessionFailedReason>> {
         if self.command != CommandType::StartSession {
             return None;
@@ -120,10 +120,10 @@ impl SentCommand {
         }
     }
 
-    /// What a command to keep an EVSE free has come to.
+    /// Returns the outcome of a command to reserve an EVSE.
     pub fn reserve_outcome(&self) -> ReserveOutcome {
         let mut results = self.results.iter().map(|one| one.result);
-        // A network may end a reservation that it has kept.
+        // A network may end a reservation that it has accepted.
         if results.any(|result| result == ResultType::CanceledReservation) {
             return ReserveOutcome::Refused;
         }
@@ -134,7 +134,7 @@ impl SentCommand {
         }
     }
 
-    /// Whether the charging point has accepted a profile; none while that is open, and for any other command.
+    /// Returns whether the charging point has accepted a profile; `None` while that is open, and for any other command.
     pub fn profile_outcome(&self) -> Option<bool> {
         if self.command != CommandType::SetChargingProfile {
             return None;
@@ -148,7 +148,7 @@ impl SentCommand {
             .is_some_and(|response| response != ResponseType::Accepted)
     }
 
-    /// Adds a result that has arrived. More than ten are not kept.
+    /// Adds a result that has arrived. Results after the tenth are ignored.
     pub fn add_result(&mut self, result: ResultType, now: Timestamp) {
         if self.results.len() < MAX_RESULTS {
             self.results.push(CommandOutcome {

@@ -1,8 +1,8 @@
-//! Networks, their tokens and parties, and what they send: objects of OCPI as they are received.
+//! Networks, their tokens and parties, and the OCPI objects that they send, as they are received.
 //!
-//! An object has one row, with the JSON text that was received and a revision that every write is conditional on. A location and
-//! the charging station that it becomes are written together. The index `network` holds the keys of rows only, and an update
-//! never moves them, so that it writes no index entry.
+//! An object has one item, with the JSON text that was received and a revision that every write is conditional on. A location and the
+//! charging station that it becomes are written together. The index `network` holds the keys of items only, and an update never changes
+//! them, so it writes no index entry.
 
 use std::collections::HashMap;
 
@@ -51,18 +51,18 @@ pub struct ReceivedObject {
     pub id: ObjectId,
     /// As it is stored ([`ocpi::object`]).
     pub object: Value,
-    /// When it was received the last time.
+    /// The time at which it was last received.
     pub received: Timestamp,
-    /// How often it was written; 0 for one that is not in the table.
+    /// The number of writes; 0 if it is not in the table.
     pub revision: u64,
     /// The station that a location became.
     pub station: Option<Id>,
-    /// The charging session or the reservation of this service that a session or a CDR belongs to. Without one it is listed as
-    /// unmatched.
+    /// The charging session or the reservation of this service that a session or a CDR belongs to. Without one, the session or CDR is
+    /// listed as unmatched.
     pub matched: Option<Subject>,
 }
 
-/// The tenant of rows that belong to no account.
+/// Returns the tenant of items that belong to no account.
 pub fn operators(mode: Mode) -> Tenant {
     Tenant {
         account: Id::from_number(Kind::Account, 0),
@@ -70,13 +70,13 @@ pub fn operators(mode: Mode) -> Tenant {
     }
 }
 
-/// The origin of what a network or an operator does.
+/// Returns the origin of actions of a network or an operator.
 pub fn shared_origin(mode: Mode, now: Timestamp) -> Origin {
     Origin::background(operators(mode), now)
 }
 
 impl Store {
-    /// All networks of a mode, the newest first.
+    /// Returns all networks of a mode, the newest first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -90,7 +90,7 @@ impl Store {
         Ok(networks)
     }
 
-    /// The network whose platform authenticates with the token that has this hash.
+    /// Returns the network whose platform authenticates with the token that has this hash.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -102,7 +102,7 @@ impl Store {
         self.pointed_at(mode, Key::OwnToken { mode, hash }).await
     }
 
-    /// The network that a party belongs to.
+    /// Returns the network that a party belongs to.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -114,7 +114,7 @@ impl Store {
         self.pointed_at(mode, Key::Party { mode, party }).await
     }
 
-    /// The network of an owner, if the party is still a part of it.
+    /// Returns the network of an owner, if the party is still a part of it.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -123,7 +123,7 @@ impl Store {
         Ok(network.filter(|network| network.object.operator(&owner.party).is_ok()))
     }
 
-    /// The id of the network that a party belongs to.
+    /// Returns the id of the network that a party belongs to.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -132,7 +132,7 @@ impl Store {
         Ok(item.map(|item| Id::from(string(&item, "network"))))
     }
 
-    /// The network that a row points at.
+    /// Returns the network that an item refers to.
     async fn pointed_at(&self, mode: Mode, key: Key<'_>) -> Result<Option<Stored<Network>>> {
         let Some(item) = self.item(key, true).await? else {
             return Ok(None);
@@ -141,7 +141,7 @@ impl Store {
         self.find(&operators(mode), &id).await
     }
 
-    /// An object as it was received.
+    /// Returns an object as it was received.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -150,7 +150,7 @@ impl Store {
         item.map(|item| read_object(item, id)).transpose()
     }
 
-    /// Objects as they were received, by their ids; those that are not there are left out.
+    /// Returns objects as they were received, by their ids; those that do not exist are left out.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -171,7 +171,7 @@ impl Store {
         items.into_iter().map(read).collect()
     }
 
-    /// A location and the station that it became, in one call.
+    /// Reads a location and its charging station in one call.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -196,7 +196,7 @@ impl Store {
         Ok((location, stored))
     }
 
-    /// The locations of a party.
+    /// Returns the locations of a party.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -211,7 +211,7 @@ impl Store {
         Ok(ids.collect())
     }
 
-    /// The sessions and CDRs that belong to no session of this service, the oldest first.
+    /// Returns the sessions and CDRs that belong to no session of this service, the oldest first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -228,7 +228,7 @@ impl Store {
         Ok(objects)
     }
 
-    /// The locations that name a tariff of their party, after the given one, at most so many.
+    /// Returns the locations that use a tariff of their party, after the given one, at most `limit`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -266,7 +266,7 @@ impl Store {
         Ok(ids.collect())
     }
 
-    /// Notes that a location names a tariff of its party.
+    /// Records that a location uses a tariff of its party.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -286,7 +286,7 @@ impl Store {
         put.map_err(client::failure).map(drop)
     }
 
-    /// The keys of a partition of the index `network`, in order.
+    /// Returns the keys of a partition of the index `network`, in order.
     async fn network_index(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, attribute, value) = partition.place();
         let pages = self
@@ -325,17 +325,18 @@ fn read_object(item: Item, id: &ObjectId) -> Result<ReceivedObject> {
 }
 
 impl ReceivedObject {
-    /// The object as it was received.
+    /// Returns the object as it was received.
     pub fn shown(&self) -> Value {
         as_received(&self.object)
     }
 
-    /// When the object was updated, by the clock of its party if that is believed, else when it was received.
+    /// Returns the time of the object's update by the clock of its party if that time is plausible, otherwise the time at which it was
+    /// received.
     pub fn updated(&self) -> Timestamp {
         updated_at(&self.object, self.received).unwrap_or(self.received)
     }
 
-    /// An object that is not in the table.
+    /// Returns an object that is not in the table yet.
     pub fn new(id: ObjectId, object: Value, now: Timestamp) -> Self {
         Self {
             id,
@@ -347,7 +348,7 @@ impl ReceivedObject {
         }
     }
 
-    /// The row as the next write leaves it.
+    /// Returns the item that the next write puts.
     fn item(&self, mode: Mode) -> Result<Item> {
         let id = &self.id;
         let mut item = new_item(Key::OcpiObject { mode, id });
@@ -364,7 +365,7 @@ impl ReceivedObject {
             let matched = serde_json::to_string(matched).map_err(Error::internal)?;
             item.insert("matched".into(), s(matched));
         }
-        // The stream relays rows that have a version: those that something follows from.
+        // The stream relays only items that have a version: those that cause further actions.
         if matches!(module, Module::Tariffs | Module::Sessions | Module::Cdrs) {
             item.insert("version".into(), n(self.revision + 1));
         }
@@ -422,7 +423,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Lets a platform authenticate with the token that has this hash.
+    /// Adds a token, by its hash, with which the platform of the network can authenticate.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -449,7 +450,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Notes that a party belongs to a network. The commit fails with 409 if it belongs to another one.
+    /// Records that a party belongs to a network. The commit fails with 409 if it belongs to another one.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -468,7 +469,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Lets a party belong to another network from now on.
+    /// Ends the claim of a network to a party, so that the party can belong to another network from now on.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -484,7 +485,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Lets the commit fail unless the party belongs to the network.
+    /// Makes the commit fail unless the party belongs to the network.
     ///
     /// # Errors
     /// `Internal` if the check cannot be built.
@@ -517,8 +518,8 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Sets the status of an EVSE to what its network reports. It goes through if the connectors of the EVSE are where they were
-    /// read, whatever happens to the station's other EVSEs in the meantime.
+    /// Sets the status of an EVSE to the status that its network reports. The write succeeds if the connectors of the EVSE are at the
+    /// positions at which they were read, whatever changes in the station's other EVSEs meanwhile.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.

@@ -1,8 +1,8 @@
-//! The numbers of documents: without gaps for each account, mode and year.
+//! The numbers of documents: consecutive for each account, mode and year.
 //!
-//! The last number given is in an item that all finalizations of the year share. It is raised in the transaction that writes the document,
-//! on the condition that it is as it was read: of several that read the same number one is committed, and the others try again. So a
-//! number is given if and only if its document is written.
+//! The last number is in an item that all finalizations of the year share. It is increased in the transaction that writes the document, on
+//! the condition that it has not changed since it was read: of several transactions that read the same number one is committed, and the
+//! others are repeated. So a number is used if and only if its document is written.
 
 use aws_sdk_dynamodb::types::Update;
 
@@ -13,10 +13,10 @@ use kernel::error::{Error, Result};
 use kernel::id::Kind;
 
 impl UnitOfWork<'_> {
-    /// The next number of documents of this kind in a year, which is given when the changes are committed.
+    /// Returns the next number of documents of this kind in a year. The number is used when the changes are committed.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached. A commit fails with `Contended` if another document was given the number.
+    /// `Unavailable` if DynamoDB cannot be reached. A commit fails with `Contended` if another document has used the number.
     pub async fn next_number(&mut self, kind: Kind, year: i16) -> Result<u64> {
         let key = Key::DocumentNumber {
             tenant: &self.origin.tenant,

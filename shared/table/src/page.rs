@@ -8,36 +8,36 @@ use models::stored::Stored;
 /// The requested part of a list.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
-    /// How many rows, at most.
+    /// The maximum number of items.
     pub limit: usize,
     pub from: Cursor,
-    /// The smallest and the largest number of ids that count.
+    /// The smallest and the largest number of the ids to include.
     pub range: (u128, u128),
 }
 
-/// Where a page begins, in a list that runs from the newest to the oldest, or in whatever order the cursor stands for.
+/// The place where a page begins, in a list that runs from the newest to the oldest, or in the order of the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cursor<C = Id> {
     Newest,
-    /// The rows older than this one.
+    /// The items that are older than this one.
     After(C),
-    /// The rows newer than this one, those next to it.
+    /// The next items that are newer than this one.
     Before(C),
 }
 
-/// The rows of a page, newest first, and whether there are newer and older rows.
+/// The items of a page, newest first, and whether there are newer and older items.
 #[derive(Debug, Clone)]
 pub struct Page<T, C = Id> {
     pub rows: Vec<T>,
     pub newer: bool,
     pub older: bool,
-    /// Where reading ended in a list that goes on, if the page is short: the page that follows in the direction of the request begins
-    /// behind this place. Otherwise it begins behind the last row.
+    /// The place where reading ended in a list that continues, if the page is short: the page that follows in the direction of the request
+    /// begins behind this place. Otherwise it begins behind the last item.
     pub end: Option<C>,
 }
 
 impl<T, C> Page<T, C> {
-    /// A page of a list that is empty.
+    /// Returns a page of an empty list.
     pub fn empty() -> Self {
         Self {
             rows: Vec::new(),
@@ -47,8 +47,8 @@ impl<T, C> Page<T, C> {
         }
     }
 
-    /// Makes a page of the rows that were read in the direction of the request, as far as `end` if the list was not read to its end. One
-    /// row more than the limit means that more rows follow.
+    /// Returns a page of the items that were read in the direction of the request. `end` is the place where reading ended if the list was
+    /// not read to its end. One item more than the limit means that more items follow.
     pub(super) fn part(mut rows: Vec<T>, limit: usize, from: &Cursor<C>, end: Option<C>) -> Self {
         let end = end.filter(|_| rows.len() <= limit);
         let more = rows.len() > limit || end.is_some();
@@ -71,14 +71,14 @@ impl<T, C> Page<T, C> {
 }
 
 impl<T> Page<T> {
-    /// A page of the rows of a list that was read to its end, or to one row more than the limit.
+    /// Returns a page of the items of a list that was read to its end, or to one item more than the limit.
     pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
         Self::part(rows, page_request.limit, &page_request.from, None)
     }
 }
 
 impl<T: Record> Page<Stored<T>> {
-    /// The same page of the objects alone.
+    /// Returns the same page with only the objects.
     pub fn objects(self) -> Page<T> {
         Page {
             rows: self.rows.into_iter().map(|row| row.object).collect(),
@@ -90,11 +90,11 @@ impl<T: Record> Page<Stored<T>> {
 }
 
 impl<T, C> Page<T, C> {
-    /// Ends the page before the first row that is refused, seen from where the page began: from its newest row on, or
-    /// `backward` from its oldest. One row is always kept, and what is left out is on the next page.
+    /// Ends the page before the first refused item, in the order from the newest item on, or with `backward` from the oldest. At least one
+    /// item is kept, and the items left out are on the next page.
     ///
     /// # Errors
-    /// That of `keep`.
+    /// The error of `keep`.
     pub fn keep_while(
         &mut self,
         backward: bool,
@@ -125,10 +125,10 @@ impl<T, C> Page<T, C> {
         Ok(())
     }
 
-    /// The same page of other things.
+    /// Converts every item of the page.
     ///
     /// # Errors
-    /// The first thing that cannot be turned into another.
+    /// The error of the first item that cannot be converted.
     pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Page<U, C>> {
         let rows = self.rows.into_iter().map(turn).collect::<Result<_>>()?;
         Ok(Page {
@@ -139,7 +139,7 @@ impl<T, C> Page<T, C> {
         })
     }
 
-    /// The same page in another kind of places.
+    /// Converts the places of the page.
     #[must_use]
     pub fn at<D>(self, place: impl FnOnce(C) -> D) -> Page<T, D> {
         Page {
@@ -152,7 +152,7 @@ impl<T, C> Page<T, C> {
 }
 
 impl PageRequest {
-    /// The first page of everything.
+    /// Returns a request for the first page of a list without bounds.
     pub fn first(limit: usize) -> Self {
         Self {
             limit,
@@ -161,7 +161,7 @@ impl PageRequest {
         }
     }
 
-    /// The bounds of ids this slice may hold, both inclusive; none when it can hold nothing.
+    /// Returns the bounds of the ids that this page may contain, both inclusive; `None` if it can contain none.
     pub(super) fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
         let (mut low, mut high) = self.range;
         match &self.from {
@@ -173,7 +173,7 @@ impl PageRequest {
     }
 }
 
-/// A page of ids that are known already, newest first.
+/// Returns a page of known ids, newest first.
 pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> Page<Id> {
     ids.sort();
     let bounds = page_request.bounds(kind);
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(cut(&[5, 4, 3], false, 2), (vec![5, 4], false, true));
         assert_eq!(cut(&[5, 4, 3], true, 2), (vec![4, 3], true, false));
         assert_eq!(cut(&[5, 4, 3], false, 3), (vec![5, 4, 3], false, false));
-        // A row that is too large by itself is shown by itself.
+        // An item that is too large is shown on a page of its own.
         assert_eq!(cut(&[5, 4, 3], false, 0), (vec![5], false, true));
         assert_eq!(cut(&[5, 4, 3], true, 0), (vec![3], true, false));
     }

@@ -1,9 +1,9 @@
-//! Payment methods: those that were deleted, and which account uses a customer of the payment provider.
+//! Payment methods: deleted ones, and the account that uses a customer of the payment provider.
 //!
-//! A customer of the provider, and each of its tokens, may be used by one account only. The first account that registers a
-//! payment method writes a row for the customer and one for the token, in the transaction that creates the method. The row may
-//! be written again by the same account only, so of two accounts that register the same customer at the same moment one is
-//! refused. The rows stay when the method is deleted: the customer does not change hands.
+//! Only one account may use a customer of the provider, and each of its tokens. The first account that registers a payment method writes an
+//! item for the customer and one for the token, in the transaction that creates the method. Only the same account may write these items
+//! again, so if two accounts register the same customer at the same moment, one is refused. The items stay when the method is deleted: the
+//! customer cannot be used by another account.
 
 use aws_sdk_dynamodb::types::Put;
 
@@ -34,7 +34,7 @@ impl Record for DeletedPaymentMethod {
 }
 
 impl Store {
-    /// Reads a payment method to charge what fell due before it was deleted; `None` if it was deleted long ago.
+    /// Reads a payment method to charge an amount that fell due before it was deleted; `None` if it was deleted long ago.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -60,7 +60,7 @@ impl UnitOfWork<'_> {
     /// [`Store::payment_method_or_deleted`].
     ///
     /// # Errors
-    /// `Internal` if the row cannot be written as an item.
+    /// `Internal` if the object cannot be written as an item.
     pub fn delete_payment_method(&mut self, row: &Stored<PaymentMethod>) -> Result<()> {
         self.delete(row)?;
         let deleted = DeletedPaymentMethod {

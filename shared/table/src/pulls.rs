@@ -1,4 +1,4 @@
-//! How far the pulls from networks have come.
+//! The progress of pulls from networks.
 
 use std::collections::HashSet;
 
@@ -13,55 +13,55 @@ use kernel::origin::Mode;
 use kernel::time::{SignedDuration, Timestamp, days};
 use models::network::{Module, ObjectId};
 
-/// How far a pull has come.
+/// The progress of a pull.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pull {
-    /// Whether objects are pulled that have not changed, to find out which ones are gone.
+    /// Whether unchanged objects are pulled too, to find out which objects were deleted.
     pub full: bool,
     pub started: Timestamp,
     pub finished: Option<Timestamp>,
-    /// The modules that are still to be pulled, the present one first.
+    /// The modules that are still to be pulled, the current one first.
     pub modules: Vec<Module>,
-    /// The address of the next page of the present module; `None` before the first one.
+    /// The address of the next page of the current module; `None` before the first one.
     pub next_page: Option<String>,
-    /// How many objects of that page have been stored by a run that ended before the page did.
+    /// The number of objects of that page that were stored by a run that ended before the page did.
     #[serde(default, skip_serializing_if = "is_default")]
     pub page_objects: u32,
-    /// How many pages of the present module have been read, how many objects they had, and their size in bytes.
+    /// The pages of the current module that have been read, the number of their objects, and their size in bytes.
     pub pages: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub objects: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
-    /// How many rows say which locations the pull had.
+    /// The number of items with the locations of the pull.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notes: u32,
-    /// When the last complete pull began: objects that have changed since are pulled.
+    /// The time at which the last complete pull began: objects that have changed since are pulled.
     pub since: Option<Timestamp>,
-    /// When the last complete full pull began.
+    /// The time at which the last complete full pull began.
     pub last_full: Option<Timestamp>,
     pub counts: PullCounts,
     /// The first objects that could not be used, with the reasons.
     pub problems: Vec<String>,
-    /// Whether pages of a module are missing, because the platform has refused one.
+    /// Whether pages of a module are missing because the platform has refused one.
     #[serde(default)]
     pub incomplete: bool,
-    /// Why the pull was interrupted the last time.
+    /// The reason of the last interruption.
     pub error: Option<String>,
 }
 
-/// What a pull has done.
+/// The numbers of objects that a pull has processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullCounts {
     pub received: u32,
     pub changed: u32,
     /// Objects that could not be used.
     pub skipped: u32,
-    /// Stations that became `removed` because their location is gone.
+    /// Stations that became `removed` because their location was deleted.
     pub removed: u32,
 }
 
-/// How many objects that could not be used a pull names, and how long a problem is, in characters.
+/// The maximum number of problems that are stored for unusable objects, and the maximum length of a problem in characters.
 pub const MAX_PROBLEMS: usize = 100;
 const MAX_PROBLEM: usize = 400;
 
@@ -70,7 +70,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Store {
-    /// How far the present or last pull from a network has come.
+    /// Returns the progress of the current or last pull from a network.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -79,7 +79,7 @@ impl Store {
         item.map(|item| read_state(&item)).transpose()
     }
 
-    /// Stores how far a pull has come.
+    /// Stores the progress of a pull.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -91,7 +91,7 @@ impl Store {
         put.map_err(client::failure).map(drop)
     }
 
-    /// Notes some of the objects that a full pull had, as number `pull.notes`.
+    /// Stores some of the objects of a full pull, as number `pull.notes`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -115,8 +115,8 @@ impl Store {
         put.map_err(client::failure).map(drop)
     }
 
-    /// The objects that a full pull had, and how many items say so. They are fewer than the pull has written if another pull ran at the
-    /// same time.
+    /// Returns the objects of a full pull, and the number of items that contain them. There are fewer items than the pull has written if
+    /// another pull ran at the same time.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -158,8 +158,8 @@ impl Store {
 }
 
 impl Pull {
-    /// A pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when one was
-    /// asked for since. Only a full one asks a hub for its parties.
+    /// Returns a pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when one was
+    /// requested since. Only a full pull requests the parties of a hub.
     pub fn begin(
         last: Option<Self>,
         mut modules: Vec<Module>,
@@ -194,12 +194,12 @@ impl Pull {
         }
     }
 
-    /// Ends a pull that is under way, so that the next one begins.
+    /// Ends the current pull, so that the next one begins.
     pub fn give_up(&mut self) {
         self.finished.get_or_insert(self.started);
     }
 
-    /// Goes on with the next page of the module, or with the next module if there is none.
+    /// Continues with the next page of the module, or with the next module if there is none.
     pub fn end_page(&mut self, next: Option<String>) {
         self.pages += 1;
         self.page_objects = 0;
@@ -210,7 +210,7 @@ impl Pull {
         }
     }
 
-    /// Goes on with the next module.
+    /// Continues with the next module.
     pub fn end_module(&mut self) {
         if !self.modules.is_empty() {
             self.modules.remove(0);
@@ -221,7 +221,7 @@ impl Pull {
         (self.objects, self.bytes) = (0, 0);
     }
 
-    /// Goes on with the next module although pages of this one are missing. The reason is the first of the problems.
+    /// Continues with the next module although pages of this one are missing. The reason becomes the first of the problems.
     pub fn give_up_module(&mut self, why: &str) {
         self.incomplete = true;
         self.problems.insert(0, shortened(why));
@@ -234,7 +234,8 @@ impl Pull {
         self.give_up_module(why);
     }
 
-    /// Counts an object that could not be used, and says why if it is one of the first. What is the same for several objects is said once.
+    /// Counts an object that could not be used, and stores the reason if it is one of the first. A reason that several objects share is
+    /// stored once.
     pub fn note_problem(&mut self, problem: &str) {
         self.counts.skipped += 1;
         let problem = shortened(problem);
@@ -243,7 +244,7 @@ impl Pull {
         }
     }
 
-    /// Notes that the pull is over. After an incomplete one, the next begins where this one did.
+    /// Records the end of the pull. After an incomplete pull, the next one begins where this one did.
     pub fn finish(&mut self, now: Timestamp) {
         self.finished = Some(now);
         if self.incomplete {
@@ -256,7 +257,7 @@ impl Pull {
     }
 }
 
-/// A problem as operators see it. What a platform has sent may be in it.
+/// Returns a problem as operators see it. It may contain data that a platform has sent.
 fn shortened(problem: &str) -> String {
     problem.chars().take(MAX_PROBLEM).collect()
 }
@@ -285,7 +286,7 @@ mod tests {
         let later = now.plus(DAY - millis(1));
         assert!(asked_at(&second, Some(now.plus(MINUTE)), later).full);
         assert!(!asked_at(&second, Some(now), later).full, "it was made");
-        // A hub is asked for its parties by full pulls.
+        // Full pulls request the parties of a hub.
         assert_eq!(first.modules, modules);
         assert_eq!(second.modules, [Module::Locations]);
     }

@@ -1,6 +1,6 @@
-//! The queues of objects at endpoints with `ordered`: which events wait for others of their object ([`models::webhooks::order`]).
+//! The queues of objects at endpoints with `ordered`: events that wait for other events of their object ([`models::webhooks::order`]).
 //!
-//! An entry is an item of its own, and so is the number whose turn it is, under one partition key for each object and endpoint.
+//! An entry is an item of its own, as is the number whose turn it is. The items of an object and endpoint share a partition key.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
@@ -15,7 +15,7 @@ use kernel::time::Timestamp;
 use models::event;
 use models::webhooks::order::{self, Entry, Queue};
 
-/// How many entries are read at a time.
+/// The number of entries that are read at a time.
 const PAGE: i32 = 25;
 
 /// The queue of an object at an endpoint.
@@ -54,8 +54,8 @@ impl Store {
         put.map(drop).map_err(client::failure)
     }
 
-    /// Passes the turn on if it is that of a number, whose event is not delivered to the endpoint. False if it is not: then the number needs an
-    /// entry.
+    /// Passes the turn on if it is the turn of this number, whose event is not delivered to the endpoint. Returns false if it is not: then
+    /// the number needs an entry.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -67,7 +67,7 @@ impl Store {
         succeeded(call.send().await)
     }
 
-    /// The number whose turn it is, and the first entries of a queue, as it is at this moment.
+    /// Returns the number whose turn it is and the first entries of a queue, read consistently.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -92,8 +92,8 @@ impl Store {
         Ok(queue)
     }
 
-    /// Passes the turn in a queue that was read on to a number, and removes the entries before it. Nothing happens if another has passed it
-    /// on meanwhile.
+    /// Passes the turn in a queue that was read on to a number, and removes the entries before it. Nothing happens if another worker has
+    /// passed it on meanwhile.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -135,7 +135,7 @@ impl Store {
     }
 }
 
-/// Whether the condition of an update held.
+/// Returns whether the condition of an update was met.
 fn succeeded(
     sent: std::result::Result<UpdateItemOutput, SdkError<UpdateItemError>>,
 ) -> Result<bool> {

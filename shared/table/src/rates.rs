@@ -1,4 +1,4 @@
-//! The rate of requests, shared by all instances of the service: one row per tenant, from which instances reserve tokens.
+//! The rate of requests, shared by all instances of the service: one item per tenant, in which instances reserve tokens.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -14,31 +14,31 @@ use kernel::time::{HOUR, Timestamp};
 /// ("theoretical arrival time" of the generic cell rate algorithm).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserve {
-    /// By how much the moment moves, in microseconds.
+    /// The time by which the moment is moved, in microseconds.
     pub micros: i64,
-    /// From what moment it moves if the bucket counts as full: when the first of the requests was let through.
+    /// The moment from which it is moved if the bucket counts as full: the time of the first of the admitted requests.
     pub start: i64,
-    /// Up to what moment more is reserved.
+    /// The latest moment up to which tokens may be reserved.
     pub most: i64,
-    /// Before what moment the bucket counts as full: it is filled anew then. It lies in the past, so that a bucket that is used less
-    /// than it refills is rarely filled anew, which takes a second call.
+    /// The bucket counts as full before this moment, and is then filled anew. The moment is in the past, so that a bucket that is used less
+    /// than it refills is rarely filled anew, which needs a second call.
     pub full_before: i64,
-    /// Whether the bucket has been in use lately, so that adding to the moment is tried first.
+    /// Whether the bucket has been in use recently, so that adding to the moment is tried first.
     pub in_use: bool,
 }
 
-/// What became of a reservation.
+/// The outcome of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserved {
     /// The moment at which the bucket is full again, reserved tokens included.
     Until(i64),
-    /// Too much is reserved already, up to this moment: nothing was reserved.
+    /// Nothing was reserved, because too many tokens are reserved already, up to this moment.
     TooMuch(i64),
 }
 
 impl Store {
-    /// Reserves tokens in a tenant's bucket. It takes one call, or two when the bucket has become full, or has come into use, since it
-    /// was last read.
+    /// Reserves tokens in a tenant's bucket. It needs one call, or two when the bucket has become full, or has come into use, since it was
+    /// last read.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.

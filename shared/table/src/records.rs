@@ -1,4 +1,4 @@
-//! How the objects of each kind are stored: their keys and lists, and what their items leave out.
+//! The storage of the objects of each kind: their keys and lists, and the data that their items omit.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
@@ -40,7 +40,7 @@ use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
 use models::webhook_replay::{ReplayInternal, WebhookReplay};
 use models::webhooks::headers::MASKED;
 
-/// Records with what differs from the defaults, and [`ById`] for those that [`Key::Object`] locates.
+/// Defines records with their differences from the defaults, and [`ById`] for those that [`Key::Object`] locates.
 macro_rules! records {
     ($($record:ident $(: $by:ident)? { $($rest:tt)* })*) => {
         $(
@@ -51,10 +51,10 @@ macro_rules! records {
             $(impl $by for $record {})?
         )*
 
-        /// The object of a row as clients see it, with secrets masked. None for a kind whose rows are read elsewhere.
+        /// Returns the object of an item as clients see it, with secrets masked; `None` for a kind whose items are read elsewhere.
         ///
         /// # Errors
-        /// A permanent `Internal` if the item is not a row of this kind.
+        /// A permanent `Internal` if the item is not of this kind.
         pub(super) fn shown(kind: Kind, item: Item) -> Result<Option<serde_json::Value>> {
             let shown = match kind {
                 $(Kind::$record => serde_json::to_value(from_item::<$record>(item)?.object),)*
@@ -63,7 +63,7 @@ macro_rules! records {
             shown.map(Some).map_err(Error::internal)
         }
 
-        /// The schema of the objects of a kind as the OpenAPI document shows them.
+        /// Returns the schema of the objects of a kind in the OpenAPI document.
         pub fn schemas(kind: Kind) -> Option<Named> {
             match kind {
                 $(Kind::$record => Some(named::<$record>()),)*
@@ -89,7 +89,7 @@ records! {
             vec![Partition::Kind { tenant, kind }, found_by]
         }
 
-        /// Leaves out the billing details that are not given.
+        /// Omits absent billing details.
         fn compact(object: &mut AttributeValue) {
             without_absent(object, "billing_details");
         }
@@ -99,10 +99,10 @@ records! {
 
     PaymentMethod: ById {}
     Policy: ById {}
-    // The object in the row has the masked secret and masked headers, which is what most readers are shown. The secret itself and the
-    // values of the headers are in `internal`, encrypted, with the secrets that were replaced.
+    // The object in the item has the masked secret and masked headers, which most readers are shown. The secret itself and the values of
+    // the headers are in `internal`, encrypted, with the secrets that were replaced.
     WebhookEndpoint: ById {
-        /// Leaves out what most endpoints do not have.
+        /// Omits members that are absent in most endpoints.
         fn compact(object: &mut AttributeValue) {
             let AttributeValue::M(endpoint) = object else {
                 return;
@@ -206,7 +206,7 @@ records! {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
-            // The charge of a session is found by its id, which follows from the session.
+            // The charge of a session is found by its id, which is derived from the session.
             let is_charge = self.kind == TransactionType::Charge;
             let session = self.charging_session.as_ref().filter(|_| !is_charge);
             let paid = session.or(self.invoice.as_ref());
@@ -223,7 +223,7 @@ records! {
         const READABLE: Option<&'static [&'static str]> =
             Some(&["charging_station", "invoice", STATE, "updated"]);
 
-        /// Leaves out the moment at which the session began if it was created then.
+        /// Omits the moment at which the session began if it was created then.
         fn compact(object: &mut AttributeValue) {
             if let AttributeValue::M(session) = object
                 && session.get("session_started") == session.get("created")
@@ -294,7 +294,7 @@ records! {
             self.payment_method.as_ref()
         }
 
-        /// Leaves out the counts of the last attempt that are 0.
+        /// Omits the counts of the last attempt that are 0.
         fn compact(object: &mut AttributeValue) {
             let Some(summary) = match_summary(object) else {
                 return;
@@ -363,12 +363,12 @@ records! {
             Self::locate(tenant, &self.id)
         }
 
-        /// Events are listed as they lie in the table.
+        /// Events are listed in the order of the table.
         fn lists<'a>(&'a self, _: &'a Tenant, _: &'a EventInternal) -> Vec<Partition<'a>> {
             Vec::new()
         }
 
-        /// Deflates the snapshot. What is pending is counted when the event is read, and the first event of an object has no number.
+        /// Deflates the snapshot. The open deliveries are counted when the event is read, and the first event of an object has no number.
         fn compact(object: &mut AttributeValue) {
             let AttributeValue::M(event) = object else {
                 return;
@@ -420,7 +420,7 @@ records! {
     }
 
     WebhookDelivery {
-        /// Leaves out what most attempts do not have.
+        /// Omits members that are absent in most attempts.
         fn compact(object: &mut AttributeValue) {
             let AttributeValue::M(delivery) = object else {
                 return;
@@ -489,12 +489,12 @@ records! {
             list.into_iter().collect()
         }
 
-        /// Ids of stations that come from OCPI do not sort by creation.
+        /// The order of the ids of stations from OCPI is not that of their creation.
         fn list_id(&self) -> Id {
             self.id.with_time(Self::KIND, self.created)
         }
 
-        /// Leaves out what many connectors have in common: the station's prices, and what is null.
+        /// Omits data that connectors often share: the station's prices, and nulls.
         fn compact(object: &mut AttributeValue) {
             let AttributeValue::M(station) = object else {
                 return;
@@ -521,7 +521,7 @@ records! {
     }
 }
 
-/// The result of the last attempt to confirm a stored reservation.
+/// Returns the result of the last attempt to confirm a stored reservation.
 fn match_summary(reservation: &mut AttributeValue) -> Option<&mut Item> {
     let AttributeValue::M(members) = reservation else {
         return None;
@@ -532,7 +532,7 @@ fn match_summary(reservation: &mut AttributeValue) -> Option<&mut Item> {
     }
 }
 
-/// The connectors of a stored station.
+/// Returns the connectors of a stored station.
 fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
     let connectors = match station.get_mut("connectors") {
         Some(AttributeValue::L(connectors)) => connectors.as_mut_slice(),
@@ -544,7 +544,7 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
     })
 }
 
-/// The headers of an endpoint: in `object` or in `internal`.
+/// Returns the headers of an endpoint: in `object` or in `internal`.
 fn headers_in(part: &mut AttributeValue) -> impl Iterator<Item = (&String, &mut AttributeValue)> {
     let headers = match part {
         AttributeValue::M(members) => members.get_mut("headers"),
@@ -557,7 +557,7 @@ fn headers_in(part: &mut AttributeValue) -> impl Iterator<Item = (&String, &mut 
     headers.into_iter().flatten()
 }
 
-/// The value of a header of an endpoint.
+/// Returns the value of a header of an endpoint.
 fn header_in<'a>(object: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
     let mut headers = headers_in(object);
     match headers.find(|(found, _)| *found == name)?.1 {
@@ -566,7 +566,7 @@ fn header_in<'a>(object: &'a mut AttributeValue, name: &str) -> Option<&'a mut S
     }
 }
 
-/// The secrets that an endpoint had before: `internal.previous[].secret`.
+/// Returns the previous secrets of an endpoint: `internal.previous[].secret`.
 fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut String> {
     let previous = match internal {
         AttributeValue::M(members) => members.get_mut("previous"),
@@ -579,7 +579,7 @@ fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut 
     previous.iter_mut().filter_map(|one| text_in(one, "secret"))
 }
 
-/// Leaves out the nulls of a member, and the member if it holds nothing else.
+/// Omits the nulls of a member, and the member if it contains nothing else.
 fn without_absent(object: &mut AttributeValue, name: &str) {
     let AttributeValue::M(members) = object else {
         return;

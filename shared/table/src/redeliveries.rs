@@ -1,4 +1,4 @@
-//! Delivering an event once more: to endpoints that it was delivered to before, and to others.
+//! Redeliveries of an event: to endpoints that it was delivered to before, and to others.
 
 use aws_sdk_dynamodb::types::{AttributeValue, Update};
 
@@ -15,8 +15,8 @@ use models::stored::{Object as _, Stored};
 use models::webhook_delivery::WebhookDelivery;
 
 impl Store {
-    /// Claims a further delivery of an event to an endpoint, which has come that far so far, for this worker until a moment. False if another
-    /// worker has changed the delivery or the event in the meantime.
+    /// Claims a further delivery of an event to an endpoint for this worker until a moment. The delivery is passed as it was read. Returns
+    /// false if another worker has changed the delivery or the event in the meantime.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -57,8 +57,8 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Delivers an event again: to endpoints that it was delivered to before, and to others. The commit fails if one of the
-    /// deliveries has changed since it was read, or if the event is delivered to other endpoints by now.
+    /// Delivers an event again: to endpoints that it was delivered to before, and to others. The commit fails if one of the deliveries has
+    /// changed since it was read, or if the set of endpoints of the event has changed.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -108,7 +108,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Lets a delivery wait for another attempt, or claims that.
+    /// Makes a delivery wait for another attempt, or claims that attempt.
     fn reopen_delivery(
         &mut self,
         event: &Id,

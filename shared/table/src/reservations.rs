@@ -14,8 +14,8 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 
 impl Store {
-    /// A pending or confirmed reservation of this driver or vehicle, or an open reservation or session that is paid with this method, if there is
-    /// one. The entries of all that the account has open are read, a megabyte or some 4,000 at a time.
+    /// Returns a pending or confirmed reservation of this driver or vehicle, or an open reservation or session that is paid with this
+    /// method, if there is one. The entries of all open objects of the account are read, a megabyte or some 4,000 at a time.
     ///
     /// # Errors
     /// `Internal` for the id of another kind; `Unavailable` if DynamoDB cannot be reached.
@@ -36,7 +36,7 @@ impl Store {
         Ok(open.next().map(|object| object.id))
     }
 
-    /// The keys of what is open in a partition of the index, of kinds whose ids begin with a prefix, and has this value.
+    /// Returns the keys of the open objects in a partition of the index that have this value, of kinds whose ids begin with a prefix.
     async fn open_entries(
         &self,
         partition: String,

@@ -1,10 +1,10 @@
-//! A row that holds an object: the object as clients see it, what the service keeps to itself, and the version that
-//! every write is conditional on. Index keys follow from the object, so keys and data cannot disagree.
+//! An item that holds an object: the object as clients see it, its internal state, and the version that every write is conditional on.
+//! Index keys are derived from the object, so keys and data cannot disagree.
 //!
-//! A write of an item below a kilobyte costs half as much as one of the next. So nothing is stored twice, and what is absent means the
-//! default: nulls are left out, and so are members that other attributes repeat, what a kind puts back by itself
-//! ([`Record::complete`]), and an internal state that is null. A session or reservation that is larger all the same is deflated, besides what
-//! it is filtered by ([`Record::READABLE`]).
+//! A write of an item below a kilobyte costs half as much as one of up to two kilobytes. So nothing is stored twice, and an absent value
+//! means the default. Omitted are nulls, members that other attributes repeat, members that a kind restores by itself
+//! ([`Record::complete`]), and an internal state that is null. A session or reservation that is larger nevertheless is deflated, except the
+//! members that filters read ([`Record::READABLE`]).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -23,25 +23,25 @@ use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::stored::{Object, Stored, StoredForm, Unknown};
 use models::webhooks::fleets;
 
-/// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
+/// An object that has an item of its own: the keys of the item and of its index entries are derived from the object.
 pub trait Record: Object {
-    /// The parts of an item above a kilobyte that are stored as they are: members of the object, `internal`, and of `state` the status alone.
-    /// They are what filters ask for, and what is written by updates of single attributes. The other parts are deflated together. None for
-    /// a kind that is stored as it is.
+    /// The parts of an item above a kilobyte that are not deflated: members of the object, `internal`, and of `state` only the status.
+    /// Filters read them, or updates of single attributes write them. The other parts are deflated together. `None` for a kind that is
+    /// never deflated.
     const READABLE: Option<&'static [&'static str]> = None;
 
-    /// Where the row lies.
+    /// Returns the key of the item.
     fn key<'a>(&'a self, tenant: &'a Tenant, _internal: &'a Self::Internal) -> Key<'a> {
         let id = self.id();
         Key::Object { tenant, id }
     }
 
-    /// The fleet whose list of such objects the row appears in.
+    /// Returns the fleet whose list of such objects contains the item.
     fn fleet(&self) -> Option<&Id> {
         None
     }
 
-    /// The lists the row appears in.
+    /// Returns the lists that contain the item.
     fn lists<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -59,18 +59,18 @@ pub trait Record: Object {
             .collect()
     }
 
-    /// Where the object stands in its lists, which run from the highest of these ids to the lowest.
+    /// Returns the position of the object in its lists, which run from the highest of these ids to the lowest.
     fn list_id(&self) -> Id {
         self.id().clone()
     }
 
-    /// Shortens the object as it is stored: what `complete` can put back is left out.
+    /// Shortens the object as it is stored: data that `complete` can restore is omitted.
     fn compact(_object: &mut AttributeValue) {}
 
-    /// Puts back what `compact` left out, and what an earlier release did not store.
+    /// Restores the data that `compact` omitted, and data that an earlier release did not store.
     fn complete(_object: &mut AttributeValue) {}
 
-    /// Encrypts the secrets of the row's members `object` and `internal`.
+    /// Encrypts the secrets in the members `object` and `internal` of the item.
     ///
     /// # Errors
     /// `Internal` if there are no encryption keys.
@@ -82,10 +82,10 @@ pub trait Record: Object {
         Ok(())
     }
 
-    /// Decrypts what `encrypt` has encrypted.
+    /// Decrypts the secrets that `encrypt` has encrypted.
     ///
     /// # Errors
-    /// `Internal` if the row was encrypted with a key that is not there any more.
+    /// `Internal` if the item was encrypted with a key that no longer exists.
     fn decrypt(
         _object: &mut AttributeValue,
         _internal: &mut AttributeValue,
@@ -94,12 +94,12 @@ pub trait Record: Object {
         Ok(())
     }
 
-    /// The payment method that the entry of an open object holds.
+    /// Returns the payment method in the entry of an open object.
     fn paid_with(&self) -> Option<&Id> {
         None
     }
 
-    /// When the row may be dropped.
+    /// Returns the time from which the item may be deleted.
     fn expires(&self) -> Option<Timestamp> {
         None
     }
@@ -112,7 +112,7 @@ pub trait ById: Record {
     }
 }
 
-/// The events that the next write of an object stands for, as objects of their own.
+/// Returns the events that the next write of an object records, as objects of their own.
 ///
 /// # Errors
 /// `Internal` if the object has no JSON representation.
@@ -133,10 +133,10 @@ pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<V
     (0..).zip(row.events()).map(event).collect()
 }
 
-/// Encrypts and decrypts the secrets of one row.
+/// Encrypts and decrypts the secrets of one item.
 pub struct Cipher<'a> {
     keys: &'a EncryptionKeys,
-    /// The key of the row, which is authenticated with each secret.
+    /// The key of the item, which is authenticated with each secret.
     row: String,
 }
 
@@ -146,7 +146,7 @@ impl Cipher<'_> {
         Ok(encrypted.as_str().to_owned())
     }
 
-    /// A text that an earlier release did not encrypt is returned as it is.
+    /// A text that an earlier release did not encrypt is returned unchanged.
     pub(super) fn decrypt(&self, text: &str) -> Result<String> {
         match Encrypted::parse(text) {
             Some(encrypted) => self.keys.decrypt(&self.row, &encrypted),
@@ -157,18 +157,18 @@ impl Cipher<'_> {
 
 type Crypt = fn(&mut AttributeValue, &mut AttributeValue, &Cipher<'_>) -> Result<()>;
 
-/// The item of a row with its secrets encrypted.
+/// Returns the item with its secrets encrypted.
 ///
 /// # Errors
-/// `Internal` if the row has secrets and there are no keys.
+/// `Internal` if the item has secrets and there are no keys.
 pub(super) fn encrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
     crypted(item, keys, T::encrypt)
 }
 
-/// The item of a row with its secrets decrypted. A function without keys reads them masked.
+/// Returns the item with its secrets decrypted. A function without keys reads them masked.
 ///
 /// # Errors
-/// `Internal` if a secret was encrypted with a key that is not there any more.
+/// `Internal` if a secret was encrypted with a key that no longer exists.
 pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
     match keys.is_empty() {
         true => Ok(item),
@@ -191,7 +191,7 @@ fn crypted(mut item: Item, keys: &EncryptionKeys, crypt: Crypt) -> Result<Item> 
     Ok(item)
 }
 
-/// The text of a member.
+/// Returns the text of a member.
 pub(super) fn text_in<'a>(value: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
     let AttributeValue::M(members) = value else {
         return None;
@@ -202,7 +202,7 @@ pub(super) fn text_in<'a>(value: &'a mut AttributeValue, name: &str) -> Option<&
     }
 }
 
-/// The item that the next write of the object puts, before its secrets are encrypted.
+/// Returns the item that the next write of the object puts, before its secrets are encrypted.
 ///
 /// # Errors
 /// `Internal` if the object cannot be represented as attributes.
@@ -214,7 +214,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     if let Some(request) = Cause::of(origin).request {
         item.insert("request".into(), without_nulls(&request)?);
     }
-    // An event is written once. Nothing follows from it when its deliveries are planned, so it is not relayed then.
+    // An event is written once. No action follows when its deliveries are planned, so it is not relayed then.
     if T::KIND != Kind::Event || row.next_action_at().is_some() {
         item.insert("version".into(), n(row.version + 1));
     }
@@ -254,11 +254,10 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     Ok(item)
 }
 
-/// The most bytes of an item whose write counts as one of a kilobyte.
+/// The maximum size of an item whose write counts as one of a kilobyte, in bytes.
 const KILOBYTE: usize = 1024;
 
-/// The attribute with the deflated parts of an item, as JSON: the members of the object and of its state that belong there, and the internal
-/// state.
+/// The attribute with the deflated parts of an item, as JSON: the deflated members of the object and of its state, and the internal state.
 const DEFLATED: &str = "deflated";
 
 const FLEET: &str = "fleet";
@@ -285,7 +284,7 @@ fn deflate(item: &mut Item, readable: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Puts back the parts of an item that are deflated.
+/// Restores the deflated parts of an item.
 ///
 /// # Errors
 /// A permanent `Internal` if they cannot be read.
@@ -311,13 +310,13 @@ pub(super) fn inflate(item: &mut Item) -> Result<()> {
     Ok(())
 }
 
-/// The fleet in whose list a session, reservation or transaction is, as the key of the list names it.
+/// Returns the fleet whose list contains a session, reservation or transaction, as the key of the list names it.
 fn listed_fleet(item: &Item) -> Option<AttributeValue> {
     let fleet = Id::from(string(item, "fleet_pk").split('#').nth(2)?);
     fleet.is(Kind::Fleet).then(|| s(fleet.as_str()))
 }
 
-/// Whether objects of a kind have many rows, so that it pays to store of them what their ids and keys have only there.
+/// Returns whether objects of a kind have many items, so that it pays to omit values that are in their ids and keys.
 fn is_frequent(kind: Kind) -> bool {
     matches!(
         kind,
@@ -325,7 +324,7 @@ fn is_frequent(kind: Kind) -> bool {
     )
 }
 
-/// The keys of the row and of its entries in indexes.
+/// Returns the keys of the item and of its entries in indexes.
 fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
     let mut item = new_item(row.object.key(tenant, &row.internal));
     let lists = row.object.lists(tenant, &row.internal);
@@ -351,13 +350,14 @@ fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
     item
 }
 
-/// How many events an item names, those of its last write.
+/// Returns the number of events of an item's last write.
 fn noted(item: &Item) -> u64 {
     let events = item.get("events").and_then(|events| events.as_l().ok());
     events.map_or(0, |events| events.len() as u64)
 }
 
-/// How many events the writes of an item have recorded. It is stored only where that are others than those the item names.
+/// Returns the number of events that the writes of an item have recorded. It is stored only if it differs from the number of events that
+/// the item names.
 fn recorded(item: &Item) -> u64 {
     match item.contains_key("sequence") {
         true => number(item, "sequence").unsigned_abs(),
@@ -365,7 +365,7 @@ fn recorded(item: &Item) -> u64 {
     }
 }
 
-/// The members of the object that other attributes of its item may have.
+/// The members of the object that other attributes of its item may contain.
 const REPEATED: [&str; 11] = [
     "account",
     "created",
@@ -380,7 +380,7 @@ const REPEATED: [&str; 11] = [
     "webhook_endpoint",
 ];
 
-/// An item of which other attributes have members of the object.
+/// An item whose other attributes contain members of the object.
 struct Repeating<'a> {
     item: &'a Item,
     id: Option<(Id, Kind)>,
@@ -398,9 +398,9 @@ impl<'a> Repeating<'a> {
         }
     }
 
-    /// The value of a member of the object, if other attributes have it: the id and with it the kind and the moment of creation, the
-    /// account, the mode and the endpoint of a delivery are in the key, the keys of indexes name driver, vehicle and fleet, and a
-    /// delivery names its event.
+    /// Returns the value of a member of the object, if other attributes contain it: the id, and with it the kind and the moment of
+    /// creation, the account, the mode and the endpoint of a delivery are in the key, the keys of indexes contain driver, vehicle and
+    /// fleet, and a delivery contains its event.
     fn member(&self, name: &str) -> Option<AttributeValue> {
         let Self { item, .. } = self;
         let tenant = self.tenant.as_ref();
@@ -430,7 +430,7 @@ impl<'a> Repeating<'a> {
     }
 }
 
-/// Puts back the members of the object that are not stored because other attributes of its item have them.
+/// Restores the members of the object that are not stored because other attributes of its item contain them.
 pub(super) fn restore(item: &mut Item) {
     let Some(AttributeValue::M(object)) = item.get("object") else {
         return;
@@ -446,7 +446,7 @@ pub(super) fn restore(item: &mut Item) {
     }
 }
 
-/// When the write was made that has recorded the events of an item.
+/// Returns the time of the write that has recorded the events of an item.
 pub fn written(item: &serde_dynamo::Item) -> Option<Timestamp> {
     let written = item.get("written").or_else(|| match item.get("object")? {
         serde_dynamo::AttributeValue::M(object) => object.get("updated"),
@@ -458,10 +458,10 @@ pub fn written(item: &serde_dynamo::Item) -> Option<Timestamp> {
     }
 }
 
-/// Reads an object from its item, as this release does. A row without an internal state has the defaults.
+/// Reads an object from its item with the layout of this release. An item without an internal state has the defaults.
 ///
 /// # Errors
-/// A permanent `Internal` if the item is not a row of this kind.
+/// A permanent `Internal` if the item is not of this kind.
 pub(super) fn from_item<T: Record>(item: Item) -> Result<Stored<T>> {
     read(item, Layout::CURRENT)
 }
@@ -474,10 +474,10 @@ pub fn decode<T: Record>(item: serde_dynamo::Item) -> Result<Stored<T>> {
     from_item(item.into())
 }
 
-/// Reads an object from its item, as a release with that layout does.
+/// Reads an object from its item with the layout of a release.
 ///
 /// # Errors
-/// A permanent `Internal` if the item is not a row of this kind.
+/// A permanent `Internal` if the item is not of this kind.
 pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     let mut item = layout.upgraded(T::KIND, item);
     inflate(&mut item)?;
@@ -500,10 +500,10 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     Ok(read.holding(unknown))
 }
 
-/// Reads the object alone from an item, as a release with that layout does. Secrets are masked.
+/// Reads only the object of an item, with the layout of a release. Secrets are masked.
 ///
 /// # Errors
-/// A permanent `Internal` if the item is not a row of this kind.
+/// A permanent `Internal` if the item is not of this kind.
 pub(super) fn object<T: Record>(item: Item, layout: Layout) -> Result<T> {
     let mut item = layout.upgraded(T::KIND, item);
     inflate(&mut item)?;
@@ -518,7 +518,7 @@ fn object_in<T: Record>(item: &mut Item) -> Result<T> {
     serde_dynamo::from_attribute_value(object).map_err(Error::permanent)
 }
 
-/// The attributes of a row that holds an object.
+/// The attributes of an item that holds an object.
 const ATTRIBUTES: &[&str] = &[
     "events",
     "internal",
@@ -535,7 +535,7 @@ const ATTRIBUTES: &[&str] = &[
     "written",
 ];
 
-/// What an item holds besides the object and its internal state.
+/// Returns the content of an item besides the object and its internal state.
 fn unknown<T: Record>(
     schema: u32,
     mut item: Item,
@@ -568,7 +568,7 @@ fn unknown<T: Record>(
     })
 }
 
-/// Adds what a newer release has written to an item that replaces it.
+/// Adds the content that a newer release has written to an item that replaces it.
 fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
     fn add(members: &mut Item, unknown: &Map<String, Value>) -> Result<()> {
         for (name, value) in unknown {
@@ -586,7 +586,7 @@ fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
     add(item, &unknown.row)
 }
 
-/// An object as an attribute. Members that are null are left out: they read back as null.
+/// Returns an object as an attribute. Members that are null are omitted: they are read as null.
 fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     let mut value = serde_dynamo::to_attribute_value(object).map_err(Error::internal)?;
     if let AttributeValue::M(members) = &mut value {
@@ -596,10 +596,10 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     Ok(value)
 }
 
-/// The least that the table can hold besides zero.
+/// The smallest number besides zero that DynamoDB can store.
 const LEAST: f64 = 1e-130;
 
-/// Numbers that are too small for the table are zero to it.
+/// Replaces numbers that are too small for DynamoDB by zero.
 fn without_tiny_numbers(value: &mut AttributeValue) {
     match value {
         AttributeValue::N(number) if number.parse().is_ok_and(|n: f64| n.abs() < LEAST) => {
@@ -657,7 +657,7 @@ mod tests {
         let tenant = "acct_00000000000000000000000000000001#test";
         let id = "flt_00000000000000000000000000000003";
         let mut object = serde_json::to_value(fleet()).unwrap();
-        // Null members are left out, also of billing details, and so are id and kind, which are in the key. A whole number is one.
+        // Null members are omitted, also of billing details, and so are id and kind, which are in the key. An integer stays an integer.
         for absent in ["billing_details", "phone", "id", "object"] {
             object.as_object_mut().unwrap().remove(absent);
         }
@@ -691,7 +691,7 @@ mod tests {
             let noted = events_of(&row, &origin()).unwrap();
             numbers.extend(noted.iter().map(|event| event.object.sequence));
             let item = to_item(&row, &origin()).unwrap();
-            // What the item names anyway is not stored a second time.
+            // Values that the item contains anyway are not stored twice.
             assert_eq!(
                 item.contains_key("sequence"),
                 row.recorded > 0,

@@ -1,9 +1,9 @@
 //! Passes over the whole table, for the functions of operators: exports, erasures, and new keys for secrets.
 //!
-//! A *pass* reads every row once, in pages. The table is divided into *segments*, which are read side by side. The state of a
-//! pass is a value that can be serialized, so a pass that was interrupted continues in another invocation. Rows that are
-//! written during a pass may be missing from it. A pass consumes the read units of the whole table, whatever it looks for:
-//! 0.5 RCU per 4 KB, twice that if it reads consistently.
+//! A *pass* reads every item once, in pages. The table is divided into *segments*, which are read concurrently. The state of a pass is a
+//! value that can be serialized, so a pass that was interrupted continues in another invocation. Items that are written during a pass may
+//! be missing from it. A pass consumes the read units of the whole table, whatever it searches: 0.5 RCU per 4 KB, twice that if it reads
+//! consistently.
 
 use std::collections::HashMap;
 
@@ -15,19 +15,19 @@ use super::deflate::inflated;
 use super::{Item, Store, client, s, string};
 use kernel::error::{Error, Result};
 
-/// How many segments are read side by side.
+/// The number of segments that are read concurrently.
 const SEGMENTS: usize = 4;
 
-/// How far a pass has come.
+/// The progress of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass(Vec<Segment>);
 
-/// How far a segment has been read.
+/// The progress in a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Segment {
     Unread,
-    /// Up to the row with this key.
+    /// Up to the item with this key.
     ReadTo {
         pk: String,
         sk: String,
@@ -47,7 +47,7 @@ impl Pass {
     }
 }
 
-/// A condition on rows that the table evaluates: a filter expression and its values.
+/// A condition on items that DynamoDB evaluates: a filter expression and its values.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
     pub expression: &'static str,
@@ -55,7 +55,7 @@ pub(super) struct Filter {
 }
 
 impl Store {
-    /// Reads the next page of every segment: a megabyte, or so many rows. Returns the rows, and the pass after them.
+    /// Reads the next page of every segment: a megabyte, or `limit` items. Returns the items, and the pass after them.
     ///
     /// # Errors
     /// 400 for a pass of no segments; `Unavailable` if DynamoDB cannot be reached.

@@ -1,4 +1,4 @@
-//! The table's shape, for stores that have no template to make it: local runs and tests.
+//! The definition of the table, for stores without a template: local runs and tests.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
 ];
 
 impl Store {
-    /// Makes the table with its indexes, stream and expiry, unless it is there. True when it was made.
+    /// Creates the table with its indexes, stream and expiry, unless it exists. Returns true if it was created.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table exists and lacks an index of this release, or holds other attributes
@@ -100,7 +100,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Refuses a table whose indexes are those of another version: it would look empty.
+    /// Refuses a table with the indexes of another version: it would seem to be empty.
     async fn check_indexes(&self) -> Result<()> {
         let call = self.client.describe_table().table_name(&self.table);
         let found = call.send().await.map_err(client::failure)?.table;
@@ -129,7 +129,7 @@ impl Store {
         }
     }
 
-    /// The name of the table's stream.
+    /// Returns the name of the table's stream.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table has no stream.

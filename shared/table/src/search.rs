@@ -1,7 +1,7 @@
-//! The texts and the metadata that objects are found by.
+//! The texts and the metadata by which objects are found.
 //!
-//! The relay writes an entry for each text of an object, and deletes those of texts that the object has no more. What it does twice has the same
-//! effect, so a change that is relayed again does no harm. An entry has all that a search shows: a search is one Query.
+//! The relay writes an entry for each text of an object, and deletes the entries of removed texts. These writes are idempotent, so a change
+//! may be relayed again. An entry contains all data that a search shows: a search is one Query.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,19 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use models::search::{MOST_RESULTS, SearchField, SearchResult, SearchResultType};
 
-/// How many entries a search reads. An object can have several with the same beginning, and a key may be without the right to read some objects.
+/// The number of entries that a search reads. An object can have several entries with the same beginning, and a key may lack the scope to
+/// read some objects.
 const MOST_READ: i32 = 100;
 
-/// How many items one BatchWriteItem writes or deletes at most, and how often those that it leaves are sent again.
+/// The maximum number of items that one BatchWriteItem writes or deletes, and how often unprocessed items are sent again.
 pub(super) const AT_A_TIME: usize = 25;
 const TRIES: u32 = 8;
 
-/// The texts that an object is found by, with the members that they come from.
+/// The texts by which an object is found, with the members that they come from.
 pub type Entries = BTreeMap<String, SearchField>;
 
 impl Store {
-    /// Writes the entries of an object and deletes those of texts that it has no more.
+    /// Writes the entries of an object and deletes the entries of removed texts.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached, or leaves entries unwritten.
@@ -51,7 +52,7 @@ impl Store {
             .await
     }
 
-    /// Notes which pairs an object has in its metadata, and which it has no more.
+    /// Records the pairs in the metadata of an object, and deletes the entries of removed pairs.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached, or leaves some unwritten.
@@ -69,7 +70,7 @@ impl Store {
             .await
     }
 
-    /// One page of the objects of a kind that have, or had, a pair in their metadata: their ids.
+    /// Returns one page of the ids of the objects of a kind that have, or had, a pair in their metadata.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -92,7 +93,7 @@ impl Store {
         Ok(())
     }
 
-    /// Sends writes until none is left.
+    /// Sends writes until all of them are done.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached, or leaves some undone.
@@ -117,7 +118,7 @@ impl Store {
         }
     }
 
-    /// The objects that a text finds, each once, of those that `shows` permits: at most [`MOST_RESULTS`].
+    /// Returns the objects that a text finds, each once, of those that `shows` permits: at most [`MOST_RESULTS`].
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.

@@ -1,8 +1,8 @@
-//! Encrypting the secrets of rows with the first of the deployment's keys, after another key came first.
+//! Reencryption of the secrets of items with the first of the deployment's keys, after the first key has changed.
 //!
-//! Secrets are texts `enc1.<key>.…` anywhere in a row. Each is authenticated with a context that depends on the row
-//! (`context_of`). A row is changed on condition that its secrets are as they were read, and nothing else in it is written,
-//! so a concurrent change of the row wins, and its version stays the same.
+//! Secrets are texts `enc1.<key>.…` anywhere in an item. Each is authenticated with a context that depends on the item (`context_of`). An
+//! item is changed on the condition that its secrets are as they were read, and only the secrets are written. So a concurrent change of the
+//! item takes precedence, and its version stays the same.
 
 use std::collections::BTreeMap;
 
@@ -18,41 +18,41 @@ use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};
 use ocpi::network::{Network, token_context};
 
-/// How many rows are changed side by side.
+/// The number of items that are changed concurrently.
 const WRITERS: usize = 8;
 
-/// What encrypting rows anew has done so far.
+/// The progress of the reencryption.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reencrypted {
-    /// How many rows have been changed.
+    /// The number of items that have been changed.
     pub changed: u64,
-    /// How many rows were changed by a request in between. What a request writes is encrypted with the first key.
+    /// The number of items that a request changed in between. A request encrypts with the first key.
     pub overtaken: u64,
-    /// How many secrets could not be decrypted, by the identifier of their key.
+    /// The number of secrets that could not be decrypted, by the identifier of their key.
     pub unreadable: BTreeMap<String, u64>,
 }
 
-/// A step on the way to a value in a row.
+/// A step on the path to a value in an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Member(String),
     Element(usize),
 }
 
-/// A secret of a row: where it is, and its text.
+/// A secret of an item: its path and its text.
 type Secret = (Vec<Step>, Encrypted);
 
 enum RowOutcome {
     Current,
     Changed,
     Overtaken,
-    /// By the identifiers of the keys.
+    /// The identifiers of the keys.
     Unreadable(Vec<String>),
 }
 
 impl Store {
-    /// Encrypts the outdated secrets of the next rows of the table anew, and returns the pass after them.
+    /// Reencrypts the outdated secrets of the next items of the table, and returns the pass after them.
     ///
     /// # Errors
     /// `Internal` if there are no keys; `Unavailable` if DynamoDB cannot be reached.
@@ -154,7 +154,7 @@ impl Store {
     }
 }
 
-/// What the secrets of a row are authenticated with.
+/// Returns the context with which the secrets of an item are authenticated.
 fn context_of(item: &Item) -> Result<String> {
     let (pk, sk) = (string(item, "pk"), string(item, "sk"));
     if keys::parse_network(pk).is_some() {
@@ -166,7 +166,7 @@ fn context_of(item: &Item) -> Result<String> {
     Ok(format!("{pk} {sk}"))
 }
 
-/// The secrets of a row that another key than the first has encrypted.
+/// Returns the secrets of an item that were encrypted with another key than the first.
 fn outdated_secrets(item: &Item, keys: &EncryptionKeys) -> Vec<Secret> {
     let mut found = Vec::new();
     for (name, value) in item {
@@ -199,7 +199,7 @@ fn collect(value: &AttributeValue, path: &mut Vec<Step>, found: &mut Vec<Secret>
     }
 }
 
-/// A path as expressions write it, with a placeholder for each name.
+/// Returns a path as expressions write it, with a placeholder for each name.
 fn expression(path: &[Step], names: &mut BTreeMap<String, String>) -> String {
     let mut written = String::new();
     for step in path {

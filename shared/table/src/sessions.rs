@@ -1,4 +1,4 @@
-//! Charging sessions by the time they were made, a page at a time, for what adds many of them up.
+//! Charging sessions by the time of their creation, a page at a time, for code that aggregates many of them.
 
 use super::Store;
 use super::entries::{Attributes, Entries};
@@ -13,17 +13,17 @@ use kernel::window::Window;
 use models::charging_session::ChargingSession;
 use models::stored::Stored;
 
-/// How long a session may last so that it is still found by when it ended.
+/// The maximum duration of a session that is found by its end.
 const LONGEST: SignedDuration = days(7);
 
 /// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them.
 pub struct Sessions<'a>(Entries<'a>);
 
-/// How many sessions are read at a time: a row has about 2 KB.
+/// The number of sessions that are read at a time: an item has about 2 KB.
 const AT_A_TIME: usize = 500;
 
 impl Store {
-    /// The sessions of a fleet, or of the whole account, that may have begun or ended within a window.
+    /// Returns the sessions of a fleet, or of the whole account, that may have begun or ended within a window.
     pub fn sessions_around<'a>(
         &'a self,
         tenant: &Tenant,
@@ -50,7 +50,7 @@ impl Store {
 }
 
 impl Sessions<'_> {
-    /// The next page; none after the last.
+    /// Returns the next page; none after the last.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.

@@ -1,4 +1,4 @@
-//! What responses show of the table: objects, pages of them, and what stands for a deleted one.
+//! The types that responses show: objects, pages of them, and the representation of a deleted object.
 
 use super::list::Page;
 use super::row::Record;
@@ -14,12 +14,12 @@ use models::search::Search;
 use models::site::view::SitePlan;
 use models::webhooks::feed::EventFeed;
 
-/// What a route's response shows.
+/// The type that a route's response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
     Object(Kind),
     Page(Kind),
-    /// A page of what an object has: the line items of an invoice, the results of a batch.
+    /// A page of the parts of an object: the line items of an invoice, the results of a batch.
     Parts {
         of: Kind,
         part: Kind,
@@ -28,11 +28,11 @@ pub enum Shows {
     Candidates,
     /// The plan of a site.
     SitePlan,
-    /// The departures of a vehicle, and what has become of those that were given.
+    /// The departures of a vehicle, and the outcomes of those that were set.
     Departures,
     /// The next events of a polling endpoint.
     Feed,
-    /// An object that is computed for the response and not stored, such as sums or what a search finds.
+    /// An object that is computed for the response and not stored, such as sums or search results.
     Computed(Kind),
     Deleted(Kind),
     /// A redirect to a file about an object.
@@ -56,7 +56,7 @@ impl Shows {
     }
 }
 
-/// A type that a reply shows.
+/// A type that a response shows.
 pub trait Shown {
     const SHOWS: Shows;
 }

@@ -13,7 +13,7 @@ use kernel::origin::{Mode, Tenant};
 const SITE: &str = "site";
 
 impl Store {
-    /// The site of an account that a station belongs to.
+    /// Returns the site of an account that a station belongs to.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -22,7 +22,7 @@ impl Store {
         Ok(item.await?.map(|item| Id::from(string(&item, SITE))))
     }
 
-    /// The sites of all accounts that a station belongs to.
+    /// Returns the sites of all accounts that a station belongs to.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -44,7 +44,7 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Notes that a station belongs to a site. The commit fails with 409 if it belongs to another site of the account.
+    /// Records that a station belongs to a site. The commit fails with 409 if it belongs to another site of the account.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -64,7 +64,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Forgets that a station belongs to a site.
+    /// Removes the record that a station belongs to a site.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.

@@ -24,24 +24,24 @@ use models::charging::search::{Circle, NearbyStation, Place, Search, free_ranges
 use models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use models::stored::Stored;
 
-/// How many stations a narrowed search reads at a time.
+/// The number of stations that a filtered search reads at a time.
 const AT_A_TIME: usize = 100;
 
-/// How often one page reads stations, so that it takes a bounded time: a page of a narrowed search may be short.
+/// How often one page reads stations, so that its time is bounded: a page of a filtered search may be short.
 const MAX_READS: usize = 4;
 
-/// How many rows one BatchWriteItem may write.
+/// The maximum number of items that one BatchWriteItem may write.
 const BATCH: usize = 25;
 
-/// The stations a search may find, in the order in which they are read.
+/// The stations that a search may find, in the order in which they are read.
 enum Source {
-    /// All there are, from here on; none when they were read to the end.
+    /// All stations from this place on; `None` when all were read.
     All(Option<Cursor>),
     These(std::vec::IntoIter<NearbyStation>),
 }
 
 impl Source {
-    /// Whether there may be more stations.
+    /// Returns whether there may be more stations.
     fn goes_on(&self) -> bool {
         match self {
             Self::All(from) => from.is_some(),
@@ -51,7 +51,7 @@ impl Source {
 }
 
 impl Store {
-    /// One page of the stations that a search finds.
+    /// Returns one page of the stations that a search finds.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -140,7 +140,7 @@ impl Store {
         Ok(Source::These(hits.into_iter()))
     }
 
-    /// The next stations, so many at most; none when there are no more.
+    /// Returns the next stations, at most `limit`; an empty result means that there are no more.
     async fn read_on(
         &self,
         tenant: &Tenant,
@@ -153,7 +153,7 @@ impl Store {
         }
     }
 
-    /// The next stations of the list of all. `from` moves on; it is None at the end.
+    /// Returns the next stations of the list of all stations. `from` is advanced; it is `None` at the end.
     async fn read_on_in_list(
         &self,
         tenant: &Tenant,
@@ -207,7 +207,7 @@ impl Store {
         Ok(stations.collect())
     }
 
-    /// The next stations of the hits. Some of the hits may be gone by now.
+    /// Returns the next stations of the hits. Some of the hits may have been deleted.
     async fn read_on_in_hits(
         &self,
         tenant: &Tenant,
@@ -235,7 +235,7 @@ impl Store {
         }
     }
 
-    /// Those stations that have a connector free for the whole of the window that is asked for, if one is.
+    /// Returns the stations that have a connector free for the whole requested window; all stations if no window was requested.
     async fn free(
         &self,
         tenant: &Tenant,
@@ -260,7 +260,7 @@ impl Store {
         Ok(free.collect())
     }
 
-    /// The station with the times in which it is free, within a window.
+    /// Returns the station with the times at which it is free, within a window.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -291,7 +291,7 @@ impl Store {
         self.calendars(tenant.mode, pages).await
     }
 
-    /// The stations of a place by their entries in the index, in no particular order.
+    /// Returns the stations of a place by their entries in the index, in no particular order.
     async fn hits(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
         let entries = self.in_cells(tenant.mode, place, "pk, place").await?;
         let hit = |entry: &Item| {
@@ -304,7 +304,7 @@ impl Store {
         Ok(entries.iter().filter_map(hit).collect())
     }
 
-    /// The published stations in a circle by their entries in the index, in no particular order.
+    /// Returns the published stations in a circle by their entries in the index, in no particular order.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -329,7 +329,7 @@ impl Store {
         Ok(entries.iter().filter_map(station).collect())
     }
 
-    /// These attributes of the entries in the cells that cover a place.
+    /// Returns these attributes of the entries in the cells that cover a place.
     async fn in_cells(&self, mode: Mode, place: &Place, attributes: &str) -> Result<Vec<Item>> {
         let ranges = cells::cover(place);
         let at_once = ranges.len().max(1);
@@ -364,7 +364,7 @@ impl Store {
         entries.try_collect().await.map_err(client::failure)
     }
 
-    /// The stations of these ids that are published, in the order of the ids.
+    /// Returns the published stations among these ids, in the order of the ids.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -378,10 +378,10 @@ impl Store {
         Ok(published.collect())
     }
 
-    /// The station, if there is one and it is published.
+    /// Returns the station, if it exists and is published.
     ///
     /// # Errors
-    /// `charging_station_not_found`, or the table cannot be reached.
+    /// `charging_station_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn published_station(&self, tenant: &Tenant, id: &Id) -> Result<ChargingStation> {
         let row = self.get::<ChargingStation>(tenant, id).await?;
         match row.internal.published {
@@ -390,7 +390,7 @@ impl Store {
         }
     }
 
-    /// The row of a station with its entry in the index of stations by place.
+    /// Returns the item of a station with its entry in the index of stations by place.
     pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
         let mut item = row::to_item(row, origin)?;
         if !row.internal.published {
@@ -416,7 +416,7 @@ impl Store {
         Ok(item)
     }
 
-    /// Replaces a station as it was read.
+    /// Replaces a station that was read.
     ///
     /// # Errors
     /// `Contended` if the station was changed since; `Unavailable` if DynamoDB cannot be reached.
@@ -430,7 +430,7 @@ impl Store {
         tx.commit_without_response().await
     }
 
-    /// Writes stations whatever is stored under their ids.
+    /// Writes stations and replaces existing ones with their ids.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -443,7 +443,7 @@ impl Store {
         self.put_stations(origin, rows).await
     }
 
-    /// The same with their internal states.
+    /// Writes stations with their internal states, and replaces existing ones with their ids.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -487,8 +487,8 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Adds to the changes that the connectors of an EVSE have another status now. It goes through as long as they are as
-    /// they were read, whatever happens to the station's other EVSEs meanwhile.
+    /// Sets the status of the connectors of an EVSE. The write succeeds if the connectors are as they were read, whatever changes in the
+    /// station's other EVSEs meanwhile.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -505,8 +505,8 @@ impl UnitOfWork<'_> {
         }
     }
 
-    /// Writes the status of an EVSE, and whether its network has `reported` it. The commit fails if the connectors of the EVSE
-    /// are not as they were read.
+    /// Writes the status of an EVSE, and whether its network has `reported` it. The commit fails if the connectors of the EVSE are not as
+    /// they were read.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -571,7 +571,7 @@ impl UnitOfWork<'_> {
     }
 }
 
-/// Where a station stands in the list of all stations.
+/// Returns the position of a station in the list of all stations.
 fn in_list(hit: &NearbyStation) -> Id {
     hit.id.with_time(Kind::ChargingStation, hit.created)
 }
@@ -588,12 +588,12 @@ fn with_ranges(
     station
 }
 
-/// The station of an entry of the index.
+/// Returns the station of an entry of the index.
 fn id(entry: &Item) -> Option<Id> {
     parse_station(string(entry, "pk")).map(|(_, id)| id)
 }
 
-/// The position in an entry of the index: latitude and longitude.
+/// Returns the position in an entry of the index: latitude and longitude.
 fn point(entry: &Item) -> Option<Point> {
     let (latitude, longitude) = string(entry, "place").split_once(',')?;
     Some(Point {

@@ -1,16 +1,18 @@
-//! What fleets and vehicles have charged by day, and how it is added up: once for each change of a session or reservation.
+//! The daily sums of fleets and vehicles. Each change of a session or reservation is added exactly once.
 //!
-//! Terms. An [`Entry`] is what one change of an object adds to the sums of days. The *month of a vehicle* is an item with the sums of a vehicle by the
-//! day in a month, and with the last objects that were counted in it, each with its version. The *day of a fleet* is an item with the sums of a fleet.
+//! Terms. An [`Entry`] is the contribution of one change of an object to the sums of days. The *month of a vehicle* is an item with the
+//! sums of a vehicle by day in a month, and with the last objects that were counted in it, each with its version. The *day of a fleet* is
+//! an item with the sums of a fleet.
 //!
-//! Life cycle. The relay counts the changes of a batch by fleet. One transaction adds them to the months of their vehicles, to the days of the
-//! fleet and to the totals of the fleet. A month is read before, and is written only if nobody else has written it since.
+//! Life cycle. The relay counts the changes of a batch by fleet. One transaction adds them to the months of their vehicles, to the days of
+//! the fleet and to the totals of the fleet. A month is read before, and is written only if it was not written since.
 //!
-//! Invariants. A change that is relayed again, in whatever batch, is in the month of its vehicle already and adds nothing: the changes of one
-//! object come in the order of their versions. So the sums of a fleet are those of its vehicles, whoever is ended at whatever moment. The item
-//! that many share, the fleet's, is written blindly, once for each batch.
+//! Invariants. A change that is relayed again, in whatever batch, is in the month of its vehicle already and adds nothing: the changes of
+//! one object arrive in the order of their versions. So the sums of a fleet are those of its vehicles, whichever process crashes at
+//! whatever moment. The fleet's item, which many writers share, is written without a condition, once for each batch.
 //!
-//! Limits. A month keeps what was counted within the last two days, and the last eight objects in any case: a stream keeps changes for one day.
+//! Limits. A month keeps the objects that were counted within the last two days, and the last eight objects in any case: a stream keeps
+//! changes for one day.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,7 @@ use kernel::id::Id;
 use kernel::origin::{Origin, Tenant};
 use models::analytics::Sums;
 
-/// What one change of an object adds to the sums of days.
+/// The contribution of one change of an object to the sums of days.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub vehicle: Id,
@@ -36,14 +38,14 @@ pub struct Entry {
     pub days: Vec<(Date, Sums)>,
 }
 
-/// How many entries one transaction counts at most. Each writes a month and a day, or two of each where it moves from one month to another,
-/// and a transaction has room for a hundred items.
+/// The maximum number of entries that one transaction counts. Each writes a month and a day, or two of each if it moves from one month to
+/// another, and a transaction has at most a hundred items.
 pub const AT_A_TIME: usize = 20;
 
-/// How often months are read again that others have written in the meantime.
+/// How often months are read again if another writer has changed them in the meantime.
 const TRIES: u32 = 8;
 
-/// How many days ago an object was counted that is still kept, and how many are kept however old they are, or new.
+/// The number of days for which a counted object is kept, and the least and the greatest number of objects that are kept regardless of it.
 const KEPT_DAYS: i64 = 2;
 const LEAST_KEPT: usize = 8;
 const MOST_KEPT: usize = 500;
@@ -53,13 +55,13 @@ const SECONDS_A_DAY: i64 = 86_400;
 /// The sums of a vehicle by the day in a month.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct VehicleMonth {
-    /// By the day of the month in two digits.
+    /// The sums by the day of the month in two digits.
     days: BTreeMap<String, Sums>,
     /// The objects that were counted, the last one at the end.
     counted: Vec<Counted>,
 }
 
-/// That an object was counted: the last digits of its id, its version, and the day since 1970 on which that was.
+/// A counted object: the last digits of its id, its version, and the day since 1970 on which it was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Counted(String, u64, i64);
 
@@ -83,20 +85,20 @@ impl VehicleMonth {
     }
 }
 
-/// The last digits of an id, which distinguish the objects of one vehicle.
+/// Returns the last digits of an id, which distinguish the objects of one vehicle.
 fn digits(id: &Id) -> &str {
     let text = id.as_str();
     text.get(text.len().saturating_sub(12)..).unwrap_or(text)
 }
 
 impl Store {
-    /// Counts entries of a fleet, those that were not counted before.
+    /// Counts those entries of a fleet that were not counted before.
     ///
     /// # Errors
-    /// 404 if the fleet was deleted; `Contended` or `Unavailable` if it has to be tried again.
+    /// 404 if the fleet was deleted; `Contended` or `Unavailable` if the call has to be repeated.
     pub async fn count(&self, origin: &Origin, fleet: &Id, entries: &[Entry]) -> Result<()> {
         for attempt in 0..TRIES {
-            // A month that was read too early is refused when it is written, and read again as it is at that moment.
+            // If a month was read too early, its write is refused, and it is read again, strongly consistent.
             let consistent = attempt > 0;
             let months = self.months(&origin.tenant, fleet, entries, consistent);
             let mut months = months.await?;
@@ -115,7 +117,7 @@ impl Store {
         Err(Error::Contended)
     }
 
-    /// The months that entries are about.
+    /// Returns the months of entries.
     async fn months(
         &self,
         tenant: &Tenant,
@@ -148,7 +150,7 @@ impl Store {
         Ok(months)
     }
 
-    /// The sums of a fleet by day, from one day to before another.
+    /// Returns the sums of a fleet by day, from one day to before another.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -177,7 +179,7 @@ impl Store {
         Ok(days.filter_map(read).collect())
     }
 
-    /// The sums by day of the vehicles that have any in a month, at most so many, by their ids from the lowest, behind one.
+    /// Returns the sums by day of the vehicles that have any in a month, at most `limit`, in the order of their ids, after a given one.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -219,13 +221,13 @@ type Months = BTreeMap<(Id, Date), Month>;
 
 #[derive(Default)]
 struct Month {
-    /// How often it was written; 0 if it is not in the table.
+    /// The number of writes; 0 if it is not in the table.
     revision: i64,
     content: VehicleMonth,
     has_changed: bool,
 }
 
-/// Adds the entries that are not counted to their months, and up for the fleet.
+/// Adds the entries that are not counted yet to their months, and returns their sums for the fleet.
 fn add_to_months(months: &mut Months, entries: &[Entry], now: i64) -> BTreeMap<Date, Sums> {
     let mut of_fleet: BTreeMap<Date, Sums> = BTreeMap::new();
     for entry in entries {
@@ -266,7 +268,7 @@ fn content(mut item: Item) -> Result<VehicleMonth> {
     serde_dynamo::from_attribute_value(content).map_err(Error::permanent)
 }
 
-/// What the names of the attributes begin with that are sums.
+/// The prefix of the names of the attributes that are sums.
 const SUM: &str = "sum:";
 
 fn sums_in(item: &Item) -> Sums {

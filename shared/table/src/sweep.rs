@@ -1,7 +1,7 @@
-//! Finding what is due, for work whose trigger was lost.
+//! The search for due actions, for work whose trigger was lost.
 //!
-//! Rows that wait are spread over the partitions of the index `next_action`. Each is read a page at a time, the longest overdue first, and a
-//! page says where the next one begins.
+//! Waiting items are spread over the partitions of the index `next_action`. Each partition is read a page at a time, the longest overdue
+//! first, and a page contains the place where the next one begins.
 
 use super::{Item, Store, client, keys, networks, s, string};
 use kernel::error::Result;
@@ -10,29 +10,29 @@ use kernel::origin::Tenant;
 use kernel::time::Timestamp;
 use models::ports::DueCursor;
 
-/// A row that waits for something.
+/// An item that waits for an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     pub tenant: Tenant,
     pub id: Id,
-    /// The webhook endpoint, if it is a delivery that waits.
+    /// The webhook endpoint, if a delivery waits.
     pub endpoint: Option<Id>,
     pub due: Timestamp,
 }
 
-/// A page of the rows that are due.
+/// A page of due items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuePage {
     pub rows: Vec<Waiting>,
-    /// Where the next page begins; none after the last.
+    /// The place where the next page begins; `None` after the last.
     pub next: Option<DueCursor>,
 }
 
-/// How many rows a page has: a key has about 250 bytes.
+/// The number of items of a page: a key has about 250 bytes.
 pub const SWEEP_PAGE: usize = 500;
 
 impl Store {
-    /// A page of the rows of a partition that are due before a moment, the longest overdue first.
+    /// Returns a page of the items of a partition that are due before a moment, the longest overdue first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -78,7 +78,7 @@ impl Store {
     }
 }
 
-/// What an entry of the index `next_action` says.
+/// Returns the content of an entry of the index `next_action`.
 fn waiting(item: &Item) -> Option<Waiting> {
     let (pk, sk) = (string(item, "pk"), string(item, "sk"));
     let of_network = || {

@@ -1,11 +1,10 @@
 //! The unit of work: reads and writes objects for one request or one piece of background work, and commits the writes
 //! together.
 //!
-//! Every write of an object is conditional on the version that was read, so that two requests that change the same object never
-//! overwrite each other: the second one is refused with [`Error::Contended`] and is repeated by the edge or by the queue. The
-//! events that an object has recorded are written with it: they are named in the item, and the stream relay makes event objects
-//! of them. Where an event has to exist as soon as the object does, or where the object is deleted, the event object is part of
-//! the transaction.
+//! Every write of an object is conditional on the version that was read, so that two requests that change the same object never overwrite
+//! each other: the second one is refused with [`Error::Contended`], and the edge or the queue repeats it. The events that an object has
+//! recorded are written with it: the item names them, and the stream relay creates event objects from them. If an event has to exist as
+//! soon as the object does, or if the object is deleted, the event object is part of the transaction.
 //!
 //! A request with an `Idempotency-Key` stores its response in the same transaction. A single put without such a key is written
 //! by itself, which costs half as much as a transaction.
@@ -31,8 +30,8 @@ use kernel::response::Response;
 use kernel::size::Size;
 use models::stored::Stored;
 
-/// The writes of one request or one piece of background work, which are committed together. Each write has the error that
-/// explains why its condition failed.
+/// The writes of one request or one piece of background work, which are committed together. Each write has the error to return if its
+/// condition fails.
 #[derive(Debug)]
 pub struct UnitOfWork<'a> {
     pub(super) store: &'a Store,
@@ -48,20 +47,20 @@ pub(super) enum Write {
     Check(ConditionCheck),
 }
 
-/// Why a commit had no effect.
+/// The reason why a commit had no effect.
 #[derive(Debug)]
 pub(super) enum CommitFailure {
     /// The condition of the write with this index failed.
     Condition(usize),
-    /// The idempotency key has a record already: this one.
+    /// The idempotency key has this record already.
     Repeated(Item),
 }
 
-/// How often a transaction that collides with others is tried, and the longest pause before the second attempt.
+/// The maximum number of attempts of a transaction that collides with others, and the longest pause before the second attempt.
 const TRIES: u32 = 7;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(12), 2, Duration::from_millis(192));
 
-/// The largest total size of the rows, in bytes of JSON, that one transaction of [`UnitOfWork::save_in_parts`] replaces:
+/// The largest total size of the items, in bytes of JSON, that one transaction of [`UnitOfWork::save_in_parts`] replaces:
 /// DynamoDB accepts 4 MB.
 const PART: usize = 3_000_000;
 
@@ -84,7 +83,7 @@ impl Store {
 }
 
 impl<'a> UnitOfWork<'a> {
-    /// The tenant, the time and the request of the work.
+    /// Returns the tenant, the time and the request of the work.
     pub fn origin(&self) -> &'a Origin {
         self.origin
     }
@@ -93,7 +92,7 @@ impl<'a> UnitOfWork<'a> {
         self.writes.push((write, refusal));
     }
 
-    /// Creates an object. The row must not exist.
+    /// Creates an object. The item must not exist.
     ///
     /// # Errors
     /// `Internal` if the object cannot be written as an item.
@@ -127,7 +126,7 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    /// Replaces an object that was read. The commit fails with `Contended` if the row was written in the meantime.
+    /// Replaces an object that was read. The commit fails with `Contended` if the item was written in the meantime.
     ///
     /// # Errors
     /// `version_conflict` if the request names another version; `Internal` if the object cannot be written as an item.
@@ -147,7 +146,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
-    /// Lets the commit fail with `Contended` if an object was written since it was read.
+    /// Makes the commit fail with `Contended` if an object was written since it was read.
     ///
     /// # Errors
     /// `Internal` if the check cannot be built.
@@ -167,8 +166,8 @@ impl<'a> UnitOfWork<'a> {
     /// Replaces objects as [`UnitOfWork::save`] does, and commits the writes so far whenever the next object would make the
     /// transaction larger than DynamoDB accepts.
     ///
-    /// What is committed earlier stays if the request is refused or interrupted later, so this is only for changes that may be
-    /// made in parts and repeated, such as removing a deleted object's id from other objects.
+    /// Writes that are committed earlier are not undone if the request is refused or interrupted later. So this is only for changes that
+    /// may be made in parts and repeated, such as removing a deleted object's id from other objects.
     ///
     /// # Errors
     /// `Internal` if an object cannot be written as an item; the error of the failed condition of an earlier part;
@@ -194,7 +193,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Deletes an object that was read, and creates the events that it has recorded. The commit fails with `Contended` if the
-    /// row was written in the meantime.
+    /// item was written in the meantime.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built or an event cannot be written as an item.
@@ -216,13 +215,12 @@ impl<'a> UnitOfWork<'a> {
         events.iter_mut().try_for_each(|event| self.create(event))
     }
 
-    /// Commits the writes, and stores the response with them if the request has an idempotency key. Returns the response: that
-    /// of the first request if this one repeats it.
+    /// Commits the writes, and stores the response with them if the request has an idempotency key. Returns the response: that of the first
+    /// request if this one repeats it.
     ///
     /// # Errors
-    /// The error of the first write whose condition failed; 400 `idempotency_error` if the key was used with other parameters;
-    /// 403 `authentication_error` if the API key lacks a scope that the first request has needed; `Unavailable` if DynamoDB cannot be
-    /// reached.
+    /// The error of the first write whose condition failed; 400 `idempotency_error` if the key was used with other parameters; 403
+    /// `authentication_error` if the API key lacks a scope that the first request required; `Unavailable` if DynamoDB cannot be reached.
     pub async fn commit<R: AsRef<Response> + From<Response>>(self, response: R) -> Result<R> {
         let claim = Claim::Response(response.as_ref());
         let stored = self.commit_claiming(claim).await?;
@@ -237,11 +235,11 @@ impl<'a> UnitOfWork<'a> {
         self.commit(Response::ok(Vec::new())).await.map(drop)
     }
 
-    /// Commits the writes of a request that starts this transaction and gets its response later. Until then the idempotency
-    /// record refers to the transaction.
+    /// Commits the writes of a request that starts this transaction and receives its response later. Until then the idempotency record
+    /// refers to the transaction.
     ///
     /// # Errors
-    /// `Contended` if the idempotency key was used in the meantime: read what is stored under it. Otherwise as
+    /// `Contended` if the idempotency key was used in the meantime: read the content stored under it. Otherwise as for
     /// [`UnitOfWork::commit`].
     pub async fn commit_open(mut self, transaction: &Id) -> Result<()> {
         match self.write(Some(Claim::Open(transaction))).await? {
@@ -254,7 +252,7 @@ impl<'a> UnitOfWork<'a> {
     /// Commits the writes that end this transaction, and the response of the request that started it.
     ///
     /// # Errors
-    /// As [`UnitOfWork::commit`].
+    /// As for [`UnitOfWork::commit`].
     pub async fn commit_settled(self, transaction: &Id, response: Response) -> Result<Response> {
         let claim = Claim::Settle(transaction, &response);
         let stored = self.commit_claiming(claim).await?;
@@ -273,7 +271,7 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    /// The error of the write with this index.
+    /// Returns the error of the write with this index.
     fn error_of(&mut self, index: usize) -> Error {
         match index < self.writes.len() {
             true => self.writes.swap_remove(index).1,
@@ -281,8 +279,7 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    /// Sends the writes: a single put by itself, for half the price, everything else as a transaction. Nothing is sent for a request
-    /// that asks what it would do.
+    /// Sends the writes: a single put by itself, for half the price, everything else as a transaction. Nothing is sent for a dry run.
     pub(super) async fn write(
         &mut self,
         claim: Option<Claim<'_>>,
@@ -311,7 +308,7 @@ impl<'a> UnitOfWork<'a> {
         let claim = claim.map(|put| TransactWriteItem::builder().put(put).build());
         let claimed_at = claim.is_some().then_some(self.writes.len());
         let items: Vec<_> = writes.chain(claim).collect();
-        // All attempts have one token: DynamoDB answers with success if an earlier one was committed although its response was lost.
+        // All attempts have one token: DynamoDB responds with success if an earlier attempt was committed although its response was lost.
         let token = request_token()?;
         for attempt in 0..TRIES {
             let sent = self
@@ -341,8 +338,8 @@ impl<'a> UnitOfWork<'a> {
         Err(Error::Contended)
     }
 
-    /// The condition that failed. One that the acting key fails takes precedence over all others, and an idempotency key that was
-    /// claimed before over the rest: then the effect exists already.
+    /// Returns the condition that failed. A failed condition on the acting key takes precedence over all others, and an idempotency key
+    /// that was claimed before over the rest: then the effect exists already.
     fn failed_condition(
         &self,
         error: &SdkError<TransactWriteItemsError>,
@@ -370,7 +367,7 @@ impl<'a> UnitOfWork<'a> {
 
 impl Store {
     /// Sends one conditional put. The SDK repeats a call whose acknowledgement was lost, so a condition that fails because this
-    /// request has written the row already counts as a success.
+    /// request has written the item already counts as a success.
     async fn put_alone(&self, put: &Put) -> Result<Option<CommitFailure>> {
         let call = self
             .client
@@ -407,14 +404,14 @@ impl Store {
     }
 }
 
-/// Whether the row that was found was written by this request with this version.
+/// Returns whether the found item was written by this request with this version.
 fn is_same_write(found: &Item, wanted: &Item) -> bool {
     found.get("request").is_some()
         && found.get("request") == wanted.get("request")
         && number(found, "version") == number(wanted, "version")
 }
 
-/// A token by which DynamoDB recognizes the attempts of one transaction: 32 random characters.
+/// Returns a token by which DynamoDB recognizes the attempts of one transaction: 32 random characters.
 fn request_token() -> Result<String> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
@@ -434,7 +431,7 @@ impl Write {
     }
 }
 
-/// In a transaction the request is stored for the events that it causes alone: its token tells a repeated call.
+/// In a transaction the request is stored only for the events that it causes: the token identifies a repeated call.
 fn without_idle_request(mut put: Put) -> Put {
     if !put.item.contains_key("events") {
         put.item.remove("request");
@@ -451,7 +448,7 @@ fn reasons(error: &SdkError<TransactWriteItemsError>) -> &[CancellationReason] {
     }
 }
 
-/// Whether the transaction collided with another one or was throttled, so that it can succeed when it is repeated.
+/// Returns whether the transaction collided with another one or was throttled, so that it can succeed when it is repeated.
 fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
     const PASSING: &[&str] = &[
         "TransactionConflict",
@@ -468,7 +465,7 @@ fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
             .any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
 }
 
-/// Whether DynamoDB refuses a write of the transaction as invalid, such as an item that is too large.
+/// Returns whether DynamoDB refuses a write of the transaction as invalid, such as an item that is too large.
 fn is_invalid(error: &SdkError<TransactWriteItemsError>) -> bool {
     let invalid = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
     reasons(error)

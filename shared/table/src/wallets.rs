@@ -1,7 +1,7 @@
-//! Wallets: the money that accounts, drivers and fleets hold with us. A wallet's balance is a member of its owner's row
-//! and moves within the transaction of what it pays for, never below zero.
+//! Wallets: the prepaid balances of accounts, drivers and fleets. A wallet's balance is a member of its owner's item and changes in the
+//! transaction of the payment. It is never negative.
 //!
-//! An account has one row for both modes, so the money of test mode lies beside the object, not in it.
+//! An account has one item for both modes, so the balance of test mode is beside the object, not in it.
 
 use aws_sdk_dynamodb::types::Update;
 
@@ -20,7 +20,7 @@ use models::fleet::Fleet;
 use models::payment_method::PaymentMethod;
 use models::stored::Stored;
 
-/// Whose wallet.
+/// The owner of a wallet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wallet<'a> {
     Account(&'a Id),
@@ -29,14 +29,14 @@ pub enum Wallet<'a> {
 }
 
 impl<'a> Wallet<'a> {
-    /// The account, driver or fleet that owns the wallet.
+    /// Returns the account, driver or fleet that owns the wallet.
     pub fn owner(self) -> &'a Id {
         match self {
             Self::Account(id) | Self::Driver(id) | Self::Fleet(id) => id,
         }
     }
 
-    /// The wallet a payment method of that type pays from: its owner's.
+    /// Returns the wallet from which a payment method of that type pays: its owner's.
     pub fn of(method: &'a PaymentMethod, tenant: &'a Tenant) -> Self {
         match (&method.driver, &method.fleet) {
             (Some(driver), _) => Self::Driver(driver),
@@ -45,7 +45,7 @@ impl<'a> Wallet<'a> {
         }
     }
 
-    /// The wallet of an account, a driver or a fleet.
+    /// Returns the wallet of an account, a driver or a fleet.
     pub fn owned_by(id: &'a Id) -> Option<Self> {
         match id.kind()? {
             Kind::Account => Some(Self::Account(id)),
@@ -62,7 +62,7 @@ impl<'a> Wallet<'a> {
         }
     }
 
-    /// Where in the row the balance is.
+    /// Returns the path of the balance in the item.
     fn balance(self, mode: Mode) -> [&'static str; 2] {
         match (self, mode) {
             (Self::Account(_), Mode::Test) => ["internal", "test_wallet_balance"],
@@ -70,7 +70,7 @@ impl<'a> Wallet<'a> {
         }
     }
 
-    /// Where in the object the currency is.
+    /// Returns the path of the currency in the object.
     fn currency(self) -> &'static [&'static str] {
         match self {
             Self::Account(_) => &["default_currency"],
@@ -80,7 +80,7 @@ impl<'a> Wallet<'a> {
     }
 }
 
-/// The row of a wallet's owner, with the wallet in it.
+/// The item of a wallet's owner, with the wallet in it.
 #[derive(Debug, Clone)]
 pub enum WalletOwner {
     Account(Box<Stored<Account>>),
@@ -89,7 +89,7 @@ pub enum WalletOwner {
 }
 
 impl WalletOwner {
-    /// The currency of the wallet.
+    /// Returns the currency of the wallet.
     pub fn currency(&self) -> Currency {
         match self {
             Self::Account(row) => row.object.default_currency,
@@ -125,7 +125,7 @@ impl WalletOwner {
 }
 
 impl Store {
-    /// The balance of a wallet, read consistently; none if its owner was deleted.
+    /// Returns the balance of a wallet, read consistently; `None` if its owner was deleted.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -164,7 +164,7 @@ impl UnitOfWork<'_> {
     /// Saves the owner of a wallet that was credited. The commit fails if it was written since it was read.
     ///
     /// # Errors
-    /// `Internal` if the row cannot be written as an item.
+    /// `Internal` if the object cannot be written as an item.
     pub fn save_wallet_owner(&mut self, owner: &mut WalletOwner) -> Result<()> {
         match owner {
             WalletOwner::Account(row) => self.save(row),
@@ -179,7 +179,7 @@ impl UnitOfWork<'_> {
         }
     }
 
-    /// Adds money to a wallet of that currency. The owner's row may not be written otherwise in the same transaction.
+    /// Adds money to a wallet of that currency. The same transaction may not write the owner's item otherwise.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
@@ -187,8 +187,8 @@ impl UnitOfWork<'_> {
         self.move_money(wallet, money, false, refusal)
     }
 
-    /// Takes money from a wallet of that currency, as long as there is enough. The owner's row may not be written
-    /// otherwise in the same transaction.
+    /// Subtracts money from a wallet of that currency, if the balance is sufficient. The same transaction may not write the owner's item
+    /// otherwise.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.

@@ -1,4 +1,4 @@
-//! Webhook endpoints of a tenant, and how many there are.
+//! The webhook endpoints of a tenant, and their number.
 
 use aws_sdk_dynamodb::types::Update;
 
@@ -12,7 +12,7 @@ use kernel::origin::Tenant;
 use models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 
 impl Store {
-    /// Every webhook endpoint of a tenant, newest first.
+    /// Returns all webhook endpoints of a tenant, newest first.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -29,12 +29,11 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Adds to the changes that the first of these accounts has one webhook endpoint more or less. `lineage` is that account
-    /// and the accounts above it: each counts its own endpoints with those of the accounts below it, in `total`, and its own
-    /// alone in `count`.
+    /// Increases or decreases the number of webhook endpoints of the first of these accounts by one. `lineage` is that account and the
+    /// accounts above it: each counts its own endpoints with those of the accounts below it in `total`, and only its own in `count`.
     ///
     /// # Errors
-    /// The update cannot be built. A commit fails with 409 if one of the accounts has as many as it may have.
+    /// Fails if the update cannot be built. A commit fails with 409 if one of the accounts has reached the maximum.
     pub fn count_endpoint(
         &mut self,
         lineage: &[Tenant],

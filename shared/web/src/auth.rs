@@ -1,10 +1,10 @@
-//! Authentication: the bearer key, the account it may act in, and a cache that spares the table most of the looking up.
+//! Authentication: the bearer key, the account in which it may act, and a cache that avoids most reads of the table.
 //!
-//! A key is valid only while its account and every account above that are open, so authentication needs the key's row, its
-//! account's row, and the rows of the accounts above. The key names its account, so the first two are one call. A parent
-//! never changes, so the others follow one by one: one call for each level. All of them are believed for a minute, so a
-//! revocation and a change of an account's status hold on every instance after that at the latest, whatever was made
-//! within that minute, and most requests read nothing. Nothing is copied from accounts to keys, so no key can be missed.
+//! A key is valid only while its account and every account above that are open, so authentication needs the items of the key, of its
+//! account, and of the accounts above. The key contains its account, so the first two are one call. A parent never changes, so the others
+//! follow one by one: one call for each level. All of them are cached for a minute. So a revocation and a change of an account's status are
+//! effective on every instance after a minute at most, including keys created within that minute, and most requests read nothing. No data
+//! is copied from accounts to keys, so no key can be missed.
 
 use axum::http::{HeaderMap, header};
 
@@ -19,19 +19,19 @@ use models::api_key::{ActingKey, ApiKey, Rights, Secret};
 use models::stored::Stored;
 use table::Store;
 
-/// How long a key or an account is believed to be as it was: a minute, less what may be out of date when it is read again.
+/// The time for which a key or an account is cached: a minute, less the possible age of the data when it is read again.
 const BELIEVED: SignedDuration = seconds(58);
 
-/// How many entries are remembered.
+/// The maximum number of entries of the cache.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The most accounts above one another that authentication follows. Accounts of this service nest less deeply.
+/// The maximum number of accounts above one another that authentication follows. Accounts of this service nest less deeply.
 const MAX_LINEAGE: usize = 32;
 
-/// The header by which a parent acts inside a child: it names the account.
+/// The header with which a parent acts inside a child: it contains the child's account.
 pub const ACT_IN: &str = "service-account";
 
-/// Who a request is from.
+/// The sender of a request.
 #[derive(Debug, Clone)]
 pub struct Principal {
     /// The account the request acts in, and the key's mode.
@@ -43,12 +43,12 @@ pub struct Principal {
     pub suspended: bool,
     /// The version of the account the request acts in.
     pub version: String,
-    /// Whether `Service-Account` names an account that is neither the key's own nor its child: a 404, once it is known that
-    /// the path exists.
+    /// Whether `Service-Account` names an account that is neither the key's own nor its child: the response is a 404, once it is
+    /// established that the path exists.
     pub account_mismatch: bool,
 }
 
-/// What authentication needs of an account.
+/// The data of an account that authentication needs.
 #[derive(Debug, Clone)]
 struct KnownAccount {
     parent: Option<Id>,
@@ -74,8 +74,8 @@ struct Lineage {
     status: AccountStatus,
 }
 
-/// Keys and accounts as they were read, keys by the hashes of their secrets. Keys that do not exist are kept apart: however many of
-/// them are tried, no other key is read again for it.
+/// Cached keys and accounts; the keys by the hashes of their secrets. Keys that do not exist are in a cache of their own, so that attempts
+/// with invalid keys do not evict valid ones.
 pub struct KeyRing {
     keys: TtlCache<String, Stored<ApiKey>>,
     unknown_keys: TtlCache<String, ()>,
@@ -109,10 +109,10 @@ pub async fn authenticate(
     principal(store, keys, &own, &secret.hash(), acts_in, now).await
 }
 
-/// Who a key stands for: the key of an account with that hash, which may act in another account.
+/// Returns the sender for a key: the key of an account with that hash, which may act in another account.
 ///
 /// # Errors
-/// As [`authenticate`].
+/// As for [`authenticate`].
 pub async fn principal(
     store: &Store,
     keys: &KeyRing,
@@ -152,10 +152,10 @@ pub async fn principal(
 }
 
 impl Principal {
-    /// Checks that the account that the request acts in is there and may be changed.
+    /// Checks that the account that the request acts in exists and may be changed.
     ///
     /// # Errors
-    /// 403 if it is suspended, or an account above it; 404 if the key may not act in it.
+    /// 403 if the account or an account above it is suspended; 404 if the key may not act in it.
     pub fn may_write(&self) -> Result<()> {
         if self.suspended {
             return Err(Error::suspended());
@@ -163,7 +163,7 @@ impl Principal {
         self.may_read()
     }
 
-    /// Checks that the account that the request acts in is there.
+    /// Checks that the account that the request acts in exists.
     ///
     /// # Errors
     /// 404 if the key may not act in it.
@@ -175,7 +175,7 @@ impl Principal {
     }
 }
 
-/// Lets a request act in the account that `Service-Account` names: the key's own, or a child of it that is not closed.
+/// Makes a request act in the account that `Service-Account` names: the key's own, or a child of it that is not closed.
 async fn act_in(
     store: &Store,
     keys: &KeyRing,
@@ -207,7 +207,7 @@ async fn act_in(
     Ok(())
 }
 
-/// The key that a request was sent with, and the tenant that it names. Reads nothing.
+/// Returns the key of a request, and the tenant that the key names. Reads nothing from the table.
 ///
 /// # Errors
 /// 401 for a key that is missing or has a typing error.
@@ -229,7 +229,7 @@ fn bearer(header: &str) -> Option<&str> {
 }
 
 impl KeyRing {
-    /// Whether a request has a key that was read within the last minute and is valid.
+    /// Returns whether a request has a key that was read within the last minute and is valid.
     pub fn has_valid_key(&self, headers: &HeaderMap, now: Timestamp) -> bool {
         let key = sent_key(headers).ok();
         let key = key.and_then(|(secret, _)| self.keys.get(&secret.hash(), now));
@@ -249,7 +249,7 @@ impl KeyRing {
         if self.unknown_keys.get(hash, now).is_some() {
             return Ok(None);
         }
-        // A key that this instance does not know may have been created just now.
+        // A key that is not in the cache of this instance may have been created just now.
         let is_new = !self.keys.holds(hash);
         let (key, account) = store.api_key(tenant, hash, is_new).await?;
         if let Some(account) = account {
@@ -261,7 +261,7 @@ impl KeyRing {
             .is_some_and(|key| key.object.is_use_worth_noting(now))
             && let Err(error) = store.note_use(tenant, hash, now).await
         {
-            // The hour of last use is a courtesy: the request goes on without it.
+            // The hour of last use is not essential: the request continues without it.
             tracing::warn!(account.id = %tenant.account, %error, "the use of a key was not noted");
         }
         match &key {
@@ -271,7 +271,7 @@ impl KeyRing {
         Ok(key)
     }
 
-    /// The API version of an account, used where a request names none.
+    /// Returns the API version of an account, for requests that name none.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -280,7 +280,7 @@ impl KeyRing {
         Ok(account.map_or_else(|| CURRENT.to_owned(), |account| account.version))
     }
 
-    /// Whether there is an account of that id: one that was erased is gone.
+    /// Returns whether an account with that id exists: an erased account does not.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -294,24 +294,24 @@ impl KeyRing {
         Ok(account.is_some())
     }
 
-    /// Remembers an account whose status was changed, so that the change holds at once on this instance.
+    /// Caches an account whose status was changed, so that the change is effective at once on this instance.
     pub fn learn_account(&self, row: &Stored<Account>, now: Timestamp) {
         let (id, known) = (row.object.id.clone(), KnownAccount::from(row));
         self.accounts.insert(id, known, now);
     }
 
-    /// Forgets an account that was erased.
+    /// Removes an erased account from the cache.
     pub fn forget_account(&self, id: &Id) {
         self.accounts.remove(id);
     }
 
-    /// Remembers that a key was revoked, so that this instance refuses it at once.
+    /// Records that a key was revoked, so that this instance refuses it at once.
     pub fn revoke_key(&self, hash: &str, now: Timestamp) {
         self.keys.remove(hash);
         self.unknown_keys.insert(hash.to_owned(), (), now);
     }
 
-    /// An account and the accounts above it.
+    /// Returns an account and the accounts above it.
     ///
     /// # Errors
     /// 401 if one of them does not exist.

@@ -18,10 +18,10 @@ use models::body::RequestBody;
 pub const MAX_BODY: usize = 256 * 1024;
 const MAX_DEPTH: usize = 16;
 
-/// A body that is read as `T`. An empty one counts as `{}`.
+/// A body that is read as `T`. An empty body counts as `{}`.
 pub struct Body<T>(pub T);
 
-/// The body of an action that takes none.
+/// The body of an action without members.
 #[derive(serde::Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
@@ -52,7 +52,7 @@ impl<T: RequestBody> Body<T> {
     /// Reads the body of a request.
     ///
     /// # Errors
-    /// Those of [`read`], with all violations.
+    /// The errors of [`read`], with all violations.
     pub fn of(bytes: &[u8]) -> Result<Self> {
         let read = read(bytes, T::INVALID);
         let read = read.map_err(|error| error.violating(violations::of::<T>(bytes)));
@@ -60,7 +60,7 @@ impl<T: RequestBody> Body<T> {
     }
 }
 
-/// Reads a body to its end. Whoever serves the request limits the time that the client has for it.
+/// Reads a body to its end. The caller limits the time that the client has for it.
 ///
 /// # Errors
 /// 400 if the body is larger than 256 KiB; 408 if it does not arrive completely.
@@ -77,7 +77,7 @@ pub async fn collect(body: axum::body::Body) -> Result<Bytes> {
     Ok(whole.into())
 }
 
-/// Whether the content type is `application/json`, with or without parameters.
+/// Returns whether the content type is `application/json`, with or without parameters.
 pub fn is_json(headers: &HeaderMap) -> bool {
     has_type(headers, "application/json")
 }
@@ -96,7 +96,7 @@ fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
 /// Reads a body.
 ///
 /// # Errors
-/// 400: no JSON, no object, too deep, an unknown, missing or wrong member; `param` is its path.
+/// 400 if the body is not JSON, not an object or too deep, or has an unknown, missing or invalid member; `param` is its path.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<T> {
     let text = if bytes.is_empty() { b"{}" } else { bytes };
     if depth(text) > MAX_DEPTH {
@@ -112,7 +112,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<
     violations::read(value).map_err(|fault| fault.into_error(invalid))
 }
 
-/// How deep brackets are nested, those inside strings aside.
+/// Returns how deep brackets are nested, except those inside strings.
 fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in text {

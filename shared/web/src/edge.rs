@@ -1,6 +1,6 @@
-//! What happens to every request before and after its handler, in this order: 429 for an address that sends too many requests
-//! without a valid key, 401, then 404 or 405 by the router, 429 of the account, 403 scope, the version, the body, idempotency, the
-//! query; then the handler with its body, objects, policies, states and payments.
+//! The processing of every request before and after its handler, in this order: 429 for an address that sends too many requests without a
+//! valid key, 401, then 404 or 405 by the router, 429 of the account, 403 scope, the version, the body, idempotency, the query; then the
+//! handler with its body, objects, policies, states and payments.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,18 +39,18 @@ use models::api_key::ActingKey;
 use models::ports::Clock;
 use table::Store;
 
-/// How often a request is tried that collides with concurrent changes.
+/// The maximum number of attempts of a request that collides with concurrent changes.
 const TRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(40));
 
-/// What the edge needs: the table, the clock, the settings, and what it remembers of earlier requests.
+/// The state of the edge: the table, the clock, the settings, caches and limiters.
 pub struct Edge {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub settings: Arc<Settings>,
     pub keys: KeyRing,
     pub rates: RateLimiter,
-    /// Limits the requests that are refused, by the address that they come from.
+    /// Limits the refused requests of an address.
     pub sources: SourceLimiter,
 }
 
@@ -83,7 +83,7 @@ struct AuthenticatedRequest {
 #[derive(Clone)]
 struct Rendered(String);
 
-/// By what API Gateway and X-Ray know a request: an extension of requests that come from there.
+/// The identifiers of a request at API Gateway and X-Ray: an extension of requests that arrive through API Gateway.
 #[derive(Debug, Clone, Default)]
 pub struct Correlation {
     /// The id of the request in the access log of API Gateway.
@@ -92,19 +92,19 @@ pub struct Correlation {
     pub trace: Option<String>,
 }
 
-/// The span of a request: every line that is logged within it has the ids of the request.
+/// Returns the span of a request: every line that is logged within it has the ids of the request.
 pub fn span(request: &Request, id: &Id) -> Span {
     let correlation = request.extensions().get::<Correlation>().cloned();
     let Correlation {
         gateway_request,
         trace,
     } = correlation.unwrap_or_default();
-    // A span of the highest level, so that it is there whatever level of lines is logged.
+    // A span of the highest level, so that it exists at every configured log level.
     tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace)
 }
 
-/// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
-/// one log line per request. Every line that is logged on the way has the ids of the request.
+/// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and one log line
+/// per request. Every line that is logged during the request has the ids of the request.
 pub async fn around(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
     let id = Id::new(Kind::Request, edge.now());
     let span = span(&request, &id);
@@ -168,7 +168,7 @@ async fn admit_key(
     authenticated
 }
 
-/// The error of a response that the router has made because no route takes the request.
+/// Returns the error of a response that the router has made because no route matches the request.
 fn unmatched(response: &Response) -> Option<Error> {
     match (response.status(), failure(response)) {
         (StatusCode::NOT_FOUND, None) if !is_json(response) => Some(Error::unknown_path()),
@@ -177,7 +177,7 @@ fn unmatched(response: &Response) -> Option<Error> {
     }
 }
 
-/// Refuses a request that no route takes. It counts for its address, and for its account like any other.
+/// Refuses a request that matches no route. It counts for its address, and for its account like any other request.
 async fn refuse_path(
     edge: &Edge,
     response: Response,
@@ -195,7 +195,7 @@ async fn refuse_path(
     if let Some(allow) = response.headers().get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allow.clone());
     }
-    // The path does not exist, however many requests the account has left.
+    // The response is a 404, however many requests the account has left.
     if let Ok(Ok(rate_limit)) = counted {
         refused.extensions_mut().insert(rate_limit);
     }
@@ -206,8 +206,8 @@ fn too_long() -> Error {
     Error::unavailable("the request took too long")
 }
 
-/// Middleware around each handler: what is checked before it, and the time limit of its route, in which the time that the client
-/// takes to send the body does not count.
+/// Middleware around each handler: the checks before it, and the time limit of its route, which does not include the time that the client
+/// takes to send the body.
 pub async fn admit(
     State((edge, route)): State<(Arc<Edge>, Route)>,
     request: Request,
@@ -248,7 +248,7 @@ pub async fn admit(
     response
 }
 
-/// Checks the rights of a request, and gives the version of the API that it asks for.
+/// Checks the rights of a request, and returns the requested version of the API.
 fn allow(edge: &Edge, route: &Route, principal: &Principal, headers: &HeaderMap) -> Result<String> {
     for scope in route.scopes() {
         principal.key.rights.check(scope)?;
@@ -260,7 +260,7 @@ fn allow(edge: &Edge, route: &Route, principal: &Principal, headers: &HeaderMap)
     asked_version(edge, headers, &principal.version)
 }
 
-/// Idempotency around the handler, and the rendering of its response.
+/// Runs the handler with idempotency, and renders its response.
 async fn handle(
     edge: Arc<Edge>,
     route: Route,
@@ -289,7 +289,7 @@ async fn handle(
     response
 }
 
-/// Checks everything else that does not depend on the handler: what it is given.
+/// Checks everything else that does not depend on the handler, and prepares the input of the handler.
 async fn prepare(
     edge: &Edge,
     route: Route,
@@ -342,7 +342,7 @@ async fn prepare(
     Ok((context, query, body, wanted))
 }
 
-/// The body in the current API version. A body that is not an object is refused by the handler.
+/// Returns the body in the current API version. The handler refuses a body that is not an object.
 fn upgraded(edge: &Edge, route: &Route, body: Bytes, version: &str) -> Result<Bytes> {
     if version == version::CURRENT {
         return Ok(body);
@@ -379,7 +379,7 @@ async fn show(
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
         match expand::expand(&edge.store, tenant, key, &mut answer, wanted).await {
-            // The request has had its effect, which an error would hide. The response keeps the ids.
+            // The request has had its effect, which an error would hide. The response contains the ids instead.
             Err(error) if !route.only_reads() => {
                 tracing::warn!(%error, "an answer was not expanded");
             }
@@ -400,7 +400,7 @@ async fn show(
     }
 }
 
-/// The error, unless the idempotency key was used with other parameters, which takes precedence over all but missing rights.
+/// Returns the error, unless the idempotency key was used with other parameters, which takes precedence over all but missing rights.
 async fn recalled(edge: &Edge, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
         Some(idempotency) if !error.is_about_rights() => {
@@ -412,7 +412,7 @@ async fn recalled(edge: &Edge, origin: &Origin, error: Error) -> Error {
     }
 }
 
-/// The version of a request: the one its header asks for, else the account's.
+/// Returns the version of a request: the one in its header, otherwise the account's.
 fn asked_version(edge: &Edge, headers: &HeaderMap, default: &str) -> Result<String> {
     let Some(header) = headers.get(version::HEADER) else {
         return Ok(default.to_owned());
@@ -422,7 +422,7 @@ fn asked_version(edge: &Edge, headers: &HeaderMap, default: &str) -> Result<Stri
     Ok(asked.to_owned())
 }
 
-/// Whether the request only asks what it would do.
+/// Returns whether the request is a dry run.
 fn is_dry_run(parts: &Parts) -> Result<bool> {
     let query = parts.uri.query().unwrap_or_default().as_bytes();
     let given = url::form_urlencoded::parse(query).find(|(name, _)| name == DRY_RUN);
@@ -433,8 +433,8 @@ fn is_dry_run(parts: &Parts) -> Result<bool> {
     }
 }
 
-/// The versions of the object in the path that the request may change: none if every version is. A weak tag, and one that is no version,
-/// are those of no object.
+/// Returns the versions of the object in the path that the request may change; `None` if it may change every version. A weak tag, and a tag
+/// that is not a version, match no object.
 fn precondition(route: &Route, parts: &Parts) -> Result<Option<Precondition>> {
     let mut tags = parts.headers.get_all(header::IF_MATCH).iter().peekable();
     if route.only_reads() || tags.peek().is_none() {
@@ -534,8 +534,8 @@ fn failure(response: &Response) -> Option<&Arc<Error>> {
         .map(|ErrorExtension(error)| error)
 }
 
-/// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
-/// found out, unless that is a missing right. An answer without effect is stored when it will not change by itself.
+/// Determines the response after a failure with an idempotency key: the response to the first request with the key takes precedence over
+/// the failure of this one, unless that is a missing right. A response without effect is stored if it will not change by itself.
 async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response) -> Response {
     let (Some(idempotency), Some(error)) = (&origin.idempotency, failure(&response)) else {
         return response;
@@ -568,7 +568,7 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
     }
 }
 
-/// Gives a response its shape and the headers every response carries.
+/// Adds the body format and the headers that every response has.
 fn finish(
     edge: &Edge,
     response: Response,
@@ -636,7 +636,7 @@ fn is_json(response: &Response) -> bool {
         .is_some_and(|kind| kind == "application/json")
 }
 
-/// The address the client uses: the configured one, else the host it asked, over https but for local runs.
+/// Returns the address that the client uses: the configured one, otherwise the host of the request, over https except in local runs.
 pub fn base_url(settings: &Settings, headers: &HeaderMap) -> String {
     if let Some(configured) = &settings.base_url {
         return configured.clone();

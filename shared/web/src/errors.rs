@@ -9,19 +9,19 @@ use kernel::error::{ClientError, Code, Error, ErrorClass, ErrorType, Violation, 
 use kernel::id::Id;
 use kernel::response::Response;
 
-/// How long a client should wait after a 503, in seconds.
+/// The time that a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;
 
-/// The message of a request that was interrupted before it charged.
+/// The message for a request that was interrupted before it charged.
 const NOT_CHARGED: &str =
     "The request could not be completed. It charged nothing and can be repeated.";
 
-/// The message of a request that was interrupted when it may have charged.
+/// The message for a request that was interrupted when it may have charged.
 const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was charged. The service settles this by itself: \
     retrieve the transaction named in `transaction` for the outcome. If there is no such transaction, nothing was charged. \
     Repeating the request with the same Idempotency-Key is safe; a request without a key would be a second payment.";
 
-/// The HTTP status of an error.
+/// Returns the HTTP status of an error.
 pub fn status(class: ErrorClass) -> u16 {
     match class {
         ErrorClass::Invalid => 400,
@@ -43,7 +43,7 @@ pub fn status(class: ErrorClass) -> u16 {
 #[derive(Clone)]
 pub struct ErrorExtension(pub Arc<Error>);
 
-/// Why an argument of a handler cannot be made of a request.
+/// The reason why an argument of a handler cannot be extracted from a request.
 pub struct Rejection(Error);
 
 impl From<Error> for Rejection {
@@ -58,7 +58,7 @@ impl IntoResponse for Rejection {
     }
 }
 
-/// An error as an HTTP response, whose body the edge writes.
+/// Returns an error as an HTTP response, whose body the edge writes.
 pub fn refused(error: Error) -> HttpResponse {
     let mut response = StatusCode::from_u16(status(error.class()))
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
@@ -69,7 +69,7 @@ pub fn refused(error: Error) -> HttpResponse {
     response
 }
 
-/// The response of an operation as an HTTP response.
+/// Returns the response of an operation as an HTTP response.
 pub fn shown(response: Response) -> HttpResponse {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut shown = match response.location {
@@ -91,7 +91,7 @@ pub fn shown(response: Response) -> HttpResponse {
     shown
 }
 
-/// The answer that shows an error, with the id of the request it ended. Documentation lies under `base_url`.
+/// Returns the response that shows an error, with the id of the request. The documentation is under `base_url`.
 pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
     let status = status(error.class());
     let plain = |kind, message: &'static str| ClientError {
@@ -156,7 +156,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
     }
 }
 
-/// The violations of a request that is invalid; that of the error itself if it is the only one that is known.
+/// Returns the violations of an invalid request; if there are none, the one of the error itself.
 fn violations(refusal: &ClientError, base_url: &str) -> Vec<Value> {
     let about_parameters =
         (refusal.class, refusal.kind) == (ErrorClass::Invalid, ErrorType::InvalidRequest);
@@ -183,7 +183,7 @@ fn doc_url(base_url: &str, code: &str) -> String {
     format!("{base_url}/docs/errors#{}", code.replace('_', "-"))
 }
 
-/// `Retry-After`, for the errors that have one. A request that may have charged has none, so that no client repeats it
+/// Returns `Retry-After` for the errors that have one. A request that may have charged has none, so that no client repeats it
 /// automatically.
 pub fn retry_after(error: &Error) -> Option<u64> {
     match error {

@@ -1,12 +1,12 @@
-//! `expand[]`: shows whole objects in place of their ids, up to four levels deep.
+//! `expand[]`: replaces ids by whole objects, up to four levels deep.
 //!
-//! An expansion runs in two steps. The first walks the paths level by level and reads every object that an id names, each
-//! once, a hundred at a time. It counts how often each object will occur in the response, so it refuses a response with too
-//! many or too large objects before anything is copied. The second step puts copies in place of the ids. Both steps yield
-//! to the runtime, so that the request's time limit can interrupt them and other requests continue.
+//! An expansion has two steps. The first follows the paths level by level and reads every object that an id names, each once, a hundred at
+//! a time. It counts how often each object will occur in the response, so it refuses a response with too many or too large objects before
+//! it copies anything. The second step replaces the ids by copies. Both steps yield to the runtime, so that the request's time limit can
+//! interrupt them and other requests continue.
 //!
-//! The effect of a POST or DELETE has happened by then, and a refusal would hide it: where such an answer cannot be
-//! expanded, it keeps its ids (see `edge`).
+//! The effect of a POST or DELETE has happened by then, and an error would hide it: if such a response cannot be expanded, it contains the
+//! ids (see `edge`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,21 +36,21 @@ use table::Store;
 use table::row::ById;
 use table::shown::Shows;
 
-/// The query name.
+/// The name of the query parameter.
 pub const NAME: &str = "expand[]";
 
 const MAX_PATHS: usize = 10;
 const MAX_LEVELS: usize = 4;
-/// How many objects one answer shows in place of ids. One that is shown twice counts twice.
+/// The maximum number of objects that one response shows in place of ids. An object that is shown twice counts twice.
 const MAX_OBJECTS: usize = 1_000;
-/// How large an answer with expanded objects may be, in bytes.
+/// The maximum size of a response with expanded objects, in bytes.
 const MAX_BYTES: usize = 5_000_000;
-/// The same as Lambda returns it, as a string inside JSON: its limit is 6,291,556 bytes with headers.
+/// The same as Lambda returns it, as a string inside JSON: Lambda's limit is 6,291,556 bytes with headers.
 const MAX_ESCAPED: usize = 6_000_000;
-/// How many objects are read before their size is checked: as many as one BatchGetItem reads.
+/// The number of objects that are read before their size is checked: as many as one BatchGetItem reads.
 const AT_ONCE: usize = 100;
 
-/// The members that hold ids, and what of.
+/// The members that contain ids, and the kind of these ids.
 const MEMBERS: &[(Kind, &str, Kind)] = &[
     (
         Kind::Account,
@@ -116,7 +116,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
     (Kind::WebhookDelivery, "event", Kind::Event),
 ];
 
-/// The members of a kind that may be expanded, each with the kind it names.
+/// Returns the members of a kind that may be expanded, each with the kind of its ids.
 pub fn members(of: Kind) -> impl Iterator<Item = (&'static str, Kind)> {
     MEMBERS
         .iter()
@@ -124,7 +124,7 @@ pub fn members(of: Kind) -> impl Iterator<Item = (&'static str, Kind)> {
         .map(|(_, member, target)| (*member, *target))
 }
 
-/// The kinds of object that a route can show in place of ids, at any depth.
+/// Returns the kinds of object that a route can show in place of ids, at any depth.
 pub fn reachable(route: &Route) -> BTreeSet<Kind> {
     fn follow(passed: &mut Vec<Kind>, reached: &mut BTreeSet<Kind>) {
         let Some(&last) = passed.last().filter(|_| passed.len() <= MAX_LEVELS) else {
@@ -146,7 +146,7 @@ pub fn reachable(route: &Route) -> BTreeSet<Kind> {
     reached
 }
 
-/// Whether a route takes `expand[]`.
+/// Returns whether a route accepts `expand[]`.
 pub fn is_taken(route: &Route) -> bool {
     let whole = !matches!(
         route.shows,
@@ -162,7 +162,7 @@ pub fn is_taken(route: &Route) -> bool {
     whole && members(route.shows.kind()).next().is_some()
 }
 
-/// The expansions of a request: members, the kinds of object they name, and the expansions within those.
+/// The expansions of a request: members, the kinds of object of their ids, and the expansions within those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted(Vec<(&'static str, Kind, Wanted)>);
 
@@ -170,7 +170,8 @@ impl Wanted {
     /// Reads the paths of a query.
     ///
     /// # Errors
-    /// 400 `unsupported_expand_value`: no such member, too many paths, or too deep; 403 for what the key may not read.
+    /// 400 `unsupported_expand_value` if there is no such member, too many paths, or too deep a path; 403 for objects that the key may not
+    /// read.
     pub fn read(query: &QueryString, route: &Route, rights: &Rights) -> Result<Self> {
         let mut wanted = Self::default();
         let paths: Vec<_> = query.all(NAME).collect();
@@ -209,14 +210,14 @@ impl Wanted {
         self.0.is_empty()
     }
 
-    /// Whether objects of a kind are expanded, at any depth.
+    /// Returns whether objects of a kind are expanded, at any depth.
     fn names(&self, kind: Kind) -> bool {
         let mut wanted = self.0.iter();
         wanted.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
     }
 
-    /// Adds the rest of a path. `passed` holds the kinds that the path has passed, the answer's own first; those of the
-    /// rest are added to it.
+    /// Adds the rest of a path. `passed` contains the kinds that the path has passed, that of the response first; the kinds of the rest are
+    /// added to it.
     fn add(&mut self, path: &str, rest: &str, passed: &mut Vec<Kind>) -> Result<()> {
         let of = passed.last().copied();
         let found = of
@@ -256,12 +257,12 @@ fn refuse(message: String) -> Error {
     Code::UnsupportedExpandValue.because(message).at("expand")
 }
 
-/// Puts the objects in place of their ids. The id of a deleted object stays an id, and so does an event that shows an object
-/// which the key may not read: its type is known only now.
+/// Replaces the ids by objects. The id of a deleted object is not replaced, and neither is that of an event whose object the key may not
+/// read: the type of that object is not known before.
 ///
 /// # Errors
-/// 400 `unsupported_expand_value` if the answer would show more than 1,000 expanded objects or be larger than 5 MB;
-/// `Unavailable` if DynamoDB cannot be reached. The answer is unchanged then.
+/// 400 `unsupported_expand_value` if the response would show more than 1,000 expanded objects or be larger than 5 MB; `Unavailable` if
+/// DynamoDB cannot be reached. The response is unchanged then.
 pub async fn expand(
     store: &Store,
     tenant: &Tenant,
@@ -291,7 +292,7 @@ pub async fn expand(
     Ok(())
 }
 
-/// The values that an object or an array holds.
+/// Returns the values in an object or an array.
 fn members_of(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
     match value {
         Value::Object(members) => Box::new(members.values_mut()),
@@ -300,7 +301,7 @@ fn members_of(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
     }
 }
 
-/// Puts the id in place of each event whose object the key may not read.
+/// Replaces each event whose object the key may not read by its id.
 fn hide_events(value: &mut Value, key: &ActingKey) {
     let is_event = value.get("object").and_then(Value::as_str) == Some(Kind::Event.name());
     let kind = value.get("type").and_then(Value::as_str);
@@ -312,7 +313,7 @@ fn hide_events(value: &mut Value, key: &ActingKey) {
     }
 }
 
-/// The objects of an answer: those of a page, or itself.
+/// Returns the objects of a response: those of a page, or the response itself.
 fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
     let is_page = answer
         .get("data")
@@ -326,33 +327,33 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
         .unwrap_or_default()
 }
 
-/// What an expansion has read so far.
+/// The objects that an expansion has read so far.
 struct Expansion<'a> {
     store: &'a Store,
     tenant: &'a Tenant,
     objects: HashMap<Id, Expanded>,
-    /// How many objects the answer will show in place of ids.
+    /// The number of objects that the response will show in place of ids.
     shown: usize,
-    /// How large the answer will be.
+    /// The size that the response will have.
     size: Size,
 }
 
-/// An object, and how large it is before anything in it is expanded.
+/// An object, and its size before anything in it is expanded.
 struct Expanded {
     object: Value,
     size: Size,
 }
 
-/// Objects in which ids are looked for.
+/// The objects that are searched for ids.
 enum Sources<'a> {
-    /// Those of the answer itself.
+    /// The objects of the response itself.
     Response(Vec<&'a Value>),
-    /// Those that were read for the level above, each with how often it will be shown.
+    /// The objects that were read for the level above, each with how often it will be shown.
     Read(BTreeMap<Id, usize>),
 }
 
 impl Expansion<'_> {
-    /// Reads what these objects name, and what that names in turn.
+    /// Reads the objects that these objects name, and the objects that those name.
     fn gather<'b>(
         &'b mut self,
         sources: Sources<'b>,
@@ -385,7 +386,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// Reads the objects of these ids that are not read yet. With each id stands how often its object will be shown.
+    /// Reads the objects of these ids that are not read yet. Each id has the number of times its object will be shown.
     async fn read(&mut self, kind: Kind, ids: &BTreeMap<Id, usize>) -> Result<()> {
         self.shown += ids.values().sum::<usize>();
         if self.shown > MAX_OBJECTS {
@@ -411,7 +412,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds what these objects take in place of their ids to the size of the answer.
+    /// Adds the size of these objects, less that of their ids, to the size of the response.
     fn measure(&mut self, some: &[Id], times: &BTreeMap<Id, usize>) -> Result<()> {
         for id in some {
             if let (Some(expanded), Some(times)) = (self.objects.get(id), times.get(id)) {
@@ -428,12 +429,12 @@ impl Expansion<'_> {
     }
 }
 
-/// The JSON pointer of a member.
+/// Returns the JSON pointer of a member.
 fn pointer(member: &str) -> String {
     format!("/{}", member.replace('.', "/"))
 }
 
-/// The ids in a member: one, or a list. Each is counted as often as the member will be shown.
+/// Collects the ids in a member: one, or a list. Each is counted as often as the member will be shown.
 fn collect(member: Option<&Value>, kind: Kind, times: usize, ids: &mut BTreeMap<Id, usize>) {
     match member {
         Some(Value::String(text)) => {
@@ -449,7 +450,7 @@ fn collect(member: Option<&Value>, kind: Kind, times: usize, ids: &mut BTreeMap<
     }
 }
 
-/// Puts the objects that were read in place of the ids in an object.
+/// Replaces the ids in an object by the objects that were read.
 fn put_in(object: &mut Value, wanted: &Wanted, found: &HashMap<Id, Expanded>) {
     for (member, _, deeper) in &wanted.0 {
         if let Some(place) = object.pointer_mut(&pointer(member)) {
@@ -605,7 +606,7 @@ mod tests {
             assert!(refused.is(Code::UnsupportedExpandValue), "{path}");
             assert!(refused.to_string().contains("returns to a"), "{refused}");
         }
-        // Two paths may pass the same kind on different ways.
+        // Two paths may pass the same kind in different ways.
         assert!(
             read(
                 &list,
@@ -614,7 +615,7 @@ mod tests {
             )
             .is_ok()
         );
-        // However a path looks, the search for a way ends, and the message repeats little of it.
+        // The search ends whatever the path is, and the message repeats only a little of it.
         let long = format!("expand[]=data.{}", "drivers.vehicles.".repeat(1_000));
         let refused = read(&list, &long, all).unwrap_err();
         assert!(refused.to_string().len() < 300, "{refused}");

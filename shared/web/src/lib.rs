@@ -1,4 +1,4 @@
-//! The edge: who may call, how often, with what, and how answers and errors look.
+//! The edge: authentication, authorization, rate limits, the input of requests, and the form of responses and errors.
 
 pub mod auth;
 pub mod body;

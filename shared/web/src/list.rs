@@ -1,4 +1,4 @@
-//! Lists: what a request asks for, and the page it gets.
+//! Lists: the request for a page, and its response.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use kernel::size::Size;
 use table::list::{Cursor, Page, PageRequest};
 use table::row::Record;
 
-/// Which page of a list a request asks for, and how many objects it holds at most.
+/// The requested page of a list, and the maximum number of its objects.
 #[derive(Debug, Clone)]
 pub struct ListQuery {
     query: QueryString,
@@ -30,17 +30,17 @@ pub struct ListQuery {
     page_secret: Vec<u8>,
 }
 
-/// The query names that every list knows.
+/// The query parameters of every list.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct Paging {
-    /// How many objects a page holds.
+    /// The maximum number of objects on a page.
     #[schema(default = 10)]
     limit: Option<Whole<1, 100>>,
     /// A token from `next_page_url` or `previous_page_url`.
     page: Option<String>,
 }
 
-/// A page of a list, as it is answered.
+/// The body of a response with a page of a list.
 #[derive(Debug, Serialize)]
 struct ListBody<T> {
     data: Vec<T>,
@@ -76,10 +76,10 @@ where
 }
 
 impl ListQuery {
-    /// The requested part of the list.
+    /// Returns the requested part of the list.
     ///
     /// # Errors
-    /// 400 for a token that is malformed, edited or foreign.
+    /// 400 if the token is malformed, was edited, or belongs to another tenant or list.
     pub fn page_request(&self, tenant: &Tenant, kind: Kind) -> Result<PageRequest> {
         Ok(PageRequest {
             from: self.from(tenant, kind)?,
@@ -87,15 +87,15 @@ impl ListQuery {
         })
     }
 
-    /// The requested number of rows.
+    /// Returns the requested number of objects.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Where the page begins.
+    /// Returns the place where the page begins.
     ///
     /// # Errors
-    /// 400 for a token that is malformed, edited or foreign.
+    /// 400 if the token is malformed, was edited, or belongs to another tenant or list.
     pub fn from<C: PagePosition>(&self, tenant: &Tenant, kind: Kind) -> Result<Cursor<C>> {
         let Some(token) = &self.page else {
             return Ok(Cursor::Newest);
@@ -113,7 +113,7 @@ impl ListQuery {
         }
     }
 
-    /// The response that shows a page of objects.
+    /// Returns the response that shows a page of objects.
     ///
     /// # Errors
     /// `Internal` if an object has no JSON representation.
@@ -125,10 +125,10 @@ impl ListQuery {
         self.answer(context, found, T::id, T::KIND)
     }
 
-    /// The answer that shows a page.
+    /// Returns the response that shows a page.
     ///
     /// # Errors
-    /// `Internal` if the rows have no JSON representation.
+    /// `Internal` if the items have no JSON representation.
     pub fn answer<T: Serialize>(
         &self,
         context: &RequestContext,
@@ -140,11 +140,11 @@ impl ListQuery {
         self.answer_in_order(context, placed, kind)
     }
 
-    /// The answer that shows a page of rows, each with where it stands in the list. A page that Lambda could not return
-    /// ends earlier: the rows left out, which are those farthest from where the page began, are on the page after it.
+    /// Returns the response that shows a page of items, each with its position in the list. A page that is too large for Lambda is
+    /// shortened: the items left out, which are those farthest from where the page began, are on the next page.
     ///
     /// # Errors
-    /// `Internal` if the rows have no JSON representation.
+    /// `Internal` if the items have no JSON representation.
     pub fn answer_in_order<T: Serialize, C: PagePosition + Clone>(
         &self,
         context: &RequestContext,
@@ -176,7 +176,7 @@ impl ListQuery {
         let from = self.from::<C>(context.tenant(), kind)?;
         let (first, last) = (found.rows.first(), found.rows.last());
         let place = |row: Option<&(C, T)>| row.map(|(place, _)| place.clone());
-        // A page without rows lies behind the row with which the page before it ended: that row is on the way back.
+        // A page without items begins behind the item with which the page before it ended: that item is on the previous page.
         let (newest, oldest) = match (&from, found.end.clone()) {
             (Cursor::Before(start), end) => {
                 let oldest = place(last).or_else(|| start.newer());
@@ -224,11 +224,11 @@ impl ListQuery {
     }
 }
 
-/// How large the rows of a page may be, as Lambda returns them: as a string inside JSON. Lambda's limit is 6,291,556 bytes,
-/// headers and page URLs included.
+/// The maximum size of the items of a page as Lambda returns them: as a string inside JSON. Lambda's limit is 6,291,556 bytes, headers and
+/// page URLs included.
 pub const MAX_PAGE: usize = 5_500_000;
 
-/// Whether Lambda can return a body. Escaping at most doubles it, so a short one needs no closer look.
+/// Returns whether Lambda can return a body. Escaping at most doubles it, so a short one needs no closer check.
 fn is_returnable(body: &[u8]) -> bool {
     body.len() <= MAX_PAGE / 2 || Size::of_text(body).escaped <= MAX_PAGE
 }

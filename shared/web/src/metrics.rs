@@ -1,8 +1,8 @@
-//! Figures for CloudWatch, as lines of the log in its embedded metric format. They are written where a namespace is
-//! configured, as `METRICS_NAMESPACE`: in a deployment, and not on a laptop.
+//! Metrics for CloudWatch, as log lines in its embedded metric format. They are written if a namespace is configured as
+//! `METRICS_NAMESPACE`: in a deployment, but not in local runs.
 //!
-//! A line about what an account is billed for also names the account and its mode. They are no dimensions, since CloudWatch charges for
-//! every metric by the month, and each value of a dimension is one: a query of the logs adds them up.
+//! A line about a billed quantity of an account also contains the account and its mode. They are not dimensions, because CloudWatch charges
+//! for every metric per month, and each value of a dimension is a metric. A query of the logs aggregates by account.
 
 use std::fmt;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use kernel::origin::Tenant;
 use kernel::time::{SignedDuration, Timestamp, whole_millis};
 use models::event::EventType;
 
-/// The events that are counted: those that operators are alerted about, and those that they are compared with.
+/// The events that are counted: those that operators are alerted about, and those that these are compared with.
 const COUNTED: &[EventType] = &[
     EventType::ReservationConfirmed,
     EventType::ReservationFailed,
@@ -32,7 +32,7 @@ const OUTCOME: &str = "Outcome";
 #[derive(Clone, Default)]
 pub struct Metrics(Option<Destination>);
 
-/// Where figures are written: a namespace, and what writes a line.
+/// The destination of metrics: a namespace, and a function that writes a line.
 #[derive(Clone)]
 struct Destination {
     namespace: String,
@@ -46,18 +46,19 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// A figure: its name and its value. Its unit is not written with each: a count, or milliseconds for what ends in `Latency` or `Delay`.
+/// A metric: its name and its value. The unit is not stored with each: milliseconds if the name ends in `Latency` or `Delay`, otherwise a
+/// count.
 type Figure = (&'static str, u64);
 
 impl Metrics {
-    /// Figures on the standard output, or none without a namespace.
+    /// Returns metrics on the standard output, or none without a namespace.
     pub fn new(namespace: Option<String>) -> Self {
-        // Without an output there is nothing to write to.
+        // A failure to write is ignored, because there is no other output.
         let print = |line: &str| drop(std::io::stdout().lock().write_all(line.as_bytes()));
         namespace.map_or_else(Self::default, |namespace| Self::to(namespace, print))
     }
 
-    /// Figures whose lines are handed to `output`.
+    /// Returns metrics whose lines are passed to `output`.
     pub fn to(namespace: impl Into<String>, output: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Destination {
             namespace: namespace.into(),
@@ -65,13 +66,13 @@ impl Metrics {
         }))
     }
 
-    /// A request that was not answered as asked, by its code.
+    /// Counts a request that ended with an error, by its code.
     pub fn refused(&self, now: Timestamp, error: &Error) {
         let figures = [("Refusals", 1)];
         self.write(now, None, ("Code", error.label()), &figures);
     }
 
-    /// Something that happened in an account, by the type of its event.
+    /// Counts an event of an account, by its type.
     pub fn happened(&self, now: Timestamp, tenant: &Tenant, event: EventType) {
         if COUNTED.contains(&event) {
             let figures = [("Events", 1)];
@@ -79,26 +80,26 @@ impl Metrics {
         }
     }
 
-    /// A change of the table that can never be relayed.
+    /// Counts a change of the table that can never be relayed.
     pub fn relay_failed(&self, now: Timestamp) {
         let figures = [("RelayFailures", 1)];
         self.write(now, None, ("Function", "relay-stream"), &figures);
     }
 
-    /// A session or a CDR of a network that belongs to no session of ours, by the module of OCPI.
+    /// Counts a session or a CDR of a network that matches no session of this service, by the OCPI module.
     pub fn unmatched(&self, now: Timestamp, module: &str) {
         let figures = [("UnmatchedObjects", 1)];
         self.write(now, None, ("Module", module), &figures);
     }
 
-    /// A CDR whose price differs from that of the tariff by more than one minor unit.
+    /// Counts a CDR whose price differs from that of the tariff by more than one minor unit.
     pub fn price_mismatch(&self, now: Timestamp) {
         let figures = [("PriceMismatches", 1)];
         self.write(now, None, ("Module", "cdrs"), &figures);
     }
 
-    /// An attempt to deliver an event of an account: how it went, how long the receiver took, and for the first how long after the event it was made.
-    /// The number of attempts is that of the values of `DeliveryLatency`.
+    /// Records an attempt to deliver an event of an account: its outcome, the response time of the receiver, and for the first attempt the
+    /// time since the event. The number of attempts is that of the values of `DeliveryLatency`.
     pub fn delivered(
         &self,
         now: Timestamp,

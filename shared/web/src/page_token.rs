@@ -14,22 +14,22 @@ use models::webhooks::feed::FeedPlace;
 use table::list::Cursor;
 
 const PREFIX: &str = "page_";
-/// How many bytes of the authentication code a token carries: its first half.
+/// The number of bytes of the authentication code in a token: its first half.
 const MAC: usize = 16;
 
-/// The position of a row in a list.
+/// The position of an item in a list.
 pub trait PagePosition: Sized {
-    /// As bytes; nothing for an id of another kind.
+    /// Returns the position as bytes; `None` for an id of another kind.
     fn write(&self, kind: Kind) -> Option<Vec<u8>>;
 
     fn read(bytes: &[u8], kind: Kind) -> Option<Self>;
 
-    /// The position next to this one among older rows, if it is known without reading the list.
+    /// Returns the next position among older items, if it is known without reading the list.
     fn older(&self) -> Option<Self> {
         None
     }
 
-    /// The same among newer rows.
+    /// Returns the next position among newer items, if it is known without reading the list.
     fn newer(&self) -> Option<Self> {
         None
     }
@@ -104,7 +104,7 @@ impl PagePosition for FeedPlace {
     }
 }
 
-/// What a token belongs to.
+/// The tenant, path and filters that a token belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
     pub tenant: &'a Tenant,
@@ -131,7 +131,7 @@ impl Binding<'_> {
         mac
     }
 
-    /// The token of a page that begins at this place; none for the first page.
+    /// Returns the token of a page that begins at this place; `None` for the first page.
     pub fn token<C: PagePosition>(
         &self,
         secret: &[u8],
@@ -150,7 +150,7 @@ impl Binding<'_> {
         Some(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The position at which the token's page begins; none if the token belongs to another tenant or list.
+    /// Returns the position at which the token's page begins; `None` if the token belongs to another tenant or list.
     pub fn open<C: PagePosition>(
         &self,
         secret: &[u8],

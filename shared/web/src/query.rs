@@ -1,5 +1,5 @@
-//! The query of a request: known names only, and each once unless it is a list (`connector_type[]`). The names that a route knows
-//! are the members of the types that its handler reads from the query.
+//! The query of a request: only known names are accepted, and each only once unless it is a list (`connector_type[]`). The names that a
+//! route accepts are the members of the types that its handler reads from the query.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use kernel::time::{Timestamp, millis};
 use models::condition::Condition;
 use table::list::PageRequest;
 
-/// The query of a request, read as `T`: a struct whose members are named as the query names that it reads.
+/// The query of a request, read as `T`: a struct whose members have the names of the query parameters.
 pub struct Query<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -31,14 +31,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The members of a struct that is read from a query.
+/// Returns the names of the members of a struct that is read from a query.
 pub fn names<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &[&str] = &[];
     let nothing = Members {
         query: &QueryString::default(),
         names: &mut names,
     };
-    // Fails if a member is required, which does not matter for the names.
+    // This fails if a member is required, which does not matter for the names.
     T::deserialize(nothing).ok();
     names
 }
@@ -46,22 +46,22 @@ pub fn names<T: DeserializeOwned>() -> &'static [&'static str] {
 /// Filters by the time at which objects were created.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct Created {
-    /// Made after this moment.
+    /// Created after this moment.
     #[serde(rename = "created[gt]")]
     after: Option<Timestamp>,
-    /// Made at or after this moment.
+    /// Created at or after this moment.
     #[serde(rename = "created[gte]")]
     from: Option<Timestamp>,
-    /// Made before this moment.
+    /// Created before this moment.
     #[serde(rename = "created[lt]")]
     before: Option<Timestamp>,
-    /// Made at or before this moment.
+    /// Created at or before this moment.
     #[serde(rename = "created[lte]")]
     until: Option<Timestamp>,
 }
 
 impl Created {
-    /// The page request, limited to the ids of these times.
+    /// Returns the page request, limited to the ids of these times.
     pub fn narrow(&self, mut page_request: PageRequest) -> PageRequest {
         let first = |at: Option<Timestamp>| at.map(Id::first_number);
         let after = |at: Option<Timestamp>| first(at.map(|at| at.plus(millis(1))));
@@ -94,13 +94,13 @@ pub struct Finalized {
 }
 
 impl Finalized {
-    /// The first and the last of these times, as far as they are given.
+    /// Returns the first and the last of these times, if they are set.
     pub fn bounds(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         let last = [self.before, self.until].into_iter().flatten().min();
         (self.from.max(self.after), last)
     }
 
-    /// The conditions of these times.
+    /// Returns the conditions of these times.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'static>> {
         let member = "finalized_at";
         let next = |at: Option<Timestamp>| at.map(|at| at.plus(millis(1)));
@@ -151,7 +151,7 @@ impl QueryString {
     /// Reads the part of an address after `?`.
     ///
     /// # Errors
-    /// 400 with the name at fault: not among `known`, or given twice.
+    /// 400 with the invalid name: it is not among `known`, or occurs twice.
     pub fn parse(text: &str, known: &[&str]) -> Result<Self> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(text.as_bytes())
             .into_owned()
@@ -167,12 +167,12 @@ impl QueryString {
         Ok(Self(pairs))
     }
 
-    /// The query of a request that the edge has admitted.
+    /// Returns the query of a request that the edge has admitted.
     pub fn of(parts: &Parts) -> Self {
         parts.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
-    /// The query as a struct. Names that are not members of it are left to other structs.
+    /// Returns the query as a struct. Names that are not members of it are ignored: other structs read them.
     ///
     /// # Errors
     /// 400 for the first member, in the order of the struct, whose value cannot be read.
@@ -193,13 +193,13 @@ impl QueryString {
         })
     }
 
-    /// Every value of a list.
+    /// Returns every value of a list.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = move |pair: &&(String, String)| pair.0 == name;
         self.0.iter().filter(named).map(|(_, value)| value.as_str())
     }
 
-    /// All but the page and its size, in the order of their names: what a sequence of pages is bound to.
+    /// Returns all parameters but the page and its size, in the order of their names: a sequence of pages is bound to them.
     pub fn filters(&self) -> Vec<(&str, &str)> {
         let mut filters: Vec<_> = self
             .0
@@ -212,7 +212,7 @@ impl QueryString {
     }
 }
 
-/// Reads a struct from a query, and writes down the names of its members.
+/// Deserializes a struct from a query, and records the names of its members.
 struct Members<'a> {
     query: &'a QueryString,
     names: &'a mut &'static [&'static str],
@@ -245,7 +245,7 @@ impl<'de> Deserializer<'de> for Members<'_> {
     }
 }
 
-/// The values of one name: several if it is a list, else one.
+/// The values of one name: several if it is a list, otherwise one.
 struct Values<'a>(Vec<&'a str>);
 
 impl Values<'_> {
@@ -304,7 +304,7 @@ impl<'de> Deserializer<'de> for Values<'_> {
     }
 }
 
-/// The fault of a query.
+/// The error of a query.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("{0}")]

@@ -1,19 +1,18 @@
 //! The rate of requests: a token bucket per tenant, kept as one moment in time (generic cell rate algorithm).
 //!
-//! An instance reserves tokens in the table before it lets requests through, a lease of several at a time, and a token of a lease may
-//! be used once the bucket of the tenant would have held it. So however many instances there are, together they let through
-//! what one bucket allows. Under load each instance waits for its turn: its next lease begins where the last one of all instances
-//! ends.
+//! An instance reserves tokens in the table before it admits requests, a lease of several at a time. A token of a lease may be used from
+//! the time at which the bucket of the tenant would have contained it. So all instances together admit what one bucket allows, however many
+//! instances there are. Under load each instance waits for its turn: its next lease begins where the last one of all instances ends.
 //!
-//! A lease is small at first and twice as large each time it is used up, so that many instances that see few requests each do not
-//! reserve each other's tokens. An instance that has reserved nothing for a minute lets two requests through first; they are counted
-//! with its next lease, and forgotten when there is none: slow requests never call the table.
+//! A lease is small at first and is doubled each time it is used up, so that many instances that receive few requests each do not reserve
+//! each other's tokens. An instance that has reserved nothing for a minute admits two requests first; they are counted with its next lease,
+//! and forgotten if there is none: slow requests never call the table.
 //!
-//! A request takes from the bucket of its account and from those of all accounts above it, and is let through only if none of
-//! them is empty: an account and all accounts below it together send no more than one account may.
+//! A request uses a token of the bucket of its account and of those of all accounts above it, and is admitted only if none of them is
+//! empty: an account and all accounts below it together send no more than one account may.
 //!
-//! What the instances together let through in a time is at most the rate times that time, plus two full buckets (four times the
-//! rate), plus two requests and an old lease of each instance. If the table cannot be reached, each instance counts by itself.
+//! All instances together admit in a time at most the rate times that time, plus two full buckets (four times the rate), plus two requests
+//! and an old lease of each instance. If the table cannot be reached, each instance counts by itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,49 +27,50 @@ use table::rates::{Reserve, Reserved};
 /// The content of the `RateLimit-…` headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimitStatus {
-    /// What a full bucket holds.
+    /// The number of tokens in a full bucket.
     pub limit: i64,
     pub remaining: i64,
     /// Seconds until the bucket is full again.
     pub reset: i64,
 }
 
-/// How long the tokens of a lease may be used; and for how long an instance lets few requests through without one.
+/// The time for which the tokens of a lease may be used, and for which an instance admits a few requests without a lease.
 const LIFE: SignedDuration = MINUTE;
 
-/// How many requests an instance lets through before it reserves tokens.
+/// The number of requests that an instance admits before it reserves tokens.
 const FREE: i64 = 2;
 
-/// How many tokens the first lease has.
+/// The number of tokens of the first lease.
 const FIRST_LEASE: i64 = 4;
 
-/// How many tokens a lease has at most, and for how much of a second it has tokens if that is more: a call to the table for each.
+/// The maximum number of tokens of a lease, and the part of a second for which it has tokens if that is more. Each lease is one call to the
+/// table.
 const LEASE: i64 = 32;
 const LEASE_TIME: SignedDuration = millis(300);
 
-/// How far ahead tokens are reserved at most.
+/// The maximum time for which tokens are reserved in advance.
 const AHEAD: SignedDuration = MINUTE;
 
-/// How long a shared bucket has been full before it is filled anew: until then it holds that much more.
+/// The time for which a shared bucket has to be full before it is filled anew: until then it contains that much more.
 const REFILL: SignedDuration = seconds(2);
 
-/// How many tenants are remembered; beyond that, full buckets are forgotten.
+/// The maximum number of cached tenants; beyond that, full buckets are forgotten.
 const MAX_BUCKETS: usize = 10_000;
 
 /// Moments and durations are in microseconds.
 #[derive(Debug, Default, Clone)]
 struct Bucket {
-    /// When the bucket would be full again if this instance were the only one.
+    /// The time at which the bucket would be full again if this instance were the only one.
     own: i64,
-    /// The same with what all instances have reserved, as the table last said.
+    /// The same with the reservations of all instances, as last read from the table.
     shared: i64,
     lease: Option<Lease>,
-    /// Requests let through that are not reserved, and when the first of them was.
+    /// Admitted requests that are not reserved, and the time of the first of them.
     unreserved: i64,
     unreserved_since: i64,
-    /// Until when too much is reserved for another lease.
+    /// The time until which too much is reserved for another lease.
     closed_until: i64,
-    /// How many tokens the last lease had.
+    /// The number of tokens of the last lease.
     last_lease: i64,
     /// Held while tokens are reserved, so that concurrent requests reserve them once.
     reserving: Arc<tokio::sync::Mutex<()>>,
@@ -85,7 +85,7 @@ struct Lease {
     until: i64,
 }
 
-/// The tokens that an instance asks for.
+/// The tokens that an instance requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     tenant: Tenant,
@@ -93,11 +93,11 @@ struct Request {
     reserve: Reserve,
 }
 
-/// Whether a request may be let through.
+/// Whether a request may be admitted.
 #[derive(Debug, PartialEq, Eq)]
 enum Decision {
     Admitted(RateLimitStatus),
-    /// When tokens have been reserved, for the first of these tenants that has none.
+    /// Tokens have to be reserved first, for the first of these tenants that has none.
     Reserve(Request),
 }
 
@@ -108,7 +108,7 @@ enum Readiness {
     Reserve,
 }
 
-/// The length of a token and of a full bucket.
+/// The duration of a token and of a full bucket.
 #[derive(Debug, Clone, Copy)]
 struct Measure {
     rate: i64,
@@ -126,7 +126,7 @@ impl Measure {
         }
     }
 
-    /// How many tokens a lease has at most.
+    /// Returns the maximum number of tokens of a lease.
     fn lease(self) -> i64 {
         LEASE
             .max(self.rate * in_micros(LEASE_TIME) / in_micros(SECOND))
@@ -180,11 +180,11 @@ impl Bucket {
         }
     }
 
-    /// The tokens to reserve next.
+    /// Returns the tokens to reserve next.
     fn request(&self, tenant: &Tenant, measure: Measure, now: i64) -> Request {
         let doubled = (2 * self.last_lease).max(FIRST_LEASE);
         let tokens = doubled.min(measure.lease());
-        // Since then, a bucket that was full has refilled.
+        // A bucket that was full has refilled since then.
         let start = match self.unreserved {
             0 => now,
             _ => self.unreserved_since.max(now - measure.full),
@@ -197,7 +197,7 @@ impl Bucket {
                 start,
                 most: now + measure.full + in_micros(AHEAD),
                 full_before: now - in_micros(REFILL),
-                // Other instances are likely to have used it since.
+                // Other instances have probably used it since.
                 in_use: self.shared >= now - in_micros(LIFE),
             },
         }
@@ -226,13 +226,13 @@ impl Bucket {
         }
     }
 
-    /// Whether nothing would be lost if the bucket were forgotten.
+    /// Returns whether the bucket may be forgotten without losing information.
     fn is_idle(&self, now: i64) -> bool {
         self.own <= now && self.lease.is_none() && self.closed_until <= now
     }
 }
 
-/// The buckets of the tenants this instance has met.
+/// The buckets of the tenants that this instance has served.
 #[derive(Debug)]
 pub struct RateLimiter {
     rates: Rates,
@@ -263,7 +263,7 @@ impl RateLimiter {
         Measure::of(self.rates.of(mode))
     }
 
-    /// Lets one request of an account through, or not. `lineage` is the account and the accounts above it.
+    /// Admits one request of an account, or refuses it. `lineage` is the account and the accounts above it.
     fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<Decision> {
         let mode = lineage.first().map_or(Mode::Test, |tenant| tenant.mode);
         let (measure, now) = (self.measure(mode), micros(now));
@@ -305,11 +305,11 @@ impl RateLimiter {
         Ok(Decision::Admitted(lowest.unwrap_or_else(full)))
     }
 
-    /// Lets one request of an account through, and reserves tokens in the table before it if this instance has none. `lineage`
-    /// is the account and the accounts above it.
+    /// Admits one request of an account, and reserves tokens in the table first if this instance has none. `lineage` is the account and the
+    /// accounts above it.
     ///
     /// # Errors
-    /// 429 when the bucket of one of these accounts is empty.
+    /// 429 if the bucket of one of these accounts is empty.
     pub async fn admit(
         &self,
         store: &Store,
@@ -327,7 +327,7 @@ impl RateLimiter {
                 .map(|bucket| bucket.reserving.clone());
             let reserving = reserving.unwrap_or_default();
             let held = reserving.lock().await;
-            // Another request may have reserved tokens meanwhile.
+            // Another request may have reserved tokens in the meantime.
             let request = match self.take(lineage, now)? {
                 Decision::Admitted(status) => return Ok(status),
                 Decision::Reserve(still) if still.tenant == request.tenant => still,
@@ -341,7 +341,7 @@ impl RateLimiter {
         }
     }
 
-    /// Notes what became of a reservation.
+    /// Records the outcome of a reservation.
     fn lend(&self, request: &Request, reserved: Result<Reserved>, now: Timestamp) {
         let (measure, now) = (self.measure(request.tenant.mode), micros(now));
         let mut buckets = self.buckets();
@@ -353,7 +353,7 @@ impl RateLimiter {
                 bucket.closed_until =
                     (full_at - in_micros(AHEAD) / 2 - measure.full).max(now + measure.token);
             }
-            // The instance goes on counting by itself.
+            // The instance continues to count by itself.
             Err(error) => {
                 tracing::warn!(account.id = %request.tenant.account, %error, "no tokens were reserved in the shared bucket");
                 let full_at = bucket.own.max(now) + request.tokens * measure.token;
@@ -362,7 +362,7 @@ impl RateLimiter {
         }
     }
 
-    /// The status of a tenant's bucket, without taking a token.
+    /// Returns the status of a tenant's bucket, without using a token.
     pub fn status(&self, tenant: Option<&Tenant>, now: Timestamp) -> RateLimitStatus {
         let measure = self.measure(tenant.map_or(Mode::Test, |tenant| tenant.mode));
         let buckets = self.buckets();
@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    /// The table's rows, and how many calls there were.
+    /// The table's items, and the number of calls.
     #[derive(Default)]
     struct Table {
         full_at: HashMap<Tenant, i64>,
@@ -392,7 +392,7 @@ mod tests {
     }
 
     impl Table {
-        /// What `Store::reserve_rate` does, with the same number of calls.
+        /// Does the same as `Store::reserve_rate`, with the same number of calls.
         fn reserve(&mut self, request: &Request) -> Reserved {
             let reserve = request.reserve;
             let full_at = self.full_at.get(&request.tenant).copied().unwrap_or(0);
@@ -485,7 +485,7 @@ mod tests {
         for lineage in [&parent[..], &one, &two] {
             assert!(table.admit(&limiter, lineage, now).is_err());
         }
-        // A refused request takes nothing from any bucket.
+        // A refused request uses no token of any bucket.
         let alone = table.admit(&limiter, &[of(3)], now).unwrap();
         assert_eq!(alone.remaining, 50 - 21);
     }
@@ -506,21 +506,21 @@ mod tests {
         assert_eq!(admitted, 50);
     }
 
-    /// How many instances share a bucket in the simulations, and the limit.
+    /// The number of instances that share a bucket in the simulations, and the limit.
     const INSTANCES: usize = 50;
     const LIMIT: f64 = 100.0;
-    /// How long a simulation lasts, in seconds of virtual time.
+    /// The duration of a simulation, in seconds of virtual time.
     const SECONDS: f64 = 300.0;
 
-    /// What came of a simulation, by second where that matters.
+    /// The result of a simulation, per second where that matters.
     struct Played {
         offered: f64,
         accepted: f64,
         calls: f64,
     }
 
-    /// Offers requests at random moments to random instances, in virtual time: `admit` is given the instance, and says whether
-    /// the request was let through. The same in every run.
+    /// Sends requests at random moments to random instances, in virtual time: `admit` receives the instance, and returns whether the
+    /// request was admitted. The sequence is the same in every run.
     fn play(load: f64, mut admit: impl FnMut(usize, Timestamp) -> bool) -> (f64, f64) {
         let mut state = 0x9E37_79B9_7F4A_7C15_u64;
         let mut random = || {
@@ -583,8 +583,8 @@ mod tests {
         }
     }
 
-    /// A limiter that counts by itself and reports what it has let through afterwards, which forgets what it has not reported as
-    /// soon as its own bucket is full: the simulation finds that out.
+    /// A limiter that counts by itself and reports the admitted requests afterwards. It forgets unreported requests as soon as its own
+    /// bucket is full: the simulation detects that.
     #[test]
     fn the_simulation_refutes_a_limiter_that_reports_afterwards() {
         #[derive(Default, Clone)]

@@ -23,9 +23,9 @@ pub struct RequestContext {
     pub key: ActingKey,
     /// The account the request acts in and the accounts above it.
     pub lineage: Vec<Tenant>,
-    /// The version of the account, for what asks for none.
+    /// The version of the account, for requests that name none.
     pub default_version: String,
-    /// The address the client uses: `https://api.example.com`.
+    /// The address that the client uses: `https://api.example.com`.
     pub base_url: String,
 }
 
@@ -38,7 +38,7 @@ impl RequestContext {
         self.origin.now
     }
 
-    /// Checks that the request may have a payment method charged, if it names one.
+    /// Checks that the request may charge a payment method, if it names one.
     ///
     /// # Errors
     /// 403 `authentication_error` if the key lacks `payment_methods:write`.
@@ -52,33 +52,33 @@ impl RequestContext {
         }
     }
 
-    /// The response that shows an object.
+    /// Returns the response that shows an object.
     ///
     /// # Errors
-    /// The object has no JSON.
+    /// `Internal` if the object has no JSON representation.
     pub fn respond<T: Serialize>(&self, object: &T) -> Result<Reply<T>> {
         serde_json::to_vec(object)
             .map(|body| Response::ok(body).into())
             .map_err(Error::internal)
     }
 
-    /// The response that shows an object as it was read, with its version.
+    /// Returns the response that shows an object as it was read, with its version.
     ///
     /// # Errors
-    /// The object has no JSON.
+    /// `Internal` if the object has no JSON representation.
     pub fn show<T: Object>(&self, row: &Stored<T>) -> Result<Reply<T>> {
         Ok(self.respond(&row.object)?.at_version(row.version))
     }
 
-    /// The response that shows an object as its one write in this request leaves it, with the version that it has then.
+    /// Returns the response that shows an object after its one write in this request, with the version that it has then.
     ///
     /// # Errors
-    /// The object has no JSON.
+    /// `Internal` if the object has no JSON representation.
     pub fn changed<T: Object>(&self, row: &Stored<T>) -> Result<Reply<T>> {
         Ok(self.respond(&row.object)?.at_version(row.version + 1))
     }
 
-    /// The response of a request that is refused but has an effect, such as a declined payment and its transaction: both are
+    /// Returns the response to a request that is refused but has an effect, such as a declined payment and its transaction: both are
     /// committed together.
     pub fn error_response(&self, error: &Error) -> Response {
         let request = self.origin.request.clone();
@@ -86,7 +86,7 @@ impl RequestContext {
         super::errors::answer(error, &request, &self.base_url)
     }
 
-    /// The response to the deletion of an object.
+    /// Returns the response to the deletion of an object.
     ///
     /// # Errors
     /// `Internal` if the response has no JSON representation.
@@ -114,7 +114,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        // An id that is not UTF-8 names no object: the handler answers 404.
+        // An id that is not UTF-8 names no object: the handler responds with 404.
         let id = path.map_or_else(|_| String::new(), |Path(id)| id);
         Ok(Self(Id::from(id)))
     }

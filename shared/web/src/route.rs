@@ -1,4 +1,4 @@
-//! What the edge has to know about a route before its handler runs.
+//! The data of a route that the edge needs before the handler runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use models::api_key::{Resource, Scope};
 use table::access::Rows;
 use table::shown::Shows;
 
-/// The time a request usually has, so that a hung table is answered within 3 seconds.
+/// The usual time limit of a request: if the table does not respond, the client receives an error within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
-/// The time a request that charges has: longer than the payment provider takes to answer or to time out, shorter than the 29
-/// seconds after which API Gateway and Lambda end the request.
+/// The time limit of a request that charges: longer than the payment provider takes to respond or to time out, shorter than the 29 seconds
+/// after which API Gateway and Lambda end the request.
 pub const CHARGE_PATIENCE: Duration = Duration::from_secs(28);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
@@ -30,7 +30,7 @@ impl Method {
     }
 }
 
-/// A route: its function's name, where it answers, and what a caller needs.
+/// A route: the name of its function, its method and path, and the scopes that a key needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
     /// The name of the function and of its sample event.
@@ -38,47 +38,47 @@ pub struct Route {
     pub method: Method,
     /// `/v1/fleets/{id}`
     pub path: &'static str,
-    /// The scope of the resource. A key needs it always.
+    /// The scope of the resource. A key always needs it.
     pub scope: Scope,
-    /// Further scopes that a key needs always.
+    /// Further scopes that a key always needs.
     pub also: &'static [Scope],
-    /// Further scopes that a key needs for some requests, or for some of what they show.
+    /// Further scopes that a key needs for some requests, or for parts of some responses.
     pub sometimes: &'static [Conditional],
-    /// The query names that its handler reads; any other is refused.
+    /// The names of the query parameters that its handler reads; any other is refused.
     pub query: fn() -> Vec<&'static str>,
-    /// What its handler's reply shows.
+    /// The type that its handler's response shows.
     pub shows: Shows,
-    /// The codes it may refuse with, besides those of its body and of the object in its path.
+    /// The error codes of the route, besides those of its body and of the object in its path.
     pub refuses: &'static [Code],
-    /// How long a request may take.
+    /// The time limit of a request.
     pub patience: Duration,
-    /// Its `writes` are those besides the rows of the kind that it shows; see [`Route::writes`].
+    /// Its `writes` do not include the items of the kind that it shows; see [`Route::writes`].
     pub deployment: Deployment,
     /// Whether a request charges a payment method.
     pub charges: bool,
-    /// Whether a request may ask what it would do, with [`DRY_RUN`] in the query.
+    /// Whether a request may be a dry run, with [`DRY_RUN`] in the query.
     pub can_rehearse: bool,
 }
 
-/// The query name by which a request asks what it would do.
+/// The query parameter of a dry run.
 pub const DRY_RUN: &str = "dry_run";
 
-/// A scope that a key needs for some requests to a route. The handler checks it; this is what the interface's document says.
+/// A scope that a key needs for some requests to a route. The handler checks it; this is its description in the OpenAPI document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conditional {
-    /// `payment_methods:write`, or `<resource>:read` where the resource depends on the request.
+    /// `payment_methods:write`, or `<resource>:read` if the resource depends on the request.
     pub scope: &'static str,
-    /// When it is needed, and what happens without it.
+    /// The condition under which it is needed, and the effect of its absence.
     pub when: &'static str,
 }
 
-/// A request that names the payment method to be charged.
+/// The scope for a request that names the payment method to be charged.
 pub const CHARGES_IF_NAMED: Conditional = Conditional {
     scope: "payment_methods:write",
     when: "the body names a payment_method",
 };
 
-/// As API Gateway and the sample events name it: `GET /v1/fleets`.
+/// As API Gateway and the sample events write it: `GET /v1/fleets`.
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.method.as_str(), self.path)
@@ -86,7 +86,7 @@ impl fmt::Display for Route {
 }
 
 impl Route {
-    /// `query` and `shows` follow from the handler; they are set where a route gets one.
+    /// `query` and `shows` are derived from the handler; they are set where a handler is added to a route.
     const fn new(
         name: &'static str,
         method: Method,
@@ -111,66 +111,66 @@ impl Route {
         }
     }
 
-    /// A route that shows something.
+    /// Returns a route that reads objects.
     pub const fn get(name: &'static str, path: &'static str, resource: Resource) -> Self {
         Self::new(name, Method::Get, path, Scope::Read(resource), resource)
     }
 
-    /// A route that makes or changes something.
+    /// Returns a route that creates or changes an object.
     pub const fn post(name: &'static str, path: &'static str, resource: Resource) -> Self {
         Self::new(name, Method::Post, path, Scope::Write(resource), resource)
     }
 
-    /// A route that answers what a body asks, and changes nothing.
+    /// Returns a route that computes a response from a body, and changes nothing.
     pub const fn search(name: &'static str, path: &'static str, resource: Resource) -> Self {
         Self::new(name, Method::Post, path, Scope::Read(resource), resource)
     }
 
-    /// A route that removes something.
+    /// Returns a route that deletes an object.
     pub const fn delete(name: &'static str, path: &'static str, resource: Resource) -> Self {
         Self::new(name, Method::Delete, path, Scope::Write(resource), resource)
     }
 
-    /// Whether requests to the route only read. Then they need no idempotency key, and suspended accounts may send them.
+    /// Returns whether requests to the route only read. Then they need no idempotency key, and suspended accounts may send them.
     pub fn only_reads(&self) -> bool {
         matches!(self.scope, Scope::Read(_))
     }
 
-    /// Every scope that a key needs for any request to the route.
+    /// Returns every scope that a key needs for any request to the route.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> + use<> {
         std::iter::once(self.scope).chain(self.also.iter().copied())
     }
 
-    /// The same with further scopes that a key needs always.
+    /// Adds scopes that a key always needs.
     #[must_use]
     pub const fn requiring(mut self, scopes: &'static [Scope]) -> Self {
         self.also = scopes;
         self
     }
 
-    /// The same with further scopes that a key needs for some requests.
+    /// Adds scopes that a key needs for some requests.
     #[must_use]
     pub const fn sometimes_requiring(mut self, conditional: &'static [Conditional]) -> Self {
         self.sometimes = conditional;
         self
     }
 
-    /// The same with these codes among its refusals.
+    /// Adds error codes.
     #[must_use]
     pub const fn refusing(mut self, codes: &'static [Code]) -> Self {
         self.refuses = codes;
         self
     }
 
-    /// The same with more time, for work that grows with what there is. A hung table is still noticed in good time: every
-    /// call to it has a limit of its own.
+    /// Sets a longer time limit, for work that grows with the amount of data. A table that does not respond is still noticed in time,
+    /// because every call to it has a limit of its own.
     #[must_use]
     pub const fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// The same for a route that charges a payment method: it waits for the payment provider.
+    /// Declares that the route charges a payment method: its time limit includes the payment provider's response.
     #[must_use]
     pub const fn charging(mut self) -> Self {
         self.charges = true;
@@ -178,50 +178,50 @@ impl Route {
         self
     }
 
-    /// The same for a route whose requests may ask what they would do. All of its writes are those of a unit of work.
+    /// Declares that requests to the route may be dry runs. All of its writes are those of a unit of work.
     #[must_use]
     pub const fn rehearsable(mut self) -> Self {
         self.can_rehearse = true;
         self
     }
 
-    /// The same with permission to write these rows, besides those of the kind that it shows.
+    /// Adds permission to write these items, besides those of the kind that it shows.
     #[must_use]
     pub const fn writing(mut self, rows: &'static [Rows]) -> Self {
         self.deployment = self.deployment.writing(rows);
         self
     }
 
-    /// The same with permission for these.
+    /// Adds these permissions.
     #[must_use]
     pub const fn needing(mut self, needs: &'static [Need]) -> Self {
         self.deployment = self.deployment.needing(needs);
         self
     }
 
-    /// The same with reads that run side by side.
+    /// Declares that reads run concurrently.
     #[must_use]
     pub const fn reading_side_by_side(mut self) -> Self {
         self.deployment = self.deployment.reading_side_by_side();
         self
     }
 
-    /// The same with this much memory, in megabytes.
+    /// Sets the memory of its function, in megabytes.
     #[must_use]
     pub const fn memory(mut self, megabytes: u32) -> Self {
         self.deployment = self.deployment.memory(megabytes);
         self
     }
 
-    /// The same with this time-out of its function, in seconds.
+    /// Sets the time-out of its function, in seconds.
     #[must_use]
     pub const fn timeout(mut self, seconds: u32) -> Self {
         self.deployment = self.deployment.timeout(seconds);
         self
     }
 
-    /// The rows that its function may write: none if it only reads. A route that changes something writes the object it shows
-    /// and the response that is kept for its idempotency key.
+    /// Returns the items that its function may write: none if it only reads. A route that changes an object writes the object that it shows
+    /// and the stored response of its idempotency key.
     pub fn writes(&self) -> Vec<Rows> {
         if self.only_reads() {
             return Vec::new();
@@ -231,7 +231,7 @@ impl Route {
         own.chain(further).chain([Rows::Idempotency]).collect()
     }
 
-    /// The resource in its path: `fleets`.
+    /// Returns the resource in its path: `fleets`.
     pub fn resource(&self) -> &'static str {
         match self.path.split('/').nth(2).unwrap_or_default() {
             "account" => Resource::Accounts.as_str(),
@@ -239,8 +239,8 @@ impl Route {
         }
     }
 
-    /// Whether a request may name the version of the object in its path that it changes: updates and deletions of what has versions
-    /// that clients see.
+    /// Returns whether a request may name the version of the object in its path that it changes. This is so for updates and deletions of
+    /// objects whose versions clients see.
     pub fn takes_if_match(&self) -> bool {
         let is_of_object =
             self.path.split('/').nth(3) == Some("{id}") && self.path.ends_with("/{id}");

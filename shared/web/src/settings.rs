@@ -11,13 +11,13 @@ use kernel::version::Versions;
 use models::charging::session::Plausibility;
 use models::network::PartyId;
 
-/// What page tokens are authenticated with where the table is on this machine and no secret is configured.
+/// The secret for page tokens if the table is on this machine and no secret is configured.
 const LOCAL_PAGE_SECRET: &str = "for local runs: no other tenant reads these pages";
 
-/// What secrets in rows are encrypted with where the table is on this machine and no key is configured.
+/// The key for secrets in items if the table is on this machine and no key is configured.
 const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
 
-/// Requests per second, by mode. A bucket holds twice that.
+/// Requests per second, by mode. A bucket contains twice as many tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
     pub test: u32,
@@ -34,7 +34,7 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// The rate in a mode, at least 1.
+    /// Returns the rate in a mode, at least 1.
     pub fn of(self, mode: Mode) -> i64 {
         i64::from(match mode {
             Mode::Test => self.test,
@@ -44,7 +44,7 @@ impl Rates {
     }
 }
 
-/// How much an account may have together with all accounts below it.
+/// The limits of an account together with all accounts below it.
 #[derive(Debug, Clone, Copy)]
 pub struct Quotas {
     /// Accounts below it, its children's children included.
@@ -62,7 +62,7 @@ impl Default for Quotas {
     }
 }
 
-/// The party that this service is to charging networks: an eMSP.
+/// The party as which this service takes part in roaming: an eMSP.
 #[derive(Debug, Clone)]
 pub struct OwnParty {
     pub id: PartyId,
@@ -70,7 +70,7 @@ pub struct OwnParty {
 }
 
 impl OwnParty {
-    /// The party of a deployment that has not set its own: a party id that is not registered anywhere.
+    /// The party of a deployment that has not configured its own: a party id that is not registered anywhere.
     const COUNTRY_CODE: &str = "GB";
     const PARTY_ID: &str = "FCS";
     const NAME: &str = "Fleet Charging Service";
@@ -92,12 +92,12 @@ impl OwnParty {
     }
 }
 
-/// How many times longer than on Lambda a request and a call may take on a machine that is busy with other things: a request then
-/// has 30 seconds.
+/// The factor by which the time limits of a request and a call exceed those on Lambda, on a machine that is busy with other work: a request
+/// then has 30 seconds.
 pub const UNHURRIED: u32 = 12;
 
-/// How many times longer than on Lambda a request and a call may take in a function whose table is at `endpoint`, if it is another
-/// than AWS's own. A deployed function, which has SETTINGS, has the times of Lambda wherever its table is.
+/// Returns the factor by which the time limits exceed those on Lambda, for a function whose table is at `endpoint`, if that is not AWS's
+/// own. A deployed function, which has SETTINGS, has the limits of Lambda wherever its table is.
 pub fn slack(endpoint: Option<&str>) -> u32 {
     let is_deployed = variable("SETTINGS").is_some();
     if !is_deployed && endpoint.is_some_and(is_loopback) {
@@ -107,53 +107,54 @@ pub fn slack(endpoint: Option<&str>) -> u32 {
     }
 }
 
-/// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
+/// The default number of requests per second of one charging network: a large operator reports that many changes of status.
 pub const NETWORK_RATE: u32 = 1_000;
 
-/// How long a reservation can be cancelled free of charge after its confirmation, unless it is set.
+/// The default time after its confirmation during which a reservation can be cancelled free of charge.
 pub const LATE_CANCELLATION: SignedDuration = minutes(10);
 
-/// What differs from one deployment to the next.
+/// The settings that differ between deployments.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What page tokens are authenticated with: at least 32 bytes, the same for every function of a deployment. Functions
-    /// that answer with no pages have none.
+    /// The secret for page tokens: at least 32 bytes, the same for every function of a deployment. Functions whose responses are not pages
+    /// have none.
     pub page_secret: Option<Vec<u8>>,
-    /// What secrets in rows are encrypted with. Functions that show and use no secret have no keys.
+    /// The keys for secrets in items. Functions that show and use no secret have no keys.
     pub encryption_keys: EncryptionKeys,
-    /// The address clients use, such as `https://api.example.com`; without it, the request's host.
+    /// The address that clients use, such as `https://api.example.com`; without it, the request's host.
     pub base_url: Option<String>,
     pub rates: Rates,
     /// Requests per second of one charging network.
     pub network_rate: u32,
-    /// As whom this service takes part in roaming.
+    /// The party as which this service takes part in roaming.
     pub own_party: OwnParty,
-    /// Minor units, fixed at a reservation's creation.
+    /// In minor units, fixed when a reservation is created.
     pub reservation_fee: i64,
-    /// How long after its confirmation, or after a reassignment that its tenant has not caused, a reservation can be cancelled free of
-    /// charge, at most until its start.
+    /// The time after its confirmation, or after a reassignment that its tenant has not caused, during which a reservation can be cancelled
+    /// free of charge, at most until its start.
     pub late_cancellation: SignedDuration,
-    /// When what a charging network bills is reviewed before it is billed.
+    /// The conditions under which amounts of a charging network are reviewed before they are billed.
     pub plausibility: Plausibility,
-    /// Where webhooks may go.
+    /// The permitted addresses of webhooks.
     pub targets: Targets,
     pub quotas: Quotas,
-    /// How many times longer than on Lambda a request may take: more than one on a machine that is busy with other things.
+    /// The factor by which the time limit of a request exceeds that on Lambda: more than one on a machine that is busy with other work.
     pub slack: u32,
     pub versions: Versions,
     pub metrics: Metrics,
 }
 
 impl Settings {
-    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`,
-    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `LATE_CANCELLATION_SECONDS`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// Reads the settings of a Lambda function from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`, `RATE_NETWORK`,
+    /// `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `LATE_CANCELLATION_SECONDS`,
+    /// `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
-    /// `endpoint` is the address of the table, if it is another than AWS's own, and `keys` is what secrets in rows are encrypted with.
+    /// `endpoint` is the address of the table, if it is not AWS's own, and `keys` are the keys for secrets in items.
     ///
     /// # Errors
     /// `PAGE_SECRET` or one of the keys is too short; a number or a list of amounts is malformed.
     pub fn from_env(endpoint: Option<&str>, keys: Option<String>) -> Result<Self> {
-        // A deployed function, which has SETTINGS, has the secrets that it needs and no others, wherever its table is.
+        // A deployed function, which has SETTINGS, has only the secrets that it needs, wherever its table is.
         let deployed = variable("SETTINGS").is_some();
         let endpoint = endpoint.filter(|_| !deployed);
         let page_secret = page_secret(variable("PAGE_SECRET"), endpoint)?;
@@ -193,7 +194,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// The secret of page tokens.
+    /// Returns the secret of page tokens.
     ///
     /// # Errors
     /// `Internal` if this function has none.
@@ -207,8 +208,8 @@ impl Settings {
     }
 }
 
-/// The secret of page tokens. Without a configured one, a table at a loopback address may use the constant that is in the
-/// source code: anybody can forge page tokens that are authenticated with it.
+/// Returns the secret of page tokens. If none is configured, a table at a loopback address may use the constant that is in the source code:
+/// anyone can forge page tokens that are authenticated with it.
 fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Option<Vec<u8>>> {
     match configured {
         Some(secret) if secret.len() >= 32 => Ok(Some(secret.into_bytes())),
@@ -222,8 +223,8 @@ fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Opt
     }
 }
 
-/// The keys that secrets in rows are encrypted with. Without configured ones, a table at a loopback address may use the
-/// constant that is in the source code; a function of a deployment has none, because it does not need any.
+/// Returns the keys for secrets in items. If none are configured, a table at a loopback address may use the constant that is in the source
+/// code; a function of a deployment has none, because it does not need any.
 fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result<EncryptionKeys> {
     match configured {
         Some(master_secrets) => EncryptionKeys::new(&master_secrets),
@@ -232,7 +233,8 @@ fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result
     }
 }
 
-/// When what a charging network bills is reviewed, by the variables `REVIEW_TOLERANCES` and `ASSUMED_PRICES`.
+/// Returns the conditions under which amounts of a charging network are reviewed, from the variables `REVIEW_TOLERANCES` and
+/// `ASSUMED_PRICES`.
 ///
 /// # Errors
 /// `Internal` if one of them is malformed.

@@ -1,12 +1,12 @@
-//! The addresses that requests come from, and how many requests of each may be refused.
+//! The addresses that requests come from, and the limit of refused requests of each.
 //!
-//! A request takes a token from the bucket of its address and gets it back once its key was accepted. So requests without a key,
-//! with a key that does not exist, and to paths that do not exist empty the bucket. While it is empty, they are answered with 429
-//! before a key is looked up in the table. A request whose key this instance has accepted within the last minute needs no token:
-//! clients behind the same address keep working.
+//! A request uses a token of the bucket of its address, and the token is returned once the key of the request was accepted. So requests
+//! without a key, with a key that does not exist, and to paths that do not exist empty the bucket. While it is empty, the response to them
+//! is 429, before a key is read from the table. A request whose key this instance has accepted within the last minute needs no token:
+//! clients behind the same address are not affected.
 //!
-//! Buckets are in the memory of one instance, which counts by itself and writes nothing. They are token buckets, each kept as one
-//! moment in time (generic cell rate algorithm), by the clock of the process, which nobody can move.
+//! Buckets are in the memory of one instance, which counts by itself and writes nothing. They are token buckets, each stored as one moment
+//! in time (generic cell rate algorithm), by the monotonic clock of the process.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,14 +17,14 @@ use tokio::time::Instant;
 
 use kernel::error::{Error, Result};
 
-/// How many addresses are kept. When there are more, full buckets are forgotten, and all if none is full.
+/// The maximum number of addresses. If there are more, full buckets are forgotten, and all buckets if none is full.
 const MAX_SOURCES: usize = 10_000;
 
-/// How many tokens a second a bucket regains at least, however few requests an account may send.
+/// The minimum number of tokens a second that a bucket regains, however few requests an account may send.
 const LEAST_RATE: u32 = 25;
 
-/// The address of a client: an IPv4 address, or the first 64 bits of an IPv6 address, of which one client may have all that
-/// follow. It is an extension of requests whose server knows it.
+/// The address of a client: an IPv4 address, or the first 64 bits of an IPv6 address, because one client may have all addresses with these
+/// bits. It is an extension of requests whose server has determined it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Source(IpAddr);
 
@@ -37,19 +37,19 @@ impl From<IpAddr> for Source {
     }
 }
 
-/// The buckets of the addresses that this instance has met.
+/// The buckets of the addresses that this instance has served.
 #[derive(Debug)]
 pub struct SourceLimiter {
     /// The time in which a bucket regains a token.
     token: Duration,
     /// The time in which an empty bucket becomes full.
     full: Duration,
-    /// When each bucket is full again.
+    /// The time at which each bucket is full again.
     buckets: Mutex<HashMap<Source, Instant>>,
 }
 
 impl SourceLimiter {
-    /// Buckets that regain so many tokens a second, at least 25, and hold twice as many.
+    /// Returns buckets that regain `rate` tokens a second, at least 25, and contain twice as many.
     pub fn new(rate: u32) -> Self {
         let token = Duration::from_secs(1) / rate.max(LEAST_RATE);
         Self {
@@ -59,7 +59,7 @@ impl SourceLimiter {
         }
     }
 
-    /// Takes a token from the bucket of an address. A request whose address is unknown needs none.
+    /// Uses a token of the bucket of an address. A request whose address is unknown needs none.
     ///
     /// # Errors
     /// 429 if the bucket is empty.
@@ -86,7 +86,7 @@ impl SourceLimiter {
         Ok(())
     }
 
-    /// Puts a token back that was taken.
+    /// Returns a used token to its bucket.
     pub fn give_back(&self, source: Option<Source>) {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(full_at) = source.and_then(|source| buckets.get_mut(&source)) {

@@ -1,5 +1,4 @@
-//! Reading a body's JSON as a type, strictly: an object is an object, never an array of its values, and a whole number may
-//! be written `3.0`.
+//! Strict deserialization of a JSON body: an object must not be an array of its values, and an integer may be written `3.0`.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StringDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
@@ -17,10 +16,10 @@ impl<'de> IntoDeserializer<'de, Error> for Strict {
     }
 }
 
-/// The largest number below which every whole number has a double of its own.
+/// The largest number below which every integer has a double of its own.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// `3.0` as `3`; anything else as it is.
+/// Returns `3.0` as `3`, and any other number unchanged.
 fn whole(number: Number) -> Number {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {

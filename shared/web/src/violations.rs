@@ -1,8 +1,8 @@
-//! What is wrong with a body that cannot be read: every member at fault, not only the first.
+//! The violations of a body that cannot be deserialized: every invalid member, not only the first.
 //!
-//! Reading ends at the first fault. So each top-level member is read alone: only the fault that lies within it counts, because the
-//! other members are missing then. A nested member at fault is taken out, and the rest is read again. Which members are missing
-//! follows from the schema. Elements of lists have to keep their positions, so that the first fault in a list is the only one.
+//! Deserialization ends at the first fault. So each top-level member is read alone: only a fault within it counts, because the other
+//! members are missing then. An invalid nested member is removed, and the rest is read again. The missing members are determined from the
+//! schema. Elements of lists have to keep their positions, so only the first fault in a list is found.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use kernel::error::{Code, Error, Violation, ViolationCode, excerpt};
 /// The most violations that a response lists.
 const MOST: usize = 50;
 
-/// Types of Rust as a message names them, and their names in JSON.
+/// Rust types in error messages, and their names in JSON.
 const NUMBERS: [(&str, &str); 6] = [
     ("u8", "an integer"),
     ("u16", "an integer"),
@@ -33,7 +33,7 @@ pub fn read<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| Fault::of(&error))
 }
 
-/// Every violation of a body that cannot be read as `T`: those of its members, and then the members that are missing.
+/// Returns every violation of a body that cannot be read as `T`: those of its members, and then the missing members.
 pub fn of<T: DeserializeOwned + ToSchema>(body: &[u8]) -> Vec<Violation> {
     let Ok(members) = serde_json::from_slice::<Map<String, Value>>(body) else {
         return Vec::new();
@@ -61,7 +61,7 @@ fn missing(members: &Map<String, Value>, schema: &Value) -> impl Iterator<Item =
     })
 }
 
-/// The violations of one member of a body.
+/// Returns the violations of one member of a body.
 fn of_member(name: &str, value: Value, read: &dyn Fn(Value) -> Option<Fault>) -> Vec<Violation> {
     let mut body = json!({name: value});
     let mut found: Vec<Violation> = Vec::new();
@@ -81,7 +81,7 @@ fn of_member(name: &str, value: Value, read: &dyn Fn(Value) -> Option<Fault>) ->
     found
 }
 
-/// Whether a path leads to a member or into it.
+/// Returns whether a path leads to a member or into it.
 fn is_within(path: &str, name: &str) -> bool {
     path.strip_prefix(name)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -92,11 +92,11 @@ pub struct Fault {
     code: ViolationCode,
     /// The path of the member, with at most 64 characters of each name that the client chose.
     param: String,
-    /// What is wrong with it.
+    /// The problem of the member.
     problem: String,
-    /// What would be right, if the problem does not say it.
+    /// The expected value, if the problem does not contain it.
     expected: Option<String>,
-    /// The names that lead to the member; none if it is missing or in a list.
+    /// The names that lead to the member; `None` if it is missing or in a list.
     names: Option<Vec<String>>,
 }
 
@@ -144,8 +144,8 @@ impl Fault {
         }
     }
 
-    /// The error that shows this fault alone, with the code of a body of this type if it has one. A name that the body does not have is not about
-    /// its contents and has no code.
+    /// Returns the error that shows only this fault, with the code of a body of this type if it has one. A name that the body does not have
+    /// does not concern its contents and has no code.
     pub fn into_error(self, invalid: Option<Code>) -> Error {
         let code = match self.code {
             ViolationCode::Unknown => None,
@@ -154,7 +154,7 @@ impl Fault {
         Error::invalid(self.param, self.problem).coded(code)
     }
 
-    /// Removes the member at fault, and returns whether it was there.
+    /// Removes the invalid member, and returns whether it was there.
     fn take_out(&self, body: &mut Value) -> bool {
         let Some((last, above)) = self.names.as_deref().and_then(<[String]>::split_last) else {
             return false;
@@ -181,7 +181,7 @@ impl From<Fault> for Violation {
     }
 }
 
-/// `expected u32` as `expected an integer`.
+/// Replaces `expected u32` by `expected an integer`.
 fn in_words_of_json(problem: String) -> String {
     let number = NUMBERS.iter().find_map(|(rust, json)| {
         let begin = problem.strip_suffix(rust)?;
@@ -192,7 +192,7 @@ fn in_words_of_json(problem: String) -> String {
     number.unwrap_or(problem)
 }
 
-/// The names that lead to a member; none if one of the steps is not a name.
+/// Returns the names that lead to a member; `None` if one of the steps is not a name.
 fn names_of(path: &Path) -> Option<Vec<String>> {
     let name = |segment: &Segment| match segment {
         Segment::Map { key } => Some(key.clone()),
@@ -201,7 +201,7 @@ fn names_of(path: &Path) -> Option<Vec<String>> {
     path.iter().map(name).collect()
 }
 
-/// The path of a member, with at most 64 characters of each name that the client chose.
+/// Returns the path of a member, with at most 64 characters of each name that the client chose.
 fn path_of(path: &serde_path_to_error::Path) -> String {
     let mut shown = String::new();
     for segment in path.iter() {
@@ -219,8 +219,8 @@ fn path_of(path: &serde_path_to_error::Path) -> String {
     shown
 }
 
-/// The message of a failed reading, with at most 64 characters of the value that was sent. Such a value stands between
-/// backticks or quotation marks before `, expected`.
+/// Returns the message of failed deserialization, with at most 64 characters of the value that was sent. Such a value is between backticks
+/// or quotation marks before `, expected`.
 fn shortened(message: String) -> String {
     let Some(begin) = message.find(['`', '"']) else {
         return message;

@@ -1,8 +1,8 @@
-//! A charge point operator on `ocpi-kit`.
+//! A charge point operator that is based on `ocpi-kit`.
 //!
-//! Its objects are those of the crate's in-memory party, which a test fills and reads. Credentials and commands are its own: the crate
-//! leaves them to whoever uses it. Nothing is sent on its own account: a test sends results, sessions and CDRs when it wants them to be
-//! sent, so that silence, delay and repetition are what the test leaves out, puts off or repeats.
+//! Its objects are those of the crate's in-memory party, which a test fills and reads. Credentials and commands are implemented here,
+//! because the crate leaves them to its user. The operator sends nothing by itself: a test sends results, sessions and CDRs at the
+//! time it chooses. A test simulates silence, delay and repetition by not sending, sending later or sending twice.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,20 +34,20 @@ pub struct Cpo(Arc<Inner>);
 struct Inner {
     version: VersionNumber,
     base: Url,
-    /// The objects that it serves, and those it has been sent.
+    /// The objects that it serves, and those that it has received.
     objects: MockPeer,
     tokens: Arc<InMemoryTokenStore>,
     client: OcpiClient,
     emsp: Mutex<Option<Peer>>,
     commands: Mutex<Vec<Command>>,
     answers: Mutex<VecDeque<CommandReply>>,
-    /// The part of a path, and what happens to requests whose path contains it.
+    /// The part of a path, and the fault of requests whose path contains it.
     fault: Mutex<Option<(String, Fault)>>,
-    /// How many requests have failed because of a fault.
+    /// The number of requests that have failed because of a fault.
     failed: AtomicUsize,
 }
 
-/// How a command is received. A command that no answer was chosen for is accepted.
+/// The response to a command. A command without a chosen response is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandReply {
     Accepted,
@@ -58,18 +58,18 @@ pub enum CommandReply {
     UnknownSession,
 }
 
-/// What happens to a request, mostly before it reaches its handler.
+/// The fault of a request, usually before it reaches its handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// An HTTP status without an envelope.
     Status(u16),
     /// The same, after the request has had its effect.
     StatusAfterEffect(u16),
-    /// No answer, for longer than anybody waits.
+    /// No response, for longer than any client waits.
     Hang,
     /// HTTP status 200 and a body that is not JSON.
     Malformed,
-    /// HTTP status 200 and JSON that is no envelope.
+    /// HTTP status 200 and JSON without an envelope.
     NoEnvelope,
 }
 
@@ -82,7 +82,7 @@ fn token(label: &str) -> CredentialsToken {
 }
 
 impl Cpo {
-    /// An operator that speaks this version, with an empty list of everything.
+    /// Starts an operator that supports this version, with empty lists.
     pub async fn start(version: VersionNumber) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
             .await
@@ -110,8 +110,8 @@ impl Cpo {
             version: version.clone(),
         };
         tokens.insert(token("a"), emsp);
-        // With the prefix that receivers have by default, the version details of ocpi-kit 0.4.0 name a path for commands at which
-        // it serves none.
+        // With the default prefix of receivers, the version details of ocpi-kit 0.4.0 contain a path for commands that it does not
+        // serve.
         let router = OcpiRouter::new(version, base, tokens)
             .with_config(ServerConfig::default().one_router_per_role())
             .credentials(cpo.clone())
@@ -148,7 +148,7 @@ impl Cpo {
     /// Registers at an eMSP with a token A of that eMSP.
     ///
     /// # Errors
-    /// What the eMSP answers instead.
+    /// The error of the eMSP.
     pub async fn register(&self, versions_url: &str, token_a: &str) -> Result<(), OcpiError> {
         let transport = self.0.client.transport();
         let registration = Registration::new(
@@ -157,7 +157,7 @@ impl Cpo {
         );
         let discovered = registration.discover(transport).await?;
         let selected = discovered.select(transport, &self.0.version).await?;
-        // The eMSP calls back with this token before it answers.
+        // The eMSP calls back with this token before it responds.
         self.accept(token("b"), Vec::new());
         let peer = selected.register(transport, &self.credentials("b")).await?;
         self.accept(token("b"), peer.parties().to_vec());
@@ -165,7 +165,7 @@ impl Cpo {
         Ok(())
     }
 
-    /// The eMSP that is registered, as `ocpi-kit` sees it.
+    /// The registered eMSP, as a peer of `ocpi-kit`.
     pub fn emsp(&self) -> Peer {
         lock(&self.0.emsp).clone().expect("a registration")
     }
@@ -175,27 +175,27 @@ impl Cpo {
         self.0.client.peer(emsp, Self::party())
     }
 
-    /// The commands that were received.
+    /// The received commands.
     pub fn commands(&self) -> Vec<Command> {
         lock(&self.0.commands).clone()
     }
 
-    /// Chooses how the next command is received.
+    /// Sets the response to the next command.
     pub fn answer(&self, answer: CommandReply) {
         lock(&self.0.answers).push_back(answer);
     }
 
-    /// Chooses what happens to requests whose path contains this, until [`Cpo::heal`].
+    /// Sets the fault of requests whose path contains `path`, until [`Cpo::heal`].
     pub fn fail(&self, path: &str, fault: Fault) {
         *lock(&self.0.fault) = Some((path.to_owned(), fault));
     }
 
-    /// How many requests have failed because of a fault.
+    /// The number of requests that have failed because of a fault.
     pub fn failed(&self) -> usize {
         self.0.failed.load(Ordering::SeqCst)
     }
 
-    /// Ends the fault.
+    /// Removes the fault.
     pub fn heal(&self) {
         *lock(&self.0.fault) = None;
     }
@@ -203,7 +203,7 @@ impl Cpo {
     /// Sends the result of a command.
     ///
     /// # Errors
-    /// What the eMSP answers instead of success.
+    /// The error of the eMSP.
     pub async fn result(
         &self,
         command: &Command,
@@ -312,7 +312,7 @@ impl CommandsReceiver for Cpo {
     }
 }
 
-/// Lets requests fail that a fault was chosen for.
+/// Applies a chosen fault to requests.
 async fn fail(State(cpo): State<Cpo>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let fault = lock(&cpo.0.fault).clone();

@@ -1,5 +1,5 @@
-//! What the tests stand on: the service's runner as a process ([`Runner`]), and a charging network made of the server, the client and
-//! the objects of `ocpi-kit` ([`Cpo`]), which answers each request as the test has decided.
+//! The foundation of the tests: the service's runner as a process ([`Runner`]), and a charging network that consists of the server,
+//! the client and the objects of `ocpi-kit` ([`Cpo`]), and responds to each request as the test has specified.
 
 mod cpo;
 mod runner;

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// The service: `cargo run -- --memory --port 0 --json` with one station of its own, which ends with this value.
+/// The service: `cargo run -- --memory --port 0 --json` with one station of its own. It stops when this value is dropped.
 pub struct Runner {
     pub base_url: String,
     api_key: String,
-    /// The token that the routes below `/_local` ask for.
+    /// The token that the routes below `/_local` require.
     token: String,
     http: reqwest::Client,
     _child: Child,
@@ -40,7 +40,7 @@ impl Runner {
         Self::start_with(&[], &[]).await
     }
 
-    /// Starts it with more options and variables of its environment.
+    /// Starts it with additional options and environment variables.
     pub async fn start_with(options: &[&str], variables: &[(&str, &str)]) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let built = folder.join("../../target/debug/local");
@@ -59,7 +59,7 @@ impl Runner {
                 program.display()
             )
         });
-        // Its log belongs to the output of the test, which is shown when the test fails.
+        // Its log is part of the test's output, which is shown when the test fails.
         let mut log = BufReader::new(child.stderr.take().expect("its log")).lines();
         tokio::spawn(async move {
             while let Ok(Some(line)) = log.next_line().await {
@@ -116,14 +116,14 @@ impl Runner {
         self.send(Method::DELETE, path, None).await
     }
 
-    /// Does everything that has fallen due, and moves the clock by so many seconds.
+    /// Does everything that is due, and moves the clock by this number of seconds.
     pub async fn advance(&self, seconds: u32) {
         self.post("/_local/clock", json!({"advance_seconds": seconds}))
             .await
             .ok();
     }
 
-    /// What an operator does with networks.
+    /// Performs an operator's action on networks.
     pub async fn operate(&self, action: &str, mut body: Value) -> Response {
         body["action"] = json!(action);
         body["mode"] = json!("test");
@@ -136,7 +136,7 @@ impl Runner {
         self.operate("connect", body).await
     }
 
-    /// Issues a token A. Returns it after the versions URL that goes with it.
+    /// Issues a token A. Returns the versions URL, and the token.
     pub async fn issue_token(&self) -> (String, String) {
         let issued = self
             .operate("issue_token", json!({"name": "A network"}))
@@ -146,7 +146,7 @@ impl Runner {
         (text("versions_url"), text("token"))
     }
 
-    /// The networks that operators see.
+    /// The networks in the form for operators.
     pub async fn networks(&self) -> Vec<Value> {
         let body = self.get("/_local/networks").await.ok();
         body["data"].as_array().expect("networks").clone()
@@ -154,11 +154,11 @@ impl Runner {
 
     /// Pulls everything from the only network, and waits until that has ended.
     pub async fn pull(&self) -> Value {
-        // The pull that follows the exchange of credentials is over first.
+        // The pull that follows the exchange of credentials ends first.
         self.advance(1).await;
         let network = self.networks().await.remove(0);
         let body = json!({"network": network["id"], "full": true});
-        // A worker may be writing the network's row at the same moment.
+        // A worker may be writing the network's item at the same moment.
         let mut response = self.operate("pull", body.clone()).await;
         for _ in 0..5 {
             if response.status == 200 {
@@ -172,7 +172,7 @@ impl Runner {
         self.networks().await.remove(0)["pull"].clone()
     }
 
-    /// Every station, in pages.
+    /// All stations, read page by page.
     pub async fn stations(&self) -> Vec<Value> {
         let mut stations = Vec::new();
         let mut path = "/v1/charging_stations?limit=100".to_owned();

@@ -1,4 +1,4 @@
-//! What commands name, and their results.
+//! The contents of commands, and their results.
 
 use network::Cpo;
 use ocpi_kit::VersionNumber;
@@ -52,7 +52,7 @@ async fn every_command_names_an_address_of_its_own_for_its_result() {
         assert_eq!(urls[0], format!("{base}/START_SESSION/{reference}"));
         let id = urls[1].strip_prefix(&format!("{base}/STOP_SESSION/"));
         assert_ne!(id.expect("an id"), reference);
-        // What the address says has to be so.
+        // The command must match its address.
         let wrong = StopSession::builder()
             .response_url(urls[0].replace("START_SESSION", "STOP_SESSION").as_str())
             .session_id("101")
@@ -90,7 +90,7 @@ async fn the_token_of_a_command_is_the_one_in_the_list_of_tokens() {
         ] {
             assert_eq!(listed[member], token[member], "{member}");
         }
-        // It was sent to the operator as well, when the driver was made.
+        // The operator had received it as well, when the driver was created.
         let stored = scene.cpo.objects().tokens.get(text(&token["uid"]));
         let stored = serde_json::to_value(stored.expect("a token")).expect("JSON");
         assert_eq!(stored["contract_id"], token["contract_id"]);

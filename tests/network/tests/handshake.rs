@@ -68,7 +68,7 @@ async fn a_platform_registers_at_the_service() {
             .put_tariff(&Cpo::party(), &mine)
             .await
             .expect("an answer");
-        // Token A has served its purpose.
+        // Token A is not valid any more.
         let again = cpo.register(&url, &token).await;
         assert!(
             matches!(again, Err(OcpiError::Unauthorized(_))),
@@ -126,7 +126,7 @@ async fn a_platform_that_fails_during_the_handshake_is_not_connected() {
                     .all(|network| network["status"] == "revoked"),
                 "{fault:?} {path}: {networks:#?}"
             );
-            // And it can be connected later, when it answers.
+            // It can be connected later, when it responds.
             cpo.heal();
             runner
                 .connect(&cpo.versions_url(), &Cpo::token_a())

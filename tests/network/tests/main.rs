@@ -13,10 +13,10 @@ mod tool;
 use network::{Cpo, Runner};
 use ocpi_kit::VersionNumber;
 
-/// The versions that both sides have.
+/// The versions that both sides support.
 const VERSIONS: [VersionNumber; 2] = [VersionNumber::V2_2_1, VersionNumber::V2_3_0];
 
-/// A service and an operator that are connected.
+/// A connected service and operator.
 async fn connected(version: VersionNumber) -> (Runner, Cpo) {
     let (runner, cpo) = (Runner::start().await, Cpo::start(version).await);
     runner

@@ -1,4 +1,4 @@
-//! What operators push: locations, tariffs, sessions and CDRs.
+//! The objects that operators push: locations, tariffs, sessions and CDRs.
 
 use network::{Cpo, Runner};
 use ocpi_kit::testkit::sample;
@@ -49,7 +49,7 @@ async fn a_location_becomes_a_station_and_patches_set_its_status() {
             runner.advance(1).await;
             assert_eq!(connector(&runner).await["status"], ours, "{theirs}");
         }
-        // A patch that is older than what is known changes nothing.
+        // A patch that is older than the stored object changes nothing.
         let late = json!({"status": "OUTOFORDER", "last_updated": "2024-01-15T10:02:30Z"});
         receiver
             .patch(
@@ -138,7 +138,7 @@ async fn sessions_and_tariffs_are_returned_as_put_and_patched() {
             .await
             .expect("a session");
         assert_eq!(stored.kwh.to_string(), "15");
-        // The periods of a patch are added to those that are known.
+        // The periods of a patch are added to the stored ones.
         assert_eq!(stored.charging_periods.len(), 2);
     }
 }

@@ -55,7 +55,7 @@ async fn everything_is_pulled_over_several_pages() {
             (&pricing["type"], &pricing["price"], &pricing["tax_percent"]),
             (&json!("ENERGY"), &json!(25), &json!("10"))
         );
-        // The session and the CDR are of a token that is not ours.
+        // The session and the CDR belong to a token of another eMSP.
         let unmatched = runner.operate("list_unmatched", json!({})).await.ok();
         assert_eq!(
             unmatched["data"].as_array().expect("objects").len(),

@@ -16,7 +16,7 @@ use crate::tokens::card;
 const RESERVE: &str = "RESERVE_NOW";
 const CANCEL: &str = "CANCEL_RESERVATION";
 
-/// A reservation in two hours, for one hour, in the area of the operator's station. Returns its path.
+/// Creates a reservation in two hours, for one hour, in the area of the operator's station. Returns its path.
 async fn reserve(scene: &Scene) -> String {
     let start = scene.now().await + SignedDuration::from_hours(2);
     let end = start + SignedDuration::from_hours(1);
@@ -27,7 +27,7 @@ async fn reserve(scene: &Scene) -> String {
     format!("/v1/reservations/{}", text(&made["id"]))
 }
 
-/// Moves the clock to so many minutes before the start of a reservation.
+/// Moves the clock to this number of minutes before the start of a reservation.
 async fn until(scene: &Scene, reservation: &str, minutes: i64) -> Value {
     let shown = scene.runner.get(reservation).await.ok();
     let start: Timestamp = text(&shown["ideal_start"]).parse().expect("a time");
@@ -37,7 +37,7 @@ async fn until(scene: &Scene, reservation: &str, minutes: i64) -> Value {
     scene.runner.get(reservation).await.ok()
 }
 
-/// A reservation that is confirmed and was not sent yet: it starts in 16 minutes.
+/// A confirmed reservation that was not sent yet: it starts in 16 minutes.
 async fn confirmed(scene: &Scene) -> String {
     let reservation = reserve(scene).await;
     let shown = until(scene, &reservation, 16).await;
@@ -78,7 +78,7 @@ async fn reserve_now_is_sent_15_minutes_before_the_start() {
         for _ in 0..2 {
             scene.result(&asked, CommandResultType::Accepted).await;
         }
-        // Longer than a result is waited for.
+        // Longer than the time-out of a result.
         scene.runner.advance(120).await;
         scene
             .shows(&reservation, json!({"status": "confirmed"}))
@@ -150,7 +150,7 @@ async fn a_reservation_fails_when_every_evse_is_refused() {
     scene.cpo.answer(CommandReply::NotSupported);
     sent(&scene, 1).await;
     sent(&scene, 2).await;
-    // It is matched again until it would have begun.
+    // It is matched again until its start time.
     scene.runner.advance(30 * 60).await;
     let failed = json!({"status": "failed", "failed_reason": "station_unavailable"});
     scene.shows(&reservation, failed).await;
@@ -178,7 +178,7 @@ async fn a_failed_or_missing_result_cancels_and_uses_another_evse() {
         let second = sent(&scene, 2).await;
         scene.result(&second, CommandResultType::Accepted).await;
         assert_ne!(first.body["evse_uid"], second.body["evse_uid"]);
-        // The operator may have kept the first EVSE all the same.
+        // The operator may have kept the reservation of the first EVSE nevertheless.
         let cancelled = scene.asked(CANCEL, 1).await;
         assert_eq!(
             cancelled.body["reservation_id"],

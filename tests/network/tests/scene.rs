@@ -1,7 +1,7 @@
-//! What the tests of sessions, reservations and charge cards begin with: a station of the operator, and a driver with a vehicle.
+//! The common setup of the tests of sessions, reservations and charge cards: a station of the operator, and a driver with a vehicle.
 //!
-//! Queues process messages in the background, and the operator is called by the service. So nothing is expected at a fixed moment: a test
-//! waits until something is so ([`Scene::until`]), and [`Scene::settle`] comes before a look at what has to stay as it is.
+//! Queues process messages in the background, and the service sends requests to the operator. Therefore results have no fixed time: a
+//! test waits for a condition ([`Scene::until`]), and calls [`Scene::settle`] before it checks that something is unchanged.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 
 use crate::connected;
 
-/// How often a test looks whether something is so. The clock moves by a second between two looks.
+/// The maximum number of checks of a condition. The clock moves by a second between two checks.
 const LOOKS: usize = 30;
 
 pub const SESSIONS: &str = "/v1/charging_sessions";
 
-/// The object with other members.
+/// The object with changed members.
 pub fn with<T: Serialize + DeserializeOwned>(object: &T, change: Value) -> T {
     let mut json = serde_json::to_value(object).expect("JSON");
     for (name, value) in change.as_object().expect("an object") {
@@ -48,7 +48,7 @@ fn location() -> Location {
     evse["capabilities"] = json!(["REMOTE_START_STOP_CAPABLE", "RESERVABLE", "RFID_READER"]);
     evse["connectors"][0]["standard"] = json!("IEC_62196_T2");
     evse["connectors"][0]["tariff_ids"] = json!(["T1"]);
-    // So much that the 12 kWh of a CDR can have flowed within two minutes.
+    // High enough that the 12 kWh of a CDR can have flowed within two minutes.
     evse["connectors"][0]["max_electric_power"] = json!(400_000);
     let mut second = evse.clone();
     second["uid"] = json!("3257");
@@ -121,7 +121,7 @@ impl Scene {
         text(&clock["now"]).parse().expect("a time")
     }
 
-    /// Waits until there is something to see.
+    /// Waits until `look` returns a value.
     pub async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         for _ in 0..LOOKS {
             if let Some(seen) = look().await {
@@ -154,7 +154,7 @@ impl Scene {
         panic!("{path}: {want:?} is not so within {LOOKS} seconds: {shown:#}");
     }
 
-    /// Waits until the operator has received so many commands of a kind. Returns the last one.
+    /// Waits until the operator has received this number of commands of a kind. Returns the last one.
     pub async fn asked(&self, kind: &str, count: usize) -> Asked {
         let what = format!("{kind} number {count}");
         let command = self.until(&what, async || {
@@ -175,7 +175,7 @@ impl Scene {
         sent.expect("an answer");
     }
 
-    /// The types of the events about objects of a kind, the oldest first.
+    /// The types of the events about objects of a kind, oldest first.
     pub async fn events(&self, kind: &str) -> Vec<String> {
         let page = self.runner.get("/v1/events?limit=100").await.ok();
         let events = page["data"].as_array().expect("events").iter().rev();
@@ -185,7 +185,7 @@ impl Scene {
             .collect()
     }
 
-    /// The objects of networks that belong to nothing: module and id.
+    /// The unmatched objects of networks: module and id.
     pub async fn unmatched(&self) -> Vec<(String, String)> {
         let listed = self.runner.operate("list_unmatched", json!({})).await.ok();
         let listed = listed["data"].as_array().expect("objects").iter();
@@ -239,7 +239,7 @@ impl Scene {
         with(&session, change)
     }
 
-    /// Sends a session as it is now, with this change. Returns it.
+    /// Sends a session in its current state, with this change. Returns it.
     pub async fn report(&self, theirs: &Session, change: Value) -> Session {
         let updated = json!({"last_updated": self.now().await.to_string()});
         let sent = with(&with(theirs, updated), change);
@@ -250,7 +250,7 @@ impl Scene {
         sent
     }
 
-    /// Sends what has changed of a session until now.
+    /// Sends the changes of a session until now.
     pub async fn patch(&self, id: &str, mut change: Value) {
         change["last_updated"] = json!(self.now().await.to_string());
         let (emsp, patch) = (self.cpo.emsp(), Patch::<Value>::from_value(change));
@@ -260,14 +260,14 @@ impl Scene {
         answer.expect("an answer");
     }
 
-    /// Sends that a session has ended now.
+    /// Reports that a session has ended now.
     pub async fn complete(&self, theirs: &Session, kwh: u32, cents: i32) {
         let now = self.now().await.to_string();
         let end = json!({"status": "COMPLETED", "kwh": kwh, "end_date_time": now, "total_cost": price(cents)});
         self.report(theirs, end).await;
     }
 
-    /// The CDR of a session that ends now: 12 kWh for 3.00 EUR and VAT, as the tariff says.
+    /// The CDR of a session that ends now: 12 kWh for 3.00 EUR and VAT, by the tariff.
     pub async fn cdr(&self, id: &str, theirs: &Session) -> Cdr {
         let now = self.now().await;
         let theirs = serde_json::to_value(theirs).expect("JSON");
@@ -302,7 +302,7 @@ impl Scene {
         (session, theirs)
     }
 
-    /// Has a session end after half an hour, and be billed by the CDR `id`.
+    /// Ends a session after half an hour, and bills it with the CDR `id`.
     pub async fn ended(&self, session: &str, theirs: &Session, id: &str) -> Cdr {
         self.runner.advance(1800).await;
         self.complete(theirs, 12, 300).await;
@@ -313,7 +313,8 @@ impl Scene {
         cdr
     }
 
-    /// An invoice of everything so far that was not invoiced: the invoice, and type and amount of its lines in the order of time.
+    /// Creates an invoice of everything that was not invoiced. Returns the invoice, and the type and amount of its lines in the order
+    /// of time.
     pub async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
         self.settle().await;
         let now = self.now().await;

@@ -125,7 +125,7 @@ async fn an_http_error_fails_the_session_at_once_without_a_retry() {
     scene.active("101").await;
 }
 
-/// A session whose START_SESSION is answered in this way fails when nothing has happened for five minutes.
+/// A session whose START_SESSION has this fault fails after five minutes without a report.
 async fn fails_after_five_minutes_when(fault: Fault) {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     scene.cpo.fail("commands", fault);
@@ -244,7 +244,7 @@ async fn a_session_that_begins_after_a_timeout_is_active_and_billed() {
         let theirs = scene.theirs("101", &asked).await;
         scene.report(&theirs, json!({})).await;
         scene.shows(&session, json!({"status": "active"})).await;
-        // Whatever results come after that.
+        // It does not depend on later results.
         for result in [
             CommandResultType::Timeout,
             CommandResultType::Accepted,
@@ -345,7 +345,7 @@ async fn a_refused_or_ignored_stop_is_repeated_and_session_continues() {
     scene.until("the second STOP_SESSION", refused).await;
     scene.cpo.heal();
     scene.runner.advance(300).await;
-    // This one is accepted, and nothing happens.
+    // This one is accepted, but nothing follows.
     scene.asked(STOP, 2).await;
     scene.runner.advance(3600).await;
     assert_eq!(scene.cpo.failed() + scene.received(STOP).len(), 5);
@@ -375,7 +375,7 @@ async fn a_duplicate_cdr_is_billed_once_and_a_correction_adjusts_it() {
         let adjusted = text(&invoice["line_items"][0]["charging_session"]);
         assert!(session.ends_with(adjusted), "{invoice:#}");
         assert_eq!(scene.invoice().await.1, []);
-        // What was invoiced stays as it was.
+        // The invoiced amount is unchanged.
         scene.shows(&session, json!({"amount_due": 330})).await;
         assert_eq!(scene.unmatched().await, []);
     }
@@ -400,7 +400,7 @@ async fn credit_and_replacement_cdrs_become_adjustments_in_any_order() {
             scene.bill(cdr).await;
             scene.settle().await;
         }
-        // A credit is a line of the draft that bills what it credits. What is billed in addition is on the next invoice.
+        // A credit is a line of the draft that bills the credited amount. Additional amounts are on the next invoice.
         let (due, next) = match credit_first {
             true => (0, vec![adjustment(275)]),
             false => (275, vec![]),

@@ -21,14 +21,14 @@ fn place(evses: &[&str]) -> LocationReferences {
     }
 }
 
-/// Makes a charge card of the driver and the vehicle. Returns its path.
+/// Creates a charge card of the driver and the vehicle. Returns its path.
 async fn make(scene: &Scene) -> String {
     let body = json!({"uid": UID, "driver": scene.driver, "vehicle": scene.vehicle});
     let made = scene.runner.post("/v1/charge_cards", body).await.ok();
     format!("/v1/charge_cards/{}", text(&made["id"]))
 }
 
-/// Makes a charge card, and waits until the operator has its token. Returns the path of the card, and the token.
+/// Creates a charge card, and waits until the operator has its token. Returns the path of the card, and the token.
 pub async fn card(scene: &Scene) -> (String, Value) {
     let path = make(scene).await;
     (path, token(scene, true).await)
@@ -111,7 +111,7 @@ async fn a_location_dependent_policy_requires_a_known_location() {
     let driver = format!("/v1/drivers/{}", text(&scene.driver));
     let change = json!({"policy_ids": [policy["id"]]});
     scene.runner.post(&driver, change).await.ok();
-    // The operator has to ask from now on.
+    // The operator has to request authorization from now on.
     let is_asked_about = async || {
         let token = scene.cpo.objects().tokens.get(UID)?;
         (token.whitelist == WhitelistType::Never).then_some(())
@@ -180,7 +180,7 @@ async fn a_session_started_with_a_card_is_recorded_and_billed() {
         );
         assert_eq!(scene.cpo.commands(), []);
         let session = format!("{SESSIONS}/{}", text(&session["id"]));
-        // The app can end what the card has started.
+        // The app can end the session that the card has started.
         scene.stop(&session).await;
         let stop = scene.asked("STOP_SESSION", 1).await;
         assert_eq!(stop.body["session_id"], "201");

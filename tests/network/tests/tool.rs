@@ -1,6 +1,6 @@
 //! The tool `ocpi` of `ocpi-kit`: its operator `serve-mock`, its conformance checks and its validation.
 //!
-//! `serve-mock` answers the handshake and never begins one, so the other direction is in `handshake`.
+//! `serve-mock` responds to the handshake and never begins one; the other direction is tested in `handshake`.
 
 use std::process::Stdio;
 
@@ -26,7 +26,7 @@ fn tool() -> Command {
     command
 }
 
-/// Runs the tool to its end. Its output, if it succeeds.
+/// Runs the tool to its end. Returns its output, if it succeeds.
 async fn run(arguments: &[&str], input: &str) -> Result<String, String> {
     let mut command = tool();
     command
@@ -68,7 +68,7 @@ async fn serve_mock(version: &VersionNumber) -> (Child, String) {
         if let Some(versions) = line.trim().strip_prefix("versions ") {
             url = Some(versions.trim().to_owned());
         }
-        // The last line. The program would end at the next one, which nobody reads.
+        // This is the last line that is read. The program would end at the next one, because the pipe has no reader then.
         if line.contains("conformance") {
             return (child, url.expect("a versions URL"));
         }
@@ -79,7 +79,7 @@ async fn serve_mock(version: &VersionNumber) -> (Child, String) {
 #[tokio::test]
 async fn serve_mock_is_registered_with_and_pulled_from_completely() {
     for version in VERSIONS {
-        // It takes whoever registers for this party.
+        // It accepts any registration as this party.
         let runner = Runner::start_with(
             &[],
             &[("OCPI_COUNTRY_CODE", "DE"), ("OCPI_PARTY_ID", "ABC")],
@@ -108,7 +108,7 @@ async fn serve_mock_is_registered_with_and_pulled_from_completely() {
             .collect();
         assert!(ids.contains(&(json!("sessions"), json!("101"))), "{ids:?}");
         assert!(ids.contains(&(json!("cdrs"), json!("CDR1"))), "{ids:?}");
-        // What was pulled is what the tool itself pulls.
+        // The pulled objects are those that the tool itself pulls.
         for one in &unmatched {
             let module = one["module"].as_str().expect("a module");
             let pulled = run(
@@ -150,7 +150,7 @@ async fn the_conformance_checks_of_the_tool_find_nothing() {
     assert!(report.contains(" 0 failed, 0 warnings"), "{report}");
 }
 
-/// The `data` that the service answers to a GET with a network's token.
+/// The `data` of the service's response to a GET with a network's token.
 async fn data(cpo: &Cpo, url: &str) -> Value {
     let emsp = cpo.emsp();
     let request = OcpiRequest::new(axum::http::Method::GET, Url::from(url), ModuleId::Versions);

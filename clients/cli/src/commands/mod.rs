@@ -24,7 +24,7 @@ const ALIASES: [(&str, &str); 3] = [
     ("webhook-endpoints", "webhooks"),
 ];
 
-/// Shorter or more usual names of operations: group, command, other name.
+/// Shorter or more common names of operations: group, command, other name.
 const COMMAND_ALIASES: [(&str, &str, &str); 1] = [("events", "redeliver", "resend")];
 
 /// The groups whose objects can be created from a CSV file.
@@ -74,7 +74,7 @@ pub fn tree() -> Command {
         .subcommand(Command::new("exit-codes").about("List the exit codes and what they mean"))
 }
 
-/// The operation behind the names of a group and a command, as the tree has them.
+/// The operation with these names of a group and a command in the tree.
 pub fn operation(group: &str, command: &str) -> Option<&'static Operation> {
     let mut resources = CATALOG.resources.iter();
     let resource = resources.find(|resource| resource.name == group)?;
@@ -91,7 +91,7 @@ pub fn page_size(operation: &Operation) -> u64 {
     most.map_or(PAGE, |most| most as u64)
 }
 
-/// A text that lives as long as the program: the tree is made once.
+/// Returns a text with static lifetime: the tree is built only once.
 pub fn forever(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
@@ -334,7 +334,7 @@ fn paging() -> [Arg; 2] {
     ]
 }
 
-/// The flag that shows the request and sends nothing.
+/// The flag that shows the request instead of sending it.
 fn preview(id: &'static str) -> Arg {
     Arg::new(id)
         .long("dry-run")
@@ -382,7 +382,7 @@ fn flag(place: &str, field: &'static Field, heading: &'static str) -> Arg {
     if underscored != field.flag {
         arg = arg.alias(forever(underscored));
     }
-    // Values of enums have no commas, and neither have paths of expansions.
+    // Values of enums and paths of expansions do not contain commas.
     if field.list && (!field.values.is_empty() || field.flag == "expand") {
         arg = arg.value_delimiter(',');
     }

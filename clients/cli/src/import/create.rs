@@ -15,23 +15,23 @@ use crate::client::{Client, Request};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// How long a key is certain to be known to the service, which keeps it for 24 hours.
+/// The time for which the service certainly keeps a key; it keeps keys for 24 hours.
 const KEPT: SignedDuration = SignedDuration::from_hours(23);
 
-/// How many bodies a batch has at most, and how many bytes they have together. The service accepts 256 KiB.
+/// The maximum number of bodies of a batch, and their maximum total size in bytes. The service accepts 256 KiB.
 const MAX_BODIES: usize = 1_000;
 const MAX_BYTES: usize = 200_000;
 
-/// How many batches run at a time: the service carries out several bodies of each side by side.
+/// The number of batches that run at a time: the service processes several bodies of each in parallel.
 const ABREAST: usize = 2;
 
-/// How long the first wait for a batch lasts, and the longest one. Each wait is half as long again as the one before.
+/// The length of the first wait for a batch, and of the longest one. Each wait is 1.5 times as long as the one before.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 const BATCHES: &str = "/v1/batches";
 
-/// An import under way.
+/// An import in progress.
 pub struct Import {
     pub client: Client,
     pub operation: &'static Operation,
@@ -42,18 +42,18 @@ pub struct Import {
     pub lines: HashMap<String, u64>,
     /// The fleet to which each object is attached.
     pub attach: Option<String>,
-    /// Whether lines are sent again that were sent too long ago, without an outcome.
+    /// Whether lines that were sent too long ago, without an outcome, are sent again.
     pub retries_uncertain: bool,
 }
 
-/// The number and the key of a line with the id of its object, or with its outcome if no object was created.
+/// The number and the key of a line, with the id of its object, or with its outcome if no object was created.
 type Creation = (u64, String, Result<String, LineOutcome>);
 
 impl Import {
-    /// Checks that the objects that the journal names are those of the key's account.
+    /// Checks that the objects in the journal belong to the key's account.
     ///
     /// # Errors
-    /// They are not, or the service cannot be reached or refuses the key.
+    /// They belong to another account, or the service cannot be reached or refuses the key.
     pub async fn check_account(&self) -> Result<(), Failure> {
         let lines = self.history.lines.values();
         let mut known = lines.filter_map(|line| match line {
@@ -78,10 +78,10 @@ impl Import {
         }
     }
 
-    /// Imports all lines that are not done.
+    /// Imports all lines without an outcome.
     ///
     /// # Errors
-    /// What ends the import: the key is refused, the service cannot be reached, the journal cannot be written.
+    /// If the key is refused, the service cannot be reached, or the journal cannot be written. These errors end the import.
     pub async fn all(
         &self,
         context: &Context,
@@ -124,7 +124,7 @@ impl Import {
         Ok(summary)
     }
 
-    /// Creates the objects of a chunk, and returns the outcomes of its lines that the file still has.
+    /// Creates the objects of a chunk, and returns the outcomes of those lines that are still in the file.
     async fn create(&self, chunk: Chunk, bar: &Bar) -> Result<Vec<Creation>, Failure> {
         let known = match &chunk.batch {
             None => None,
@@ -135,7 +135,7 @@ impl Import {
         };
         let age = Timestamp::now().duration_since(chunk.at);
         let is_forgotten = chunk.batch.is_some() || age > KEPT;
-        // An interrupted run may have written the outcomes of some lines, and the refused ones are in a later chunk then.
+        // An interrupted run may have written the outcomes of some lines. Refused lines are then in a later chunk.
         let sent = Progress::Sent(chunk.key.clone());
         let is_new = !self.history.chunks.contains_key(&chunk.key);
         let is_open = |key: &String| is_new || self.history.lines.get(key) == Some(&sent);
@@ -152,7 +152,7 @@ impl Import {
             }
             None => match self.send(&chunk).await {
                 Ok(batch) => self.results(&batch, bar).await?,
-                // Another request with this key is in flight, and may create the batch.
+                // Another request with this key is in flight and may create the batch.
                 Err(Failure::Refused(refusal)) if refusal.is_in_flight() => {
                     return Err(Failure::Refused(refusal));
                 }
@@ -171,7 +171,7 @@ impl Import {
                 Some(id) => Entry::Created { key: of_line, id },
                 None => Entry::Refused { key: of_line },
             })?;
-            // The file may not have the line any more.
+            // The line may have been removed from the file.
             if let Some(line) = self.lines.get(&key).copied() {
                 let refused = || Problem::of_line(line, reason(&result["error"]));
                 let result = id.ok_or_else(|| LineOutcome::Refused(refused()));
@@ -221,7 +221,7 @@ impl Import {
                     };
                     page = self.client.next_page(next, &first).await?.body;
                 }
-                // Results are read eventually consistently: a result may be pending for a moment longer.
+                // Results are read with eventual consistency: a result may still be pending for a moment.
                 if results.iter().all(|result| result["status"] != "pending") {
                     return Ok(results);
                 }
@@ -231,7 +231,7 @@ impl Import {
         }
     }
 
-    /// Attaches the object of a line, if it was created and there is a fleet to attach it to.
+    /// Attaches the object of a line, if it was created and a fleet was specified.
     async fn attach(&self, (line, key, result): Creation) -> Result<LineOutcome, Failure> {
         let (id, fleet) = match (result, &self.attach) {
             (Err(outcome), _) => return Ok(outcome),
@@ -268,7 +268,7 @@ fn chunks(
             bodies.push(row.body);
         }
         let content = key(&lines.join(" "));
-        // Lines that were refused together and are sent together again are another batch.
+        // Lines that were refused and are sent again together are another batch.
         let mut keys = (1..).map(|attempt| format!("{content}-{attempt}"));
         let key = keys.find(|key| !is_known(key))?;
         let at = Timestamp::now();

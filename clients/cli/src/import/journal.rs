@@ -1,8 +1,8 @@
 //! The journal of an import: the chunks that were sent and the outcomes of their lines, one JSON object per line.
 //!
-//! Each entry is written with one call, so a kill at any moment leaves whole entries and perhaps the beginning of one, which the
-//! next run removes. A chunk is written with its bodies before it is sent, so that the next run can send it again whatever
-//! has become of the file. The file is locked while an import uses it.
+//! Each entry is written with one call, so a kill at any moment leaves whole entries and possibly the beginning of one, which the next
+//! run removes. A chunk is written with its bodies before it is sent, so that the next run can send it again even if the file has been
+//! changed. The file is locked while an import uses it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Where the objects are created: a journal is of use for that place only.
+/// The place where the objects are created: a journal is valid for that place only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     pub resource: String,
@@ -33,7 +33,7 @@ pub enum Progress {
         id: String,
         attached: bool,
     },
-    /// The service refused the line the last time.
+    /// The service refused the line at the last attempt.
     Refused,
 }
 
@@ -136,7 +136,7 @@ impl Journal {
     /// Opens a journal, or begins one, and reads its entries.
     ///
     /// # Errors
-    /// The file cannot be used, is of another target, is no journal of this version, or another import uses it.
+    /// The file cannot be used, belongs to another target, is not a journal of this version, or another import uses it.
     pub fn open(path: &Path, target: &Target) -> Result<(Self, History), Failure> {
         let wrong =
             |why: &dyn std::fmt::Display| Failure::Local(format!("{}: {why}", path.display()));
@@ -148,7 +148,7 @@ impl Journal {
         let mut content = Vec::new();
         file.read_to_end(&mut content)
             .map_err(|error| wrong(&error))?;
-        // What follows the last line feed was cut off.
+        // Content after the last line feed is an incomplete entry.
         let whole = content
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -199,7 +199,7 @@ impl Journal {
         &self.path
     }
 
-    /// Waits until the entries are on the disk.
+    /// Waits until the entries are written to the disk.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -225,7 +225,7 @@ impl Journal {
 
 /// An entry as it is written.
 fn line(entry: &Entry) -> Vec<u8> {
-    // Texts and times are always JSON.
+    // Texts and times can always be serialized.
     let mut line = serde_json::to_vec(entry).unwrap_or_default();
     line.push(b'\n');
     line

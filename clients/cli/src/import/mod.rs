@@ -1,8 +1,8 @@
 //! `fleet drivers import` and `fleet vehicles import`: create objects from a CSV file, one per line, or update those that exist ([`upsert`]).
 //!
-//! The file is checked as a whole before the first request ([`sheet`]). Then chunks of lines are created, each by one batch
-//! ([`create`]). A chunk is written to a journal beside the file before it is sent, and the outcomes of its lines afterwards
-//! ([`journal`]). An import that ends half-way, by whatever cause, continues when it is run again:
+//! The whole file is checked before the first request ([`sheet`]). Then chunks of lines are created, each with one batch ([`create`]).
+//! A chunk is written to a journal beside the file before it is sent, and the outcomes of its lines afterwards ([`journal`]). If an
+//! import is interrupted for any reason, it continues when it is run again:
 //!
 //! - A line whose outcome is in the journal is not sent again.
 //! - A chunk without outcomes whose batch is known is not sent again: its outcomes are those of the batch.
@@ -32,10 +32,10 @@ use crate::commands;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// How often a request of an import is repeated at least: an import outlasts a restart of the service.
+/// The minimum number of repetitions of a request of an import, so that an import survives a restart of the service.
 const RETRIES: u32 = 12;
 
-/// The members that name a fleet, which is checked before the import.
+/// The members that refer to a fleet, which is checked before the import.
 const FLEET: &str = "fleet";
 
 /// Runs the command.
@@ -103,7 +103,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     report(context, &summary)
 }
 
-/// The file that a flag names.
+/// The file in the value of a flag.
 fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
     matches.get_one::<PathBuf>(name).cloned()
 }
@@ -114,7 +114,7 @@ fn attach(matches: &ArgMatches) -> Option<&str> {
     attach.map(String::as_str)
 }
 
-/// Adds the lines to the problems that name a fleet which does not exist. Without an API key that is not checked.
+/// Adds to the problems the lines that refer to a fleet which does not exist. This is not checked without an API key.
 ///
 /// # Errors
 /// The fleet of `--attach` does not exist, or the service cannot be reached.
@@ -166,14 +166,14 @@ fn creation(
     })
 }
 
-/// The journal's name, unless another is given: that of the file with `.journal` after it.
+/// The default name of the journal: that of the file followed by `.journal`.
 fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".journal");
     PathBuf::from(name)
 }
 
-/// Which of these fleets do not exist.
+/// Returns the fleets that do not exist.
 async fn missing_fleets(
     client: &Client,
     fleets: &BTreeSet<String>,
@@ -189,7 +189,7 @@ async fn missing_fleets(
             Err(Failure::Refused(refusal)) if refusal.status == 404 => {
                 missing.insert(fleet.clone());
             }
-            // A key that may create vehicles and not read fleets.
+            // The key may create vehicles, but may not read fleets.
             Err(Failure::Refused(refusal)) if refusal.status == 403 => return Ok(BTreeSet::new()),
             Err(failure) => return Err(failure),
         }

@@ -12,28 +12,28 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Form};
 
-/// How often progress is reported where the output is no terminal.
+/// The interval of progress reports if the output is not a terminal.
 const REPORTS: Duration = Duration::from_secs(10);
 
 /// The counts and problems of an import.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub created: u64,
-    /// Objects that a line has changed, and those that were as the line says; none without `--upsert`.
+    /// Objects that were changed because of a line, and objects that needed no change; none without `--upsert`.
     pub updated: u64,
     pub unchanged: u64,
-    /// Lines whose outcome the journal had.
+    /// Lines whose outcome was in the journal.
     pub done_before: u64,
-    /// Lines that the service refused, with its reasons.
+    /// Lines that the service refused, with the reasons.
     pub refused: Vec<Problem>,
     /// Lines that were sent too long ago, without an outcome.
     pub uncertain: Vec<Problem>,
-    /// Lines that were not sent, since they cannot be imported.
+    /// Lines that were not sent because they cannot be imported.
     pub invalid: u64,
 }
 
 impl Summary {
-    /// Counts what became of lines.
+    /// Counts the outcomes of lines.
     pub fn count(&mut self, outcomes: Vec<LineOutcome>) {
         for outcome in outcomes {
             match outcome {
@@ -69,7 +69,7 @@ pub fn print_problems(problems: &[Problem]) {
 /// Reports the result of a dry run.
 ///
 /// # Errors
-/// 7 if there are lines that cannot be imported.
+/// Exit code 7 if there are lines that cannot be imported.
 pub fn dry(context: &Context, checked: &sheet::Checked, invalid: u64) -> Result<(), Failure> {
     let lines = checked.lines;
     match &context.form {
@@ -95,10 +95,10 @@ pub fn dry(context: &Context, checked: &sheet::Checked, invalid: u64) -> Result<
     }
 }
 
-/// Reports what an import did.
+/// Reports the result of an import.
 ///
 /// # Errors
-/// 7 if some lines were not imported.
+/// Exit code 7 if some lines were not imported.
 pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
     let Summary {
         created,
@@ -157,14 +157,14 @@ pub fn refusal_of(line: u64, failure: Failure) -> Result<Problem, Failure> {
     }
 }
 
-/// The message of an error object, and the member that it is about.
+/// The message of an error object, with the member that it concerns.
 pub fn reason(error: &Value) -> String {
     let param = error["param"].as_str().map(|param| format!("{param}: "));
     let message = error["message"].as_str().unwrap_or("refused");
     format!("{}{message}", param.unwrap_or_default())
 }
 
-/// Progress: a bar on a terminal, a line now and then elsewhere.
+/// Progress: a bar on a terminal, otherwise a line at intervals.
 pub struct Bar {
     bar: ProgressBar,
     plain: bool,

@@ -1,4 +1,4 @@
-//! The CSV file of an import: its columns, its lines as bodies, and what is wrong with them.
+//! The CSV file of an import: its columns, its lines as bodies, and the problems of its lines.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -17,14 +17,13 @@ use crate::failure::Failure;
 use crate::request::{at, joined, set};
 use crate::value::{self, Parsed};
 
-/// The column of a file of rejected lines that says why; an import leaves it out.
+/// The column with the reasons in a file of rejected lines; an import ignores it.
 const REASON: &str = "import_error";
 
-/// What separates several values in one cell.
+/// The separator of several values in one cell.
 const SEPARATOR: char = ';';
 
-/// Members that no two lines can share, though the document does not say so: a vehicle identification number belongs to one
-/// vehicle.
+/// Members whose values must be unique, although the document does not say so: a vehicle identification number belongs to one vehicle.
 const UNIQUE: [&str; 1] = ["vin"];
 
 /// A CSV file of objects to create.
@@ -34,11 +33,11 @@ pub struct Sheet {
     body: &'static Body,
     /// None for [`REASON`].
     columns: Vec<Option<Column>>,
-    /// Values for lines without their own: a column and the text of its cell.
+    /// Values for lines that have none: a column and the text of its cell.
     constants: Vec<(Column, String)>,
 }
 
-/// What a column holds.
+/// The field for the values of a column.
 #[derive(Clone)]
 struct Column {
     field: &'static Field,
@@ -55,7 +54,7 @@ pub struct Row {
     pub body: Value,
 }
 
-/// What is wrong with a line.
+/// A problem of a line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Problem {
     pub line: u64,
@@ -63,15 +62,15 @@ pub struct Problem {
     pub message: String,
 }
 
-/// What a check of the whole file found.
+/// The result of a check of the whole file.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// How many lines the file has without the first, which names the columns.
+    /// The number of lines of the file without the first, which contains the names of the columns.
     pub lines: u64,
     /// The numbers of the lines that can be imported, by their keys.
     pub keys: HashMap<String, u64>,
     pub problems: Vec<Problem>,
-    /// The fleets that lines name.
+    /// The fleets that lines refer to.
     pub fleets: BTreeSet<String>,
 }
 
@@ -100,7 +99,7 @@ impl Sheet {
     /// Opens a file and reads the names of its columns.
     ///
     /// # Errors
-    /// The file cannot be read, a column is unknown or twice there, or a required member has neither a column nor a constant.
+    /// The file cannot be read, a column is unknown or occurs twice, or a required member has neither a column nor a constant.
     pub fn open(
         operation: &'static Operation,
         path: &Path,
@@ -168,7 +167,7 @@ impl Sheet {
         })
     }
 
-    /// Checks every line. No two lines may have the same value of `key`, a member by which objects are found.
+    /// Checks every line. `key` is a member by which objects are found; two lines must not have the same value of it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -210,7 +209,7 @@ impl Sheet {
         Ok(checked)
     }
 
-    /// The lines that can be imported, one after the other.
+    /// Iterates over the lines that can be imported.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -218,7 +217,7 @@ impl Sheet {
         Ok(self.read()?.filter_map(Result::ok))
     }
 
-    /// The lines whose member has one of these values, which do not exist.
+    /// The lines whose member has one of these values, which do not exist in the service.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -243,7 +242,7 @@ impl Sheet {
         Ok(self.rows()?.filter_map(wrong).collect())
     }
 
-    /// Writes the lines that have problems into a file of the same columns, with the reasons in a last one.
+    /// Writes the lines that have problems to a file with the same columns, and the reasons in an additional last column.
     ///
     /// # Errors
     /// A file cannot be read or written, or both are the same.
@@ -307,7 +306,7 @@ impl Sheet {
         }))
     }
 
-    /// A line as a body, or everything that is wrong with it.
+    /// Returns a line as a body, or all its problems.
     fn row(&self, line: u64, record: &StringRecord) -> Result<Row, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut body = json!({});
@@ -395,7 +394,7 @@ impl Column {
         })
     }
 
-    /// The name of the column as flags are written.
+    /// The name of the column in the form of a flag.
     fn name(&self) -> String {
         match &self.key {
             Some(key) => format!("{}.{key}", self.field.flag),
@@ -431,15 +430,15 @@ impl Column {
                     "a time in a file must be absolute, such as 2027-01-15T09:00:00Z".into(),
                 );
             }
-            // An absolute time does not depend on what time it is.
+            // An absolute time does not depend on the current time.
             values.push(parsed.resolve(Timestamp::UNIX_EPOCH, &TimeZone::system())?);
         }
         joined(field, values).ok_or_else(|| "has no value".into())
     }
 }
 
-/// The key of a content. That of a line is made from the operation and the body, so that it is the same wherever the line
-/// stands in the file, and whichever way its columns are ordered.
+/// The key of a content. The key of a line is derived from the operation and the body, so that it does not depend on the position of
+/// the line in the file or on the order of the columns.
 pub fn key(content: &str) -> String {
     format!("import-{}", hex::encode(&Sha256::digest(content)[..24]))
 }
@@ -450,7 +449,7 @@ fn reader(path: &Path) -> Result<Reader<File>, Failure> {
     Ok(csv::ReaderBuilder::new().flexible(false).from_reader(file))
 }
 
-/// What is wrong with a line that could not be read.
+/// The description of a line that could not be read.
 fn what_is_wrong(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {

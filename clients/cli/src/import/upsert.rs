@@ -1,7 +1,7 @@
-//! `--upsert`: the object that has the VIN or the e-mail address of a line is updated, and created if there is none.
+//! `--upsert`: updates the object that has the VIN or the e-mail address of a line, or creates it if there is none.
 //!
-//! Each line is compared with the object, so that the file can be imported as often as one likes, from the beginning, without a journal.
-//! No two lines have the same VIN or address, so no line waits for another.
+//! Each line is compared with the object, so the file can be imported any number of times, from the beginning, without a journal. No
+//! two lines have the same VIN or address, so lines do not depend on each other.
 
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// The members by which objects are found, by the groups of commands.
 const KEYS: [(&str, &str); 2] = [("drivers", "email"), ("vehicles", "vin")];
 
-/// An import that updates.
+/// An import that updates existing objects.
 pub struct Upsert {
     client: Client,
     create: &'static Operation,
@@ -36,10 +36,10 @@ impl Upsert {
             .map(|(_, key)| *key)
     }
 
-    /// An import into a group.
+    /// Creates an import into a group.
     ///
     /// # Errors
-    /// Its objects cannot be updated.
+    /// The objects of the group cannot be updated.
     pub fn new(
         client: Client,
         group: &str,
@@ -62,7 +62,7 @@ impl Upsert {
     /// Imports all lines.
     ///
     /// # Errors
-    /// The key is refused or the service cannot be reached.
+    /// If the key is refused or the service cannot be reached.
     pub(super) async fn all(
         &self,
         context: &Context,
@@ -168,7 +168,7 @@ impl Upsert {
     }
 }
 
-/// The members of a line that the object does not have.
+/// The members of a line whose values differ from those of the object.
 fn changes(object: &Value, body: &Value) -> Map<String, Value> {
     let members = body.as_object().into_iter().flatten();
     let changed = members.filter(|(name, value)| !has(&object[name.as_str()], value));
@@ -177,7 +177,7 @@ fn changes(object: &Value, body: &Value) -> Map<String, Value> {
         .collect()
 }
 
-/// Whether a value has all that another one has: an object may have more members.
+/// Whether a value contains another one: an object may have more members.
 fn has(value: &Value, wanted: &Value) -> bool {
     match wanted {
         Value::Object(members) => members

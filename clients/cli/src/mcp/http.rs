@@ -1,5 +1,5 @@
-//! Streamable HTTP on this machine: `POST /mcp`, without sessions. Each request has an API key as its bearer token and may do what that key may.
-//! Requests that a page of another host sends, or that name another host, are refused.
+//! Streamable HTTP on this machine: `POST /mcp`, without sessions. Each request has an API key as its bearer token, and has the
+//! permissions of that key. Requests from a page of another host, and requests with another host in `Host`, are refused.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 /// Serves the tools at an address of this machine until the process ends.
 ///
 /// # Errors
-/// The address is not one of this machine, or cannot be listened on.
+/// The address does not belong to this machine, or the program cannot listen on it.
 pub async fn serve(client: Client, address: SocketAddr) -> Result<(), Failure> {
     if !address.ip().is_loopback() {
         return Err(Failure::local(
@@ -40,7 +40,7 @@ pub async fn serve(client: Client, address: SocketAddr) -> Result<(), Failure> {
         tokio::spawn(async move {
             let service = hyper::service::service_fn(|request| answer(&client, request));
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that goes away ends its connection, and nothing else.
+            // A client that disconnects affects only its own connection.
             drop(
                 connection
                     .serve_connection(TokioIo::new(stream), service)

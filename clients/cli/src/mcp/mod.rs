@@ -1,5 +1,5 @@
-//! `fleet mcp`: the tools for assistants of the crate `mcp`, on standard input and output with the key of the profile, or over HTTP with the
-//! key that each request has.
+//! `fleet mcp`: the tools for assistants of the crate `mcp`, on standard input and output with the key of the profile, or over HTTP
+//! with the key of each request.
 
 mod http;
 

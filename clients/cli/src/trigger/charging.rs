@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::local::move_clock;
 use crate::time::written;
 
-/// How long sessions charge, in seconds, where the clock is moved.
+/// The duration of sessions, in seconds, if the clock is moved.
 const CHARGE: u32 = 20 * 60;
 
 /// A free connector.
@@ -33,7 +33,7 @@ impl Stage<'_> {
             .await
     }
 
-    /// A session of 20 minutes that is paid with a card when it ends. Returns the id of the transaction.
+    /// Charges a session of 20 minutes, which is paid with a card when it ends. Returns the id of the transaction.
     pub async fn payment(&mut self, name: &str) -> Result<String, Failure> {
         let crew = self.crew().await?;
         let card = self
@@ -78,7 +78,7 @@ impl Stage<'_> {
         )))
     }
 
-    /// The free connectors of the vehicles' plug at stations that can be reserved and are always open, one of each station.
+    /// The free connectors with the vehicles' plug at stations that can be reserved and are always open, one of each station.
     async fn free_plugs(&self) -> Result<Vec<Plug>, Failure> {
         let request = Request::get("/v1/charging_stations")
             .with("available", "true")
@@ -108,7 +108,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Starts a session at the first connector that no reservation needs.
+    /// Starts a session at the first connector that is not needed for a reservation.
     pub async fn start_anywhere(
         &mut self,
         crew: &Crew,
@@ -142,7 +142,7 @@ impl Stage<'_> {
         self.create("charging_sessions", body).await
     }
 
-    /// Stops a session, unless it has ended by itself, as when its connector is reserved for another vehicle.
+    /// Stops a session, unless it has ended already, for example because its connector is reserved for another vehicle.
     pub async fn stop(&self, session: &str) -> Result<(), Failure> {
         let path = format!("/v1/charging_sessions/{session}/stop");
         match self.post(&path, json!({})).await {
@@ -210,7 +210,7 @@ impl Stage<'_> {
         Ok(id)
     }
 
-    /// A reservation of what a vehicle needs.
+    /// Creates a reservation for the energy that a vehicle needs.
     pub async fn need(&mut self, name: &str) -> Result<String, Failure> {
         let crew = self.crew().await?;
         let mut area = match name {
@@ -250,7 +250,7 @@ impl Stage<'_> {
         }
     }
 
-    /// An invoice of a session of 20 minutes.
+    /// Creates an invoice of a session of 20 minutes.
     pub async fn invoice(&mut self, name: &str) -> Result<String, Failure> {
         let begin = self.context.client.now().await?;
         let crew = self.crew().await?;

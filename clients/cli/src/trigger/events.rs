@@ -1,4 +1,4 @@
-//! The events that the command can make happen.
+//! The events that the command can trigger.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use crate::catalog::Operation;
 use crate::commands::CATALOG;
 
-/// An event that the command can make happen.
+/// An event that the command can trigger.
 #[derive(Clone)]
 pub struct Event {
     /// Its type.
     pub name: &'static str,
     /// Whether the clock of the local runner has to be moved.
     pub moves_clock: bool,
-    /// How the command makes it happen.
+    /// A description of the requests that trigger it.
     pub about: Cow<'static, str>,
 }
 
@@ -33,7 +33,7 @@ const fn later(name: &'static str, about: &'static str) -> Event {
     }
 }
 
-/// The events that the command can make happen, in the order of the document: [`LISTED`], and those that follow from the examples of the
+/// The events that the command can trigger, in the order of the document: [`LISTED`], and those that follow from the examples of the
 /// operations that create, update and delete a kind of object.
 pub static EVENTS: LazyLock<Vec<Event>> = LazyLock::new(|| {
     let listed = |name: &str| LISTED.iter().find(|event| event.name == name).cloned();
@@ -58,7 +58,7 @@ fn by_example(name: &'static str) -> Option<Event> {
     })
 }
 
-/// The kind of object that an event is about, and the operation that it reports: `note.updated` that of `updateNote`.
+/// The kind of object that an event concerns, and the operation that it reports: for `note.updated` that is `updateNote`.
 pub fn operation_of(event: &str) -> Option<(&str, &'static Operation)> {
     let (kind, done) = event.split_once('.')?;
     Some((kind, operation_on(done.strip_suffix('d')?, kind)?))
@@ -71,7 +71,7 @@ pub fn operation_on(verb: &str, kind: &str) -> Option<&'static Operation> {
     operations.find(|operation| operation.id.eq_ignore_ascii_case(&id))
 }
 
-/// The events that take other requests.
+/// The events that require other requests.
 pub(super) static LISTED: &[Event] = &[
     event("batch.completed", "creates a driver in a batch"),
     event("charge_card.created", "creates a charge card of a driver"),
@@ -188,7 +188,7 @@ pub(super) static LISTED: &[Event] = &[
     ),
 ];
 
-/// The events that no requests of one account in test mode lead to, and what they depend on.
+/// The events that requests of one account in test mode cannot trigger, and the reasons.
 pub static OTHERS: &[(&str, &str)] = &[
     (
         "charge_card.contested",

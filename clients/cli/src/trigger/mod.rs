@@ -1,4 +1,4 @@
-//! `fleet trigger`: makes an event happen in test mode by creating the objects that lead to it, as an integration would.
+//! `fleet trigger`: triggers an event in test mode by creating the objects that lead to it, as an integration would.
 
 mod charging;
 mod events;
@@ -23,7 +23,7 @@ pub use self::events::{EVENTS, Event, OTHERS};
 /// Runs the command.
 ///
 /// # Errors
-/// The key is one of live mode, the event needs the clock to be moved and that is not permitted, or a request fails.
+/// The key is of live mode, the event requires the clock to be moved and that is not permitted, or a request fails.
 pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
     if matches.get_flag("list") {
         return list(context);

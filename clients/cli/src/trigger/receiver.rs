@@ -1,4 +1,4 @@
-//! A receiver of webhooks that answers every delivery with a status.
+//! A receiver of webhooks that responds to every delivery with the same status.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
 
-/// A receiver on this machine, which ends with this value.
+/// A receiver on this machine, which stops when this value is dropped.
 pub struct Receiver {
     port: u16,
     status: Arc<AtomicU16>,
@@ -28,7 +28,7 @@ impl Receiver {
         let answers = status.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // A delivery that is lost is repeated.
+                // A lost delivery is repeated.
                 drop(respond(stream, answers.load(Ordering::Relaxed)).await);
             }
         });
@@ -39,7 +39,7 @@ impl Receiver {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// The status of the answers, which can be changed.
+    /// The status of the responses, which can be changed.
     pub fn answers(&self) -> Arc<AtomicU16> {
         self.status.clone()
     }
@@ -51,7 +51,7 @@ impl Drop for Receiver {
     }
 }
 
-/// Reads a request and answers it.
+/// Reads a request and responds to it.
 async fn respond(mut stream: TcpStream, status: u16) -> std::io::Result<()> {
     let mut read = Vec::new();
     let mut part = [0; 8_192];

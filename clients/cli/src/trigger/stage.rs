@@ -16,15 +16,15 @@ use crate::failure::Failure;
 use crate::local::move_clock;
 use crate::time::written;
 
-/// Failures in a row after which the service holds an endpoint to be failing.
+/// The number of consecutive failures after which the service considers an endpoint failing.
 const FAILURES: usize = 5;
 
 /// The requests that lead to an event.
 pub struct Stage<'a> {
     pub context: &'a Context,
-    /// The ids of what was created.
+    /// The ids of the objects that were created.
     pub created: Vec<String>,
-    /// The receiver of an event about webhooks, for as long as the event is waited for.
+    /// The receiver of an event about webhooks, until the event has arrived.
     pub receiver: Option<Receiver>,
 }
 
@@ -39,7 +39,7 @@ pub struct Crew {
 pub const STANDARD: &str = "Type2";
 
 impl<'a> Stage<'a> {
-    /// A stage on which nothing was created yet.
+    /// Creates a stage without objects.
     pub fn new(context: &'a Context) -> Self {
         Self {
             context,
@@ -48,7 +48,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Sends the requests that lead to an event. Returns the id of the object that it is about.
+    /// Sends the requests that lead to an event. Returns the id of the object that the event concerns.
     pub async fn act(&mut self, name: &str) -> Result<String, Failure> {
         match name {
             "driver.attached" => Ok(self.attached().await?.1),
@@ -112,7 +112,8 @@ impl<'a> Stage<'a> {
         Ok(id)
     }
 
-    /// Sends the request of an operation with the example of its body, in which a crew takes the place of fleets, drivers and vehicles.
+    /// Sends the request of an operation with the example of its body, in which fleets, drivers and vehicles are replaced by those of
+    /// a crew.
     async fn send_example(&mut self, operation: &Operation, id: &str) -> Result<Value, Failure> {
         let example = operation
             .body
@@ -203,7 +204,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// A webhook endpoint at the inbox of the local runner.
+    /// Creates a webhook endpoint for the inbox of the local runner.
     async fn endpoint(&mut self) -> Result<String, Failure> {
         let client = &self.context.client;
         let inbox = client
@@ -217,7 +218,7 @@ impl<'a> Stage<'a> {
         self.create("webhook_endpoints", body).await
     }
 
-    /// A charge card of a driver, whose number is random.
+    /// Creates a charge card with a random number for a driver.
     async fn charge_card(&mut self, name: &str) -> Result<String, Failure> {
         let driver = self.driver().await?;
         let uid = format!("04{:012X}", fastrand::u64(..1 << 48));
@@ -233,7 +234,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// A site whose plan changes, because a vehicle cannot be ready for its departure.
+    /// Creates a site whose plan changes because a vehicle cannot be ready for its departure.
     async fn site(&mut self) -> Result<String, Failure> {
         let limits = json!([{"type": "capacity", "power_w": 11_000}]);
         let body =
@@ -252,7 +253,7 @@ impl<'a> Stage<'a> {
         Ok(id)
     }
 
-    /// An event about a webhook endpoint or a delivery, whose deliveries go to a receiver in this process.
+    /// Triggers an event about a webhook endpoint or a delivery. Its deliveries go to a receiver in this process.
     async fn webhook(&mut self, name: &str) -> Result<String, Failure> {
         if !self.context.client.is_loopback() {
             return Err(Failure::Local(format!(
@@ -272,11 +273,11 @@ impl<'a> Stage<'a> {
         let id = self.create("webhook_endpoints", body).await?;
         if name == "webhook_delivery.exhausted" {
             self.driver().await?;
-            // In steps, none of which lasts as long as a request may.
+            // The wait is divided into steps that are shorter than the time-out of a request.
             for _ in 0..16 {
                 move_clock(self.context, 6 * 3_600).await?;
             }
-            // The event shows the last attempt, whose id is not known before.
+            // The event shows the last attempt, whose id is not known in advance.
             return Ok(String::new());
         }
         let deliveries = if status == 410 { 1 } else { FAILURES };

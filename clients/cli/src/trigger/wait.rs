@@ -11,14 +11,14 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::time::written;
 
-/// How long the command waits for the event.
+/// The time-out for the event.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 pub const INTERVAL: Duration = Duration::from_millis(300);
 
-/// Waits until an event of that type about that object is listed.
+/// Waits until an event of this type about this object is listed.
 ///
 /// # Errors
-/// There is none after [`PATIENCE`], or a request fails.
+/// There is no such event within [`PATIENCE`], or a request fails.
 pub async fn wait_for(
     context: &Context,
     name: &str,
@@ -45,7 +45,7 @@ pub async fn wait_for(
     }
 }
 
-/// Whether an event is about an object. That of a test delivery is about nothing that has an id.
+/// Whether an event is about an object. The object of a test delivery's event has no id.
 fn is_about(event: &Value, object: &str) -> bool {
     object.is_empty() || event["data"]["object"]["id"] == object
 }

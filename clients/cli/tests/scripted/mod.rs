@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// A request as the server saw it.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// Method and path with the query string.
@@ -25,11 +25,11 @@ impl Seen {
     }
 }
 
-/// How the server answers a request.
+/// An action of the server for a request.
 pub enum Act {
-    /// Answers with a status, headers and a body.
+    /// Responds with a status, headers and a body.
     Respond(u16, &'static str, Value),
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     HangUp,
 }
 
@@ -42,7 +42,7 @@ pub fn error(status: u16, kind: &str) -> Act {
     Act::Respond(status, "", body)
 }
 
-/// A server that does one act after the other, and answers 418 after the last.
+/// A server that performs one action after the other, and responds with 418 after the last.
 pub struct Server {
     pub url: String,
     seen: Arc<Mutex<Vec<Seen>>>,

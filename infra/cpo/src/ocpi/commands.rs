@@ -1,4 +1,4 @@
-//! Commands and charging profiles of the eMSP: how they are read, and what is responded.
+//! Reading of the eMSP's commands and charging profiles, and the responses to them.
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State as Shared};
@@ -15,7 +15,7 @@ use crate::state::cdr_token;
 use crate::state::command::{Command, Received};
 use crate::time::plus_millis;
 
-/// How long the eMSP may wait for the result of a command, in seconds.
+/// The time that the eMSP may wait for the result of a command, in seconds.
 const COMMAND_TIMEOUT: u32 = 30;
 
 pub async fn command(Shared(network): Net, Path(name): Path<String>, body: Bytes) -> Response {
@@ -59,7 +59,7 @@ pub async fn clear_profile(
     receive(&network, "ClearProfile", command, url.clone()).await
 }
 
-/// The moments of a `ChargingProfile`, and the most W from each on.
+/// The moments of a `ChargingProfile`, and the highest power in W from each moment on.
 fn read_profile(profile: &Value) -> Result<Vec<(Timestamp, u64)>, Reply> {
     let invalid = || Reply::invalid("charging_profile is not one in W with periods");
     let start = profile["start_date_time"].as_str();
@@ -75,14 +75,14 @@ fn read_profile(profile: &Value) -> Result<Vec<(Timestamp, u64)>, Reply> {
     read.collect::<Option<Vec<_>>>().ok_or_else(invalid)
 }
 
-/// Receives a command as the script has it, and responds.
+/// Receives a command as the script specifies, and responds.
 async fn receive(network: &Network, name: &str, command: Command, url: String) -> Response {
     let behaviour = network.script().next_command();
     match &behaviour {
         Some(Behaviour::Respond { data }) => return reply(network, Reply::data(data.clone())),
         Some(Behaviour::Status { http }) => return script::status(*http),
         Some(Behaviour::Say { text }) => return text.clone().into_response(),
-        // The task of the connection ends without a message, and the connection with it.
+        // The panic ends the task of the connection without a message, which closes the connection.
         Some(Behaviour::Close) => std::panic::resume_unwind(Box::new("closed")),
         Some(Behaviour::Hang) => return std::future::pending().await,
         _ => {}

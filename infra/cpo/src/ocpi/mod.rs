@@ -34,7 +34,7 @@ use crate::script::Generated;
 use crate::state::{State, is_ours, same};
 use crate::time::text;
 
-/// The versions under whose paths the modules are. [`Script::versions`](crate::script::Script) has those that are listed.
+/// The versions under whose paths the modules are served. [`Script::versions`](crate::script::Script) has those that are listed.
 const VERSIONS: [&str; 2] = [VERSION, "2.3.0"];
 
 /// The routes below `/ocpi`.
@@ -136,10 +136,10 @@ impl Reply {
     }
 }
 
-/// The most bytes of a request.
+/// The maximum size of a request, in bytes.
 const BODY: usize = 1 << 20;
 
-/// Records a request, and answers it with a failure where the script has one.
+/// Records a request, and responds with a failure if the script has one.
 async fn follow(Shared(network): Net, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, BODY).await.unwrap_or_default();
@@ -242,7 +242,7 @@ async fn credentials(Shared(network): Net) -> Response {
     reply(&network, Reply::data(network.credentials(&token)))
 }
 
-/// POST registers an eMSP, PUT replaces its credentials. Either reads the eMSP's endpoints before it answers.
+/// POST registers an eMSP, PUT replaces its credentials. Both read the eMSP's endpoints before they respond.
 async fn register(Shared(network): Net, method: Method, body: Bytes) -> Response {
     let registered = network.read(|state| state.partner.is_some());
     if registered == (method == Method::POST) {
@@ -294,7 +294,7 @@ async fn unregister(Shared(network): Net) -> Response {
 
 type Parameters = Query<BTreeMap<String, String>>;
 
-/// What a list is asked for.
+/// The query of a list.
 #[derive(Deserialize)]
 struct Listing {
     date_from: Option<Timestamp>,
@@ -305,7 +305,7 @@ struct Listing {
 }
 
 impl Listing {
-    /// Whether an object was updated in the time that is asked for. An object without a time is always listed.
+    /// Whether an object was updated in the requested time. An object without a time is always listed.
     fn includes(&self, object: &Value) -> bool {
         updated(object).is_none_or(|updated| {
             self.date_from.is_none_or(|from| updated >= from)
@@ -375,7 +375,7 @@ fn found(network: &Network, object: Option<Value>, what: &str) -> Response {
     )
 }
 
-/// The object in a list with this id.
+/// The object with this id in a list.
 fn part<'a>(list: &'a Value, key: &str, id: &str) -> Option<&'a Value> {
     list.as_array()?.iter().find(|one| same(&one[key], id))
 }

@@ -1,4 +1,4 @@
-//! The commands of the eMSP, and how the EVSEs carry them out.
+//! The commands of the eMSP, and their execution by the EVSEs.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::charge::{Authorization, Charge};
 use crate::script::Behaviour;
 use crate::time::{plus_millis, text};
 
-/// How a command was received: the `result` of OCPI's `CommandResponse`, or a failure of the operator's own system.
+/// The response to a command: the `result` of OCPI's `CommandResponse`, or a failure of the operator's own system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
     Accepted,
@@ -47,7 +47,7 @@ pub enum Command {
         location: String,
         evse: String,
     },
-    /// A charging profile: moments, and the most W from each on. None clears it.
+    /// A charging profile: moments, and the highest power in W from each moment on. None clears it.
     Limit {
         session: String,
         profile: Option<Vec<(Timestamp, u64)>>,
@@ -55,7 +55,7 @@ pub enum Command {
 }
 
 impl State {
-    /// Receives a command, which may meet something else than an obedient charge point. What the charge point does, and its result,
+    /// Receives a command, for which the script may override the charge point's behaviour. The charge point's actions and its result
     /// come later.
     pub fn command(
         &mut self,
@@ -102,8 +102,8 @@ impl State {
         Received::Accepted
     }
 
-    /// The charge point's result of a command, and what it does a moment later. A charge point whose behaviour is a refusal
-    /// or silence does nothing.
+    /// Returns the charge point's result of a command, and schedules its action for a moment later. If the charge point's behaviour is
+    /// a refusal or no reaction, it does nothing.
     fn carry_out(
         &mut self,
         command: Command,
@@ -144,7 +144,7 @@ impl State {
                 token,
                 expires,
             } => {
-                // A reservation with a known id is replaced.
+                // A reservation with an existing id is replaced.
                 if obeys {
                     self.release(&id, now);
                 }
@@ -202,7 +202,7 @@ impl State {
         running.ok_or(Received::UnknownSession)
     }
 
-    /// Removes a reservation, if there is one with this id.
+    /// Removes the reservation with this id, if there is one.
     fn release(&mut self, id: &str, now: Timestamp) {
         let place = self.reservations.iter().position(|known| known.id == id);
         if let Some(place) = place {
@@ -258,7 +258,7 @@ impl State {
         Ok(())
     }
 
-    /// The EVSE that a command means: the one it names, or one at the location that the card could use.
+    /// The EVSE for a command: the one that it names, or one at the location that the card could use.
     fn choose(
         &self,
         location: &str,
@@ -276,7 +276,7 @@ impl State {
         Ok((*chosen).to_owned())
     }
 
-    /// The result of a command at an EVSE that this card cannot use now.
+    /// The result of a command at an EVSE, if this card cannot use the EVSE now.
     fn unusable(&self, uid: &str, token: &Value) -> Option<&'static str> {
         let reserved = self.reservations.iter().find(|one| one.evse == uid);
         match self.status(uid) {

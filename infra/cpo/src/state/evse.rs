@@ -1,4 +1,4 @@
-//! What people do at an EVSE: they hold cards to its reader, plug vehicles in and out, and break or repair it.
+//! Actions of people at an EVSE: they hold cards to its reader, plug vehicles in and out, and break or repair it.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,21 +6,21 @@ use serde_json::Value;
 use super::{State, cdr_token, same};
 use crate::charge::{Authorization, Vehicle};
 
-/// What a card that is held to a reader leads to.
+/// The consequence of holding a card to a reader.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tap {
     /// The card may charge: its token is on the whitelist.
     Begins(Authorization),
     /// The session of the same card at this EVSE ends.
     Ends(String),
-    /// The eMSP has to be asked.
+    /// The eMSP has to authorize the card.
     Ask,
-    /// The card may not charge, for this reason.
+    /// The card may not charge. The text is the reason.
     Refused(String),
 }
 
 impl State {
-    /// What a card does at an EVSE. A card of a token that is not on the whitelist is for the eMSP to decide.
+    /// Returns the consequence of a card at an EVSE. If the token of a card is not on the whitelist, the eMSP decides.
     ///
     /// # Errors
     /// There is no such EVSE.
@@ -58,10 +58,10 @@ impl State {
         })
     }
 
-    /// Plugs a vehicle in. One that is plugged in already is replaced.
+    /// Plugs a vehicle in. A vehicle that is already plugged in is replaced.
     ///
     /// # Errors
-    /// The EVSE is unknown, or its session runs.
+    /// The EVSE is unknown, or a session is running at it.
     pub fn plug_in(&mut self, evse: &str, vehicle: Vehicle, now: Timestamp) -> Result<(), String> {
         if self.evse(evse).is_none() {
             return Err(format!("EVSE {evse} is unknown"));

@@ -1,8 +1,8 @@
-//! What the operator keeps, and what happens at its EVSEs.
+//! The operator's state, and the events at its EVSEs.
 //!
 //! - **partner**: the eMSP that has registered, with its token and endpoints.
-//! - **outbox**: the requests that have to be sent to the partner, in order. Every change that has to be sent to the partner adds one.
-//!   A request is sent once: OCPI messages are not queued for a partner that cannot be reached, it pulls what it has missed.
+//! - **outbox**: the requests that have to be sent to the partner, in order. Every change that the partner has to receive adds one.
+//!   A request is sent once: OCPI messages are not queued for a partner that cannot be reached; the partner pulls what it has missed.
 //! - **events**: what happens at a later moment of the clock, such as the charge point's response to a command a second later.
 //!
 //! Everything here is decided without I/O: [`State::catch_up`] brings the state to a moment, and the program sends the outbox.
@@ -23,11 +23,11 @@ use crate::demo;
 use crate::party::{COUNTRY_CODE, PARTY_ID};
 use crate::time::{plus_millis, text};
 
-/// How long a charge point takes to respond to a command, and a session to begin after that, in milliseconds.
+/// The time until a charge point responds to a command, and from then until a session begins, in milliseconds.
 const RESPONSE: i64 = 1_000;
 const BEGINNING: i64 = 1_000;
 
-/// How many lines of the log are kept.
+/// The number of lines of the log that are kept.
 const LOG: usize = 200;
 
 /// The eMSP that is connected.
@@ -63,7 +63,7 @@ pub enum Outgoing {
         status: String,
         last_updated: Timestamp,
     },
-    /// PUT of a session as it is, or PATCH with what is new.
+    /// PUT of the whole session, or PATCH with the changes.
     Session { id: String, patch: Option<Value> },
     /// POST of a CDR.
     Cdr { id: String },
@@ -73,7 +73,7 @@ pub enum Outgoing {
     PullTokens,
 }
 
-/// What happens later.
+/// An event that happens later.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Event {
     /// The charge point's response to a command reaches the operator, who forwards it.
@@ -128,14 +128,14 @@ pub struct State {
     /// The lines of the log that have not been printed yet.
     #[serde(skip)]
     pub unprinted: Vec<Line>,
-    /// How many sessions there have been.
+    /// The number of sessions so far.
     pub count: u64,
-    /// The port that the eMSP knows.
+    /// The port that was sent to the eMSP.
     pub port: u16,
 }
 
 impl State {
-    /// The demo network as it is at first.
+    /// The demo network in its initial state.
     pub fn demo(now: Timestamp) -> Self {
         Self {
             locations: demo::locations(now),
@@ -155,8 +155,8 @@ impl State {
         })
     }
 
-    /// Takes an eMSP as the one that is connected. Its tokens are pulled a little later: its token serves for that when the
-    /// exchange of credentials is over at its side as well.
+    /// Stores an eMSP as the connected one. Its tokens are pulled a little later, because its token can be used for that only when the
+    /// exchange of credentials has ended at its side as well.
     pub fn connect(&mut self, partner: Partner, now: Timestamp) {
         self.partner = Some(partner);
         self.events
@@ -255,7 +255,7 @@ impl State {
             .find(|token| same(&token["uid"], uid) && token["type"] == kind)
     }
 
-    /// Whether two tokens are of the same card, or of the same group of cards.
+    /// Whether two tokens belong to the same card, or to the same group of cards.
     fn same_card(&self, one: &Value, other: &Value) -> bool {
         let group = |token: &Value| {
             let kind = token["type"].as_str()?;
@@ -266,7 +266,7 @@ impl State {
         is_same || group(one).is_some_and(|of_one| group(other) == Some(of_one))
     }
 
-    /// Stores a token. True if there was none with its uid and type.
+    /// Stores a token. Returns true if there was none with its uid and type.
     pub fn put_token(&mut self, token: Value) -> bool {
         let key = |token: &Value| (upper(&token["uid"]), token["type"].clone());
         match self
@@ -285,7 +285,7 @@ impl State {
         }
     }
 
-    /// When something happens next by itself.
+    /// The moment of the next scheduled event.
     pub fn next(&self) -> Option<Timestamp> {
         let events = self.events.iter().map(|(at, _)| *at);
         let reservations = self.reservations.iter().map(|one| one.expires);
@@ -296,7 +296,7 @@ impl State {
             .min()
     }
 
-    /// Does everything that has fallen due, each thing at its moment. False if nothing had.
+    /// Does everything that is due, each at its own moment. Returns false if nothing was due.
     pub fn catch_up(&mut self, now: Timestamp) -> bool {
         let mut any = false;
         while let Some(at) = self.next().filter(|at| *at <= now) {
@@ -334,7 +334,7 @@ impl State {
         }
     }
 
-    /// Sends what is new about a session.
+    /// Adds the changes of a session to the outbox.
     fn report(&mut self, id: &str, now: Timestamp) {
         let Some(charge) = self.charge_mut(id) else {
             return;
@@ -346,7 +346,7 @@ impl State {
         self.push(Outgoing::Session { id, patch });
     }
 
-    /// Begins a session at an EVSE. Plugs in a vehicle of usual size where there is none.
+    /// Begins a session at an EVSE. If no vehicle is plugged in, one of usual size is plugged in.
     ///
     /// # Errors
     /// The EVSE is unknown, in use or out of order, or reserved for another card. The text says which.
@@ -467,7 +467,7 @@ impl State {
     }
 }
 
-/// Whether an id is this one; ids of OCPI are compared without regard to case.
+/// Whether an id equals `id`. Ids of OCPI are compared without regard to case.
 pub fn same(value: &Value, id: &str) -> bool {
     value
         .as_str()
@@ -488,7 +488,7 @@ pub fn cdr_token(token: &Value) -> Value {
         "contract_id": token["contract_id"]})
 }
 
-/// The owner of an object in a path of OCPI.
+/// Whether the owner of an object in a path of OCPI is this party.
 pub fn is_ours(country_code: &str, party_id: &str) -> bool {
     country_code.eq_ignore_ascii_case(COUNTRY_CODE) && party_id.eq_ignore_ascii_case(PARTY_ID)
 }

@@ -1,4 +1,4 @@
-//! The document in OpenAPI 3.0: schemas as JSON Schema draft 5 writes them, without webhooks.
+//! The document in OpenAPI 3.0: schemas in the syntax of JSON Schema draft 5, without webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::reachable;
 
-/// Turns a document of OpenAPI 3.1 into one of 3.0.
+/// Converts a document of OpenAPI 3.1 to 3.0.
 pub fn document(mut document: Value) -> Value {
     document["openapi"] = json!("3.0.3");
     let members = document.as_object_mut().expect("a document");
@@ -52,7 +52,7 @@ fn schemas_of_operations(value: &mut Value, with: &mut impl FnMut(&mut Value)) {
     }
 }
 
-/// Turns a schema and those in it into such of OpenAPI 3.0.
+/// Converts a schema and its subschemas to OpenAPI 3.0.
 fn schema(value: &mut Value) {
     let Value::Object(members) = value else {
         return;
@@ -85,7 +85,7 @@ fn schema(value: &mut Value) {
         kind_or_null(members, &kind);
     }
     without_null(members);
-    // A reference stands alone in 3.0.
+    // In 3.0 a reference cannot have other members beside it.
     if members.len() > 1
         && let Some(path) = members.remove("$ref")
     {
@@ -93,7 +93,7 @@ fn schema(value: &mut Value) {
     }
 }
 
-/// `["string", "null"]` as a nullable string.
+/// Converts `["string", "null"]` to a nullable string.
 fn kind_or_null(members: &mut Map<String, Value>, kind: &Value) {
     let other = match kind {
         Value::String(kind) if kind == "null" => {
@@ -110,7 +110,7 @@ fn kind_or_null(members: &mut Map<String, Value>, kind: &Value) {
     members.insert("nullable".into(), json!(true));
 }
 
-/// A `oneOf` with null, which has become a nullable empty string by now, as something nullable.
+/// Converts a `oneOf` with null, which is a nullable empty string by now, to a nullable schema.
 fn without_null(members: &mut Map<String, Value>) {
     let null = json!({"type": "string", "nullable": true, "enum": [null]});
     let Some(Value::Array(options)) = members.get_mut("oneOf") else {

@@ -14,10 +14,10 @@ use super::names::pascal;
 use super::parts::{header, headers_of_every_response, quoted, reference};
 use super::schemas::Components;
 
-/// Codes of one response; none stands for an error without a code.
+/// The codes of one response. None stands for an error without a code.
 type Codes = BTreeSet<Option<&'static str>>;
 
-/// What an operation may refuse with: codes by status.
+/// The errors of an operation: codes by status.
 pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     let route = &endpoint.route;
     let spec = (endpoint.request_spec)();
@@ -29,7 +29,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
         refusals.entry(408).or_default().insert(None);
     }
     if !route.only_reads() || matches!(route.shows, Shows::File(_) | Shows::Feed) {
-        // An idempotency key in flight, a file that the object does not have, or an endpoint that is not read.
+        // An idempotency key in flight, a file that the object does not have, or an endpoint whose events cannot be read.
         refusals.entry(409).or_default().insert(None);
     }
     let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
@@ -63,7 +63,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     refusals
 }
 
-/// A reference to the response of an operation that refuses with one of these codes. Operations with the same codes share it.
+/// A reference to the response of an operation that returns one of these codes. Operations with the same codes share it.
 pub fn response(status: u16, codes: &Codes, components: &mut Components) -> Value {
     let name = name(status, codes);
     components
@@ -73,7 +73,7 @@ pub fn response(status: u16, codes: &Codes, components: &mut Components) -> Valu
     json!({"$ref": format!("#/components/responses/{name}")})
 }
 
-/// What the client did wrong, or what failed, in one word for the names of schemas and in a sentence.
+/// The mistake of the client, or the failure, in one word for the names of schemas and in a sentence.
 fn meaning(status: u16) -> (&'static str, &'static str) {
     match status {
         400 => (
@@ -112,8 +112,8 @@ fn meaning(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-/// `DriverFleetNotFoundError`: what the codes say, and what the status says unless a code says it. Codes that most operations
-/// have are left out beside others.
+/// `DriverFleetNotFoundError`: made from the codes, and from the status unless a code implies it. Codes that most operations have are
+/// omitted if there are others.
 fn name(status: u16, codes: &Codes) -> String {
     const COMMON: [&str; 3] = [
         "account_not_found",
@@ -151,8 +151,8 @@ fn name(status: u16, codes: &Codes) -> String {
     }
 }
 
-/// The schemas of every error: `Error`, with `ErrorType` and `ErrorCode`. There is one for all statuses and operations, because
-/// generators make a type of each, and many of them allow an operation only one; the responses say which codes they have.
+/// The schemas of all errors: `Error`, with `ErrorType` and `ErrorCode`. All statuses and operations share one schema, because
+/// generators make a type of each schema, and many of them allow only one error type for an operation. The responses list their codes.
 pub fn schemas() -> [(String, Value); 4] {
     let types = [
         "invalid_request_error",

@@ -1,4 +1,4 @@
-//! The schemas of events: one for each kind of object that they are about, chosen by the event's type.
+//! The schemas of events: one for each kind of object that events concern, selected by the event's type.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub fn name(kind: EventType) -> String {
     pascal(subject) + "Event"
 }
 
-/// The schemas of events, made from those that the code derives: `Event` is one of the others, as its `type` says.
+/// The schemas of events, made from those that the code derives: `Event` is one of the others, depending on its `type`.
 pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
     let mut types: BTreeMap<String, Vec<EventType>> = BTreeMap::new();
     for kind in EventType::ALL {
@@ -30,7 +30,7 @@ pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
         })
         .collect();
     let options: Vec<Value> = types.keys().map(|name| reference(name)).collect();
-    // Not the union `Event` within another union: openapi-generator writes TypeScript for that which does not compile.
+    // The union `Event` is not used inside another union, because openapi-generator writes TypeScript for that which does not compile.
     let id = [json!({"type": "string"})];
     let id_or_event: Vec<Value> = id.into_iter().chain(options.iter().cloned()).collect();
     let mut schemas = BTreeMap::from([

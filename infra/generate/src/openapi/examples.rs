@@ -23,7 +23,7 @@ pub fn example(name: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// An object of that kind, of a day on which a vehicle charged and was billed for it.
+/// The example of an object of that kind. The examples are from a day on which a vehicle charged and was billed for it.
 pub fn object(kind: Kind) -> Value {
     let mut object = example(kind.name());
     if kind == Kind::Event {
@@ -66,7 +66,7 @@ pub fn name(route: &Route) -> String {
     }
 }
 
-/// What an operation may respond with.
+/// The example of an operation's response.
 pub fn response(route: &Route) -> Value {
     let page =
         |object: Value| json!({"data": [object], "next_page_url": null, "previous_page_url": null});

@@ -8,13 +8,13 @@ use web::{Method, Route};
 
 use super::parts::{reference, references_mut};
 
-/// The first letter as a capital: `Reservation`.
+/// Returns the word with a capital first letter: `Reservation`.
 pub fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
 }
 
-/// `charging-station` or `charging_station` as `ChargingStation`.
+/// Converts `charging-station` or `charging_station` to `ChargingStation`.
 pub fn pascal(name: &str) -> String {
     let words = name.split(['-', '_', '.']);
     words.filter(|word| !word.is_empty()).map(capital).collect()
@@ -29,7 +29,7 @@ pub fn verb_and_object(route: &Route) -> (&'static str, &'static str) {
     }
 }
 
-/// `retrieve-charging-station` as `retrieveChargingStation`.
+/// Converts `retrieve-charging-station` to `retrieveChargingStation`.
 pub fn operation_id(route: &Route) -> String {
     let (verb, object) = verb_and_object(route);
     let id = pascal(verb) + &pascal(object);
@@ -40,7 +40,7 @@ pub fn operation_id(route: &Route) -> String {
 /// The path of the account of the request's key.
 pub const CURRENT_ACCOUNT: &str = "/v1/account";
 
-/// What a client calls the operation within its resource: `client.reservations.create`, `client.vehicles.retrieve_telemetry`.
+/// The name of the operation in clients, within its resource: `client.reservations.create`, `client.vehicles.retrieve_telemetry`.
 pub fn method(route: &Route) -> String {
     let (verb, _) = verb_and_object(route);
     let segments: Vec<&str> = route.path.split('/').skip(3).collect();
@@ -61,7 +61,7 @@ pub fn method(route: &Route) -> String {
     }
 }
 
-/// What the names of an operation's schemas begin with: `ReservationCreate`.
+/// The beginning of the names of an operation's schemas: `ReservationCreate`.
 pub fn of_operation(route: &Route) -> String {
     let (verb, object) = verb_and_object(route);
     pascal(object) + &pascal(verb)
@@ -72,7 +72,7 @@ pub fn params(route: &Route) -> String {
     format!("{}Params", of_operation(route))
 }
 
-/// Types whose names are clear only beside the module that they are in, and their names in the document.
+/// Types whose names are clear only in their module, and their names in the document.
 const CLEARER: [(&str, &str); 8] = [
     ("Breach", "PolicyWarning"),
     ("Contact", "AccountContact"),
@@ -89,8 +89,8 @@ fn clearer(name: &str) -> &str {
     found.map_or(name, |(_, clear)| clear)
 }
 
-/// The name in the document of a schema that has this name in the code. A type that says that a member may be left out looks
-/// as the type in it; parts of request bodies that are not the same in responses end with `Input`.
+/// The name in the document of a schema that has this name in the code. A type for an optional member is shown as the type inside it;
+/// parts of request bodies that differ from those of responses end with `Input`.
 fn shown(name: &str, schemas: &Map<String, Value>) -> String {
     for prefix in ["Change_", "Patch_"] {
         let Some(inner) = name.strip_prefix(prefix) else {
@@ -106,7 +106,7 @@ fn shown(name: &str, schemas: &Map<String, Value>) -> String {
     input(name).unwrap_or_else(|| clearer(name).to_owned())
 }
 
-/// `DriverPreferencesChange` and `NewDriverPreferences` as `DriverPreferencesInput`.
+/// Converts `DriverPreferencesChange` and `NewDriverPreferences` to `DriverPreferencesInput`.
 fn input(name: &str) -> Option<String> {
     let new = name.strip_prefix("New");
     let new = new.filter(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()));
@@ -114,7 +114,7 @@ fn input(name: &str) -> Option<String> {
     Some(format!("{}Input", clearer(rest)))
 }
 
-/// Gives every schema the name that it is shown under.
+/// Renames every schema to its name in the document.
 pub fn rename(schemas: Map<String, Value>) -> Map<String, Value> {
     let names: BTreeMap<String, String> = schemas
         .keys()

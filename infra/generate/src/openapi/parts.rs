@@ -1,4 +1,4 @@
-//! Pieces that every part of the document uses: references, and the words and headers that appear everywhere.
+//! Parts that the whole document uses: references, words and headers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The name of the schema that is referred to.
+/// The name of the schema that a reference names.
 pub fn target(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
 
-/// Calls a function with every reference in a schema, which may change it.
+/// Calls a function, which may change its argument, with every reference in a schema.
 pub fn references_mut(schema: &mut Value, with: &mut impl FnMut(&mut String)) {
     match schema {
         Value::Object(members) => {
@@ -60,7 +60,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Everything that some of the schemas refer to, and those.
+/// The schemas `from` and all schemas that they refer to, directly or indirectly.
 pub fn reachable(schemas: &BTreeMap<String, Value>, from: &BTreeSet<String>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<String> = from.iter().cloned().collect();
@@ -74,7 +74,7 @@ pub fn reachable(schemas: &BTreeMap<String, Value>, from: &BTreeSet<String>) -> 
     found
 }
 
-/// The schema of a kind of object as the code derives it: its name, and it and those that it refers to.
+/// The schema of a kind of object as the code derives it: its name, and the schema with those that it refers to.
 pub fn object_schemas(kind: Kind) -> (String, Schemas) {
     schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
 }
@@ -84,7 +84,7 @@ pub fn is_warned(route: &Route) -> bool {
     matches!(route.shows, Shows::Object(_)) && route.refuses.contains(&Code::PolicyBlocked)
 }
 
-/// A word of the interface in a description.
+/// Quotes a word of the interface for a description.
 pub fn quoted(word: &str) -> String {
     format!("`{word}`")
 }

@@ -12,7 +12,7 @@ use web::{Route, expand};
 use super::parts::{object_schemas, reachable, reference};
 use super::{events, names, parts};
 
-/// Members of responses that are left out when there is nothing to say; every other member is always there.
+/// Members of responses that are omitted when they have no value; every other member is always present.
 const SOMETIMES: &[(&str, &str)] = &[
     ("Account", "key"),
     ("ApiKey", "secret"),
@@ -47,28 +47,28 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("Restrictions", "start_time"),
 ];
 
-/// Descriptions of members that every kind of object has alike.
+/// Descriptions of members that all kinds of objects have in common.
 const COMMON_MEMBERS: &[(&str, &str)] = &[
     ("id", "Opaque id of the object."),
     ("created", "Time at which the object was created."),
     ("updated", "Time of the last change of the object."),
 ];
 
-/// The schema of the body of actions that take no parameters.
+/// The schema of the body of actions without parameters.
 const EMPTY_BODY: &str = "EmptyBody";
 
-/// The schemas that operations refer to. They are collected under the names that they have in the code; [`Self::finish`]
-/// makes those of the document from them.
+/// The schemas that operations refer to. They are collected under their names in the code; [`Self::finish`] converts them to those of
+/// the document.
 #[derive(Default)]
 pub struct Components {
     schemas: BTreeMap<String, Value>,
     responses: BTreeSet<String>,
-    /// The body of each operation that has one: its name in the document, and that in the code.
+    /// The body of each operation that has one: its name in the document, and its name in the code.
     bodies: BTreeMap<String, String>,
     kinds: BTreeMap<String, Kind>,
-    /// Schemas that are written here and refer to others by the names of the document.
+    /// Schemas that are written in this crate and refer to others by their names in the document.
     written: Map<String, Value>,
-    /// Objects that are shown with the warnings of policies as well.
+    /// Objects that also have a variant with the warnings of policies.
     warned: BTreeSet<String>,
     /// Error responses by name: many operations share them.
     pub errors: BTreeMap<String, Value>,
@@ -103,7 +103,7 @@ impl Components {
         name
     }
 
-    /// A reference to an object together with what policies in suggestion mode have against it.
+    /// A reference to an object together with the warnings of policies in suggestion mode.
     pub fn object_with_warnings(&mut self, kind: Kind) -> Value {
         let (name, schemas) = named::<models::charging::policies::Breach>();
         self.add_all(schemas);
@@ -142,7 +142,7 @@ impl Components {
         reference(&name)
     }
 
-    /// The plan of a site.
+    /// A reference to the plan of a site.
     pub fn site_plan(&mut self) -> Value {
         let (name, schemas) = named::<models::site::view::SitePlan>();
         self.add_all(schemas);
@@ -150,7 +150,7 @@ impl Components {
         reference(&name)
     }
 
-    /// The next events of a polling endpoint.
+    /// A reference to the next events of a polling endpoint.
     pub fn feed(&mut self) -> Value {
         let event = self.object_name(Kind::Event);
         let feed = json!({"type": "object", "description": "The next events of a polling endpoint.",
@@ -182,7 +182,7 @@ impl Components {
         self.write(&format!("{name}Page"), page)
     }
 
-    /// A reference to what stands for a deleted object.
+    /// A reference to the representation of a deleted object.
     pub fn deleted(&mut self, kind: Kind) -> Value {
         let (name, _) = object_schemas(kind);
         let deleted = json!({"type": "object", "required": ["id", "object", "deleted"], "properties": {
@@ -193,7 +193,7 @@ impl Components {
         self.write(&format!("Deleted{name}"), deleted)
     }
 
-    /// A reference to the schema of a body, and whether a request must have one.
+    /// A reference to the schema of a body, and whether the body is required.
     pub fn body(&mut self, route: &Route, body: BodyType) -> (Value, bool) {
         let BodyType { name, schemas, .. } = body;
         self.add_all(schemas);
@@ -209,13 +209,13 @@ impl Components {
         (reference(&params), required)
     }
 
-    /// Everything that some schemas refer to, and those schemas.
+    /// The schemas `from` and all schemas that they refer to, directly or indirectly.
     fn reachable(&self, from: &BTreeSet<String>) -> BTreeSet<String> {
         reachable(&self.schemas, from)
     }
 
-    /// The schemas as they are shown: responses have all their members, simple types stand where they are used, ids may be the
-    /// objects that they name, and an event's type decides the type of its object.
+    /// The schemas of the document: responses have all their members, simple types are inlined, expandable ids may be the objects that
+    /// they refer to, and an event's type selects the type of its object.
     pub fn finish(mut self) -> Map<String, Value> {
         let roots: BTreeSet<String> = self.bodies.values().cloned().collect();
         let (responses, bodies) = (self.reachable(&self.responses), self.reachable(&roots));
@@ -331,12 +331,12 @@ fn require_all(name: &str, schema: &mut Value) {
     }
 }
 
-/// Neither an object with members nor a list of words: it reads better where it is used.
+/// Whether a schema is neither an object with members nor an enumeration. Such a schema is easier to read inline.
 fn is_simple(schema: &Value) -> bool {
     schema.get("properties").is_none() && schema.get("enum").is_none()
 }
 
-/// Puts simple types in place of references to them.
+/// Replaces references to simple types by the types.
 fn inline(schema: &mut Value, simple: &BTreeMap<String, Value>) {
     match schema {
         Value::Object(members) => {
@@ -360,7 +360,7 @@ fn inline(schema: &mut Value, simple: &BTreeMap<String, Value>) {
     }
 }
 
-/// The schema of a query parameter: that of a member which may be left out, but is never null.
+/// The schema of a query parameter: that of an optional member that is never null.
 pub fn of_parameter(member: &Value, schemas: &BTreeMap<String, Value>) -> Value {
     let mut schema = member.clone();
     inline(&mut schema, schemas);
@@ -381,8 +381,8 @@ pub fn of_parameter(member: &Value, schemas: &BTreeMap<String, Value>) -> Value 
     schema
 }
 
-/// Writes `{"oneOf": [{"type": "string"}, null]}` as `{"type": ["string", "null"]}`, puts the description of the other type
-/// beside a `oneOf` that stays, and removes the formats of numbers that only Rust has.
+/// Converts `{"oneOf": [{"type": "string"}, null]}` to `{"type": ["string", "null"]}`, moves the description of the other type beside
+/// a remaining `oneOf`, and removes the formats of numbers that only Rust has.
 fn tidy(schema: &mut Value) {
     let members = match schema {
         Value::Object(members) => members,
@@ -426,7 +426,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Lets a member that holds an id hold the object instead.
+/// Allows a member that holds an id to hold the object instead.
 fn expandable(shown: &mut BTreeMap<String, Value>, name: &str, member: &str, target: &str) {
     let (owner, member) = match member.split_once('.') {
         None => (name.to_owned(), member),

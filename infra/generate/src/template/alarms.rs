@@ -4,12 +4,12 @@ use table::schema::INDEXES;
 
 use super::{Function, Stack, pascal};
 
-/// How many metrics an alarm can add up, one less than CloudWatch's limit of ten because their sum is one too.
+/// The maximum number of metrics that an alarm can add up: one less than CloudWatch's limit of ten, because their sum is a metric too.
 const ADDED_UP: usize = 9;
 
 const ACTIONS: &str = "AlarmActions: !If [HasAlarmTopic, [!Ref AlarmTopicArn], !Ref AWS::NoValue]";
 
-/// The name of the alarm that has a function's errors.
+/// The name of the alarm that covers a function's errors.
 pub fn of(functions: &[Function], one: &Function) -> String {
     let place = functions.iter().position(|other| other.id() == one.id());
     name(place.expect("a function of the stack") / ADDED_UP)
@@ -43,7 +43,7 @@ pub fn render(stack: &Stack, functions: &[Function]) -> String {
             name(part),
             stack.name
         );
-        // By name: a reference to the function, which refers to the alarm, would be a cycle before the SAM transform.
+        // By name, because a reference to the function, which refers to the alarm, would be a cycle before the SAM transform.
         for (n, one) in chunk.iter().enumerate() {
             out += &format!(
                 "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{{ Name: FunctionName, Value: !Sub '${{Service}}-{}' }}] }}, Period: 60, Stat: Sum }} }}\n",
@@ -132,13 +132,13 @@ pub fn of_indexes() -> String {
     INDEXES.iter().map(alarm).collect()
 }
 
-/// An objective of the service level: of all requests at most this part may be bad within 30 days.
+/// A service level objective: the maximum proportion of bad requests within 30 days.
 struct Objective {
     name: &'static str,
     about: &'static str,
     /// The metric of API Gateway that counts the bad requests, and its statistic.
     bad: (&'static str, &'static str),
-    /// The part that may be bad: the error budget.
+    /// The proportion of requests that may be bad: the error budget.
     budget: f64,
 }
 
@@ -157,14 +157,15 @@ const OBJECTIVES: &[Objective] = &[
     },
 ];
 
-/// A speed at which an error budget is used up.
+/// A rate at which an error budget is used up.
 struct Burn {
     name: &'static str,
-    /// How many times too fast: at 1 the error budget lasts 30 days.
+    /// The factor by which the rate is too high: at 1 the error budget lasts 30 days.
     factor: f64,
-    /// The seconds within which that is seen.
+    /// The long period, in seconds, in which the rate is measured.
     long: u32,
-    /// The seconds at their end that have to show it as well, so that the alarm ends soon after its cause.
+    /// The short period at the end of the long one, in seconds, in which the rate must be exceeded as well, so that the alarm ends
+    /// soon after its cause.
     short: u32,
 }
 
@@ -185,7 +186,8 @@ const BURNS: &[Burn] = &[
     },
 ];
 
-/// The alarms of the objectives: each rings while its long and its short period show that the error budget is used up too fast.
+/// The alarms of the objectives. Each is active while both its long and its short period show that the error budget is used up too
+/// fast.
 pub fn of_objectives() -> String {
     let mut out = String::new();
     for objective in OBJECTIVES {
@@ -209,7 +211,7 @@ pub fn of_objectives() -> String {
     out
 }
 
-/// One period of an alarm of an objective. It sends nothing by itself.
+/// One period of an alarm of an objective. It sends no notification itself.
 fn burn_within(id: &str, objective: &Objective, factor: f64, seconds: u32) -> String {
     let metric = |id: &str, (name, statistic): (&str, &str)| {
         format!(

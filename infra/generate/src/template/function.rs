@@ -10,12 +10,12 @@ use web::deployment::Need;
 
 use super::{Function, indented, pascal, policy};
 
-/// What each function was seen to call.
+/// The calls of each function that tests have recorded.
 static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
     access::read(&crate::root().join(access::FILE)).expect("infra/access.json can be read")
 });
 
-/// The resources of a function. `alarm` is the name of the alarm that stops a gradual deployment of it, besides the API's.
+/// The resources of a function. `alarm` is the name of the alarm that stops a gradual deployment of it, besides that of the API.
 pub fn resources(one: &Function, alarm: &str) -> String {
     let mut out = function(one, alarm);
     out += &policy::role(one, &RECORDED);
@@ -100,7 +100,7 @@ fn variables(one: &Function) -> String {
                     out += bucket;
                 }
             }
-            // Who sends messages has it already.
+            // A function that sends messages has the variable already.
             Need::RemoveSchedules if one.needs(Need::Messages) => {}
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET: !Ref StripeSecret\n",
@@ -114,7 +114,7 @@ fn variables(one: &Function) -> String {
     out
 }
 
-/// What starts the function, unless it is a request.
+/// The event that invokes the function, unless it is a request.
 fn event(one: &Function) -> String {
     match one.trigger() {
         Some(Trigger::Queue { batch, .. }) => format!(
@@ -186,8 +186,8 @@ fn log(one: &Function) -> String {
     )
 }
 
-/// The routes of the API that the function's alias answers, by one integration. API Gateway invokes it with a role, so the
-/// function needs no permission for each route.
+/// The routes of the API that the function's alias serves, with one integration. API Gateway invokes it with a role, so the function
+/// needs no permission for each route.
 fn routes(one: &Function) -> String {
     let keys = one.route_keys();
     if keys.is_empty() {

@@ -1,13 +1,13 @@
 //! Writes the templates of the deployment from the code: `infra/template.yaml`, the root stack, and one file of
 //! `infra/stacks/` for each nested stack.
 //!
-//! The root stack has what all functions share: the table, the bucket, the queues, the secrets, the API and the alarms of
-//! these. Marks in its template show which parts are generated; everything else in it is written by hand. A nested stack has
-//! the functions of some resources, each with its version, alias, role, log group, integration and route, and their alarms.
-//! The root hands every nested stack the parameters that its functions need, and no others.
+//! The root stack has the resources that all functions share: the table, the bucket, the queues, the secrets, the API and their
+//! alarms. Marks in its template show which parts are generated; everything else in it is written by hand. A nested stack has the
+//! functions of some resources, each with its version, alias, role, log group, integration and route, and their alarms. The root
+//! passes each nested stack the parameters that its functions need, and no others.
 //!
-//! [`STACKS`] says which functions are in which stack. A function must stay in its stack: its name is the same in every
-//! stack, so CloudFormation cannot create it in another one before it has deleted it in the first.
+//! [`STACKS`] defines which functions are in which stack. A function must stay in its stack: its name is the same in every stack, so
+//! CloudFormation cannot create it in another one before it has deleted it in the first.
 
 mod alarms;
 mod function;
@@ -24,7 +24,7 @@ use table::shown::Shows;
 use web::Route;
 use web::deployment::{Deployment, Need};
 
-/// A nested stack: its name, and what it is about.
+/// A nested stack: its name, and a description of its contents.
 struct Stack {
     name: String,
     about: String,
@@ -37,7 +37,8 @@ struct Groups {
     groups: &'static [&'static str],
 }
 
-/// The nested stacks with several groups, and those with another name than their group. Any other resource has a stack of its own.
+/// The nested stacks with several groups, and those whose name differs from that of their group. Every other resource has a stack of
+/// its own.
 const STACKS: &[Groups] = &[
     Groups {
         name: "accounts",
@@ -148,7 +149,7 @@ impl Function {
         }
     }
 
-    /// What starts it, if it is not a route.
+    /// The trigger that invokes it, if it is not a route.
     fn trigger(&self) -> Option<Trigger> {
         match self {
             Self::Route(_) => None,
@@ -160,8 +161,8 @@ impl Function {
         matches!(self.trigger(), Some(Trigger::Queue { .. }))
     }
 
-    /// Whether it answers with pages of a list, whose tokens it authenticates. The function for unknown paths serves every
-    /// route, but never gets as far as a list.
+    /// Whether it returns pages of a list, whose tokens it authenticates. The function for unknown paths serves every route, but never
+    /// reaches a list.
     fn has_pages(&self) -> bool {
         match self {
             Self::Route(route) => {
@@ -189,7 +190,7 @@ impl Function {
         }
     }
 
-    /// What it has to do with: the resource of a route, or what starts it.
+    /// Its group: the resource of a route, or the trigger of another function.
     fn group(&self) -> String {
         match self {
             Self::Route(route) => pascal(route.resource()),
@@ -252,10 +253,10 @@ fn stacks() -> Vec<(Stack, Vec<Function>)> {
     stacks
 }
 
-/// The files of the templates and their contents, of which the root is the present one with its generated parts replaced.
+/// The files of the templates with their contents. The root is the present template with its generated parts replaced.
 ///
 /// # Panics
-/// A mark of a generated part is missing in the root.
+/// If a mark of a generated part is missing in the root.
 pub fn render(present: &str) -> Vec<(String, String)> {
     let stacks = stacks();
     let mut files = vec![(
@@ -269,7 +270,7 @@ pub fn render(present: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The text with every line moved to the right.
+/// Indents every line of the text.
 fn indented(by: usize, text: &str) -> String {
     let blanks = " ".repeat(by);
     let line = |line: &str| match line {

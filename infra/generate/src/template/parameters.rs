@@ -1,4 +1,4 @@
-//! The parameters of a nested stack, and what the root stack sets them to.
+//! The parameters of a nested stack, and the values that the root stack passes for them.
 
 use functions::function::Trigger;
 use web::deployment::Need;
@@ -8,9 +8,9 @@ use super::{Function, pascal};
 /// A parameter of a nested stack.
 pub struct Parameter {
     pub name: String,
-    /// The type and more, as they are written in the nested stack's template.
+    /// The type and other properties, in the syntax of the nested stack's template.
     pub declared: &'static str,
-    /// What the root stack sets it to.
+    /// The value that the root stack passes.
     pub value: String,
 }
 

@@ -1,8 +1,8 @@
-//! The role of a function: what it may do, and nothing else.
+//! The role of a function, which permits only what the function needs.
 //!
-//! Permissions for the table come from `infra/access.json`, which says what each function was seen to call while the tests
-//! ran: the action, the table or index, and the pattern of the partition keys (the condition `dynamodb:LeadingKeys`). A
-//! function that is not in that file may read everything and write the rows that its deployment names.
+//! Permissions for the table come from `infra/access.json`, which lists the recorded calls of each function during the tests: the
+//! action, the table or index, and the pattern of the partition keys (the condition `dynamodb:LeadingKeys`). A function that is not in
+//! that file may read everything and write the items that its deployment names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ fn statement(actions: &[&str], resource: &str) -> String {
     )
 }
 
-/// A statement about the table or an index that holds for partition keys of these patterns, unless the parameter `LeadingKeys`
+/// A statement about the table or an index that is limited to partition keys of these patterns, unless the parameter `LeadingKeys`
 /// turns that condition off.
 fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>) -> String {
     let actions: Vec<String> = actions
@@ -61,7 +61,7 @@ fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>)
         Place::Table => "!Ref TableArn".to_owned(),
         Place::Index(name) => format!("!Sub '${{TableArn}}/index/{name}'"),
     };
-    // A scan reads every partition, so there is no condition on keys that it could meet.
+    // A scan reads every partition, so it could not meet a condition on keys.
     if actions == ["dynamodb:Scan"] {
         return statement(&actions, &resource);
     }
@@ -139,7 +139,7 @@ fn wide_table_access(one: &Function) -> String {
     out
 }
 
-/// What Lambda does with the function's role to read its queue or stream.
+/// The calls that Lambda makes with the function's role to read its queue or stream.
 fn trigger_access(one: &Function) -> String {
     match one.trigger() {
         Some(Trigger::Queue { .. }) => statement(
@@ -159,7 +159,7 @@ fn trigger_access(one: &Function) -> String {
                 ],
                 "!Ref TableStreamArn",
             );
-            // IAM knows no resource for it: it lists the streams of the AWS account.
+            // IAM supports no resource for this action: it lists the streams of the AWS account.
             let list = statement(&["dynamodb:ListStreams"], "'*'");
             stream + &list + &statement(&["sqs:SendMessage"], "!Ref RelayDeadLettersArn")
         }
@@ -191,7 +191,7 @@ fn needs_access(one: &Function) -> String {
             Need::RemoveSchedules => statement(&["scheduler:DeleteSchedule"], SCHEDULES),
             Need::EncryptionKeys => statement(&[READ_SECRET], "!Ref EncryptionKeys"),
             Need::Payments => format!(
-                // The ARN of a secret may be given without the six characters at its end.
+                // The ARN of a secret may be specified without the six characters at its end.
                 "- !If\n  - HasStripe\n  - {{ Effect: Allow, Action: {READ_SECRET}, Resource: [!Ref StripeSecret, !Sub '${{StripeSecret}}-??????'] }}\n  - !Ref AWS::NoValue\n"
             ),
             // Part of other statements; CloudFormation resolves the secret of page tokens when it deploys.
@@ -205,7 +205,7 @@ fn needs_access(one: &Function) -> String {
 
 const READ_SECRET: &str = "secretsmanager:GetSecretValue";
 
-/// The keys of files that begin with a prefix may be listed, and no others.
+/// Permits listing the keys of files that begin with a prefix, and no others.
 fn list_of_files(prefix: &str) -> String {
     statement(
         &["s3:ListBucket"],

@@ -11,7 +11,7 @@ use super::{Function, Stack, alarms, indented, parameters, pascal};
 /// The root's template with its generated parts replaced.
 ///
 /// # Panics
-/// A mark is missing.
+/// If a mark is missing.
 pub fn render(present: &str, stacks: &[(Stack, Vec<Function>)]) -> String {
     let parts = BTreeMap::from([
         ("keys", keys()),
@@ -76,8 +76,7 @@ fn keys() -> String {
     out
 }
 
-/// The queue of every worker with its dead-letter queue and alarms, and the role with which EventBridge Scheduler sends to
-/// the queues.
+/// The queue of every worker with its dead-letter queue and alarms, and the role with which EventBridge Scheduler sends to the queues.
 fn queues(stacks: &[(Stack, Vec<Function>)]) -> String {
     let functions = stacks.iter().flat_map(|(_, functions)| functions);
     let workers: Vec<&Function> = functions.filter(|one| one.is_worker()).collect();
@@ -155,8 +154,8 @@ fn queue(worker: &Function) -> String {
     )
 }
 
-/// The nested stacks. Those with routes are created, changed and deleted one after the other: API Gateway refuses changes of one
-/// API that arrive at the same time, and takes ten a second of an AWS account. The stage, which deploys every change, comes first.
+/// The nested stacks. Those with routes are created, changed and deleted one after the other: API Gateway refuses simultaneous changes
+/// of one API, and accepts ten per second for an AWS account. The stage, which deploys every change, comes first.
 fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
     let mut out = String::new();
     let mut before = "ApiStage".to_owned();

@@ -82,7 +82,7 @@ Parameters:
     out
 }
 
-/// What every role may do if the deployment's parameters ask for it.
+/// Permissions that every role has if the deployment's parameters require them.
 fn access_of_all(functions: &[Function]) -> String {
     let roles: String = functions
         .iter()

@@ -1,4 +1,4 @@
-//! Documents for tests, benchmarks and judges: a plain one, and random ones of every kind.
+//! Documents for tests, benchmarks and validators: a plain one, and random ones of every kind.
 #![allow(dead_code, reason = "each program uses some of them")]
 
 use documents::{
@@ -42,7 +42,7 @@ fn address(line1: &str, postal_code: &str, city: &str, country: &str) -> Option<
     })
 }
 
-/// A session of the given number, with one tax rate.
+/// Returns a session of the given number, with one tax rate.
 pub fn session(number: i64, net_amount: i64, tax_percent: i64) -> Line {
     let energy_wh = 20_000 + number * 137 % 60_000;
     let start = date(2026, 10, 1).at(7, 40, 0, 0) + (number * 37 % 40_000).minutes();
@@ -73,7 +73,7 @@ pub fn session(number: i64, net_amount: i64, tax_percent: i64) -> Line {
     }
 }
 
-/// A fee or an adjustment: neither energy nor a station.
+/// Returns a fee or an adjustment: neither energy nor a station.
 pub fn fee(description: &str, net_amount: i64, tax_percent: i64) -> Line {
     Line {
         description: description.to_owned(),
@@ -89,7 +89,7 @@ pub fn fee(description: &str, net_amount: i64, tax_percent: i64) -> Line {
     }
 }
 
-/// An invoice in euros with that many sessions.
+/// Returns an invoice in euros with that many sessions.
 pub fn invoice(language: Language, sessions: i64) -> Document {
     Document {
         kind: DocumentKind::Invoice,
@@ -144,7 +144,7 @@ pub fn invoice(language: Language, sessions: i64) -> Document {
     }
 }
 
-/// A credit note of the plain invoice.
+/// Returns a credit note of the plain invoice.
 pub fn credit_note(language: Language) -> Document {
     Document {
         kind: DocumentKind::CreditNote,
@@ -160,7 +160,7 @@ pub fn credit_note(language: Language) -> Document {
     }
 }
 
-/// Documents that show what pages look like, by name.
+/// Returns documents that show the layout of pages, by name.
 pub fn named() -> Vec<(&'static str, Document)> {
     let long = |text: &str| Some(format!("{text} ").repeat(18));
     let mut names = invoice(Language::En, 3);
@@ -203,8 +203,8 @@ pub fn named() -> Vec<(&'static str, Document)> {
     ]
 }
 
-/// A random document: any mix of sessions with one or several rates, free sessions, fees and adjustments, in any currency with
-/// at most two decimals, taxed, exempt, at a rate of zero, with reverse charge or out of scope.
+/// Returns a random document: any mix of sessions with one or several rates, free sessions, fees and adjustments, in any currency with at
+/// most two decimals, taxed, exempt, at a rate of zero, with reverse charge or out of scope.
 pub fn random(seed: u64) -> Document {
     let mut random = Random(seed);
     let language = random.pick(&[Language::En, Language::De]);

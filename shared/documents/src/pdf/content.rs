@@ -1,4 +1,4 @@
-//! What stands on the pages of a document, and where.
+//! The content of the pages of a document, and its position.
 
 use super::font::Fonts;
 use super::layout::{
@@ -25,7 +25,7 @@ pub fn layout<'a>(document: &Document, fonts: &'a Fonts) -> Result<Layout<'a>, T
     Ok(layout)
 }
 
-/// Seller and buyer on the left, and what identifies the document on the right.
+/// Places seller and buyer on the left, and the identification of the document on the right.
 fn parties(layout: &mut Layout<'_>, document: &Document, due: i64) {
     let language = document.language;
     let top = layout.y;
@@ -59,7 +59,7 @@ fn parties(layout: &mut Layout<'_>, document: &Document, due: i64) {
     layout.paragraph(to, SMALL, LEFT_HALF);
     layout.y += 2.0;
     party(layout, document, &document.buyer.party);
-    // Long names go on on the next page.
+    // Long names continue on the next page.
     if layout.pages.len() == 1 {
         layout.y = layout.y.max(end);
     }
@@ -103,7 +103,7 @@ fn address_lines(party: &Party) -> Vec<String> {
     .collect()
 }
 
-/// What identifies the document, each with its label.
+/// Returns the identifying data of the document, each with its label.
 fn facts(document: &Document, due: i64) -> Vec<(&'static str, String)> {
     let language = document.language;
     let is_invoice = document.kind == DocumentKind::Invoice;
@@ -147,7 +147,7 @@ fn facts(document: &Document, due: i64) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Who the seller is, for the foot of each page.
+/// Returns the identification of the seller, for the foot of each page.
 fn footer_lines(document: &Document, fonts: &Fonts) -> Vec<String> {
     let language = document.language;
     let seller = &document.seller.party;
@@ -167,7 +167,7 @@ fn footer_lines(document: &Document, fonts: &Fonts) -> Vec<String> {
 
 const FOOTER: Column = Column::left(LEFT, RIGHT - 76.0);
 
-/// The foot of each page with its number, and the running head of all but the first.
+/// Places the foot of each page with its number, and the running head of all pages but the first.
 fn margins(layout: &mut Layout<'_>, document: &Document, footer: &[String], height: f32) {
     let language = document.language;
     let count = layout.pages.len();
@@ -210,7 +210,7 @@ mod tests {
     use crate::pdf::layout::{Mark, WIDTH};
     use crate::samples;
 
-    /// The texts of each page, from top to bottom.
+    /// Returns the texts of each page, from top to bottom.
     fn pages(document: &Document) -> Vec<Vec<String>> {
         let fonts = Fonts::new().unwrap();
         let texts = |marks: &Vec<Mark>| {

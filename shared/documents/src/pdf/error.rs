@@ -1,4 +1,4 @@
-//! Why a PDF cannot be written.
+//! The error of a PDF that cannot be written.
 
 use crate::totals::TooLarge;
 

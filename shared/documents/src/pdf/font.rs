@@ -1,4 +1,4 @@
-//! The fonts of a PDF: which glyphs a text has, and how wide it is.
+//! The fonts of a PDF: the glyphs and the width of a text.
 
 use krilla::text::{Font, GlyphId, KrillaGlyph};
 use skrifa::instance::{LocationRef, Size};
@@ -10,7 +10,7 @@ use crate::text::clean;
 const REGULAR: &[u8] = include_bytes!("../../fonts/NotoSans-Regular.ttf");
 const SEMIBOLD: &[u8] = include_bytes!("../../fonts/NotoSans-SemiBold.ttf");
 
-/// Stands for a character that the fonts do not have.
+/// The replacement for a character that the fonts do not have.
 const REPLACEMENT: char = '\u{fffd}';
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +41,7 @@ impl Style {
         Self { gray: 90, ..self }
     }
 
-    /// From one baseline to the next.
+    /// Returns the distance from one baseline to the next.
     pub fn leading(self) -> f32 {
         self.size * 1.36
     }
@@ -69,7 +69,7 @@ impl Face {
         })
     }
 
-    /// The width of a character in ems.
+    /// Returns the width of a character in ems.
     fn advance(&self, letter: char) -> f32 {
         let advance = self
             .charmap
@@ -99,8 +99,8 @@ impl Fonts {
         self.face(style).font.clone()
     }
 
-    /// A text as the fonts can show it: without invisible characters, and with a sign for those that no font has. Neither letters
-    /// that join nor a direction from right to left are supported, and the fonts have Latin, Greek and Cyrillic letters.
+    /// Returns a text as the fonts can show it: without invisible characters, and with a replacement for those that no font has. Neither
+    /// letters that join nor a direction from right to left are supported, and the fonts have Latin, Greek and Cyrillic letters.
     fn showable(&self, text: &str) -> String {
         let invisible = |letter: &char| matches!(*letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
         let letters = text.chars().filter(|letter| !invisible(letter));
@@ -138,7 +138,7 @@ impl Fonts {
             .collect()
     }
 
-    /// The lines of a text that is at most `width` wide. A word that is wider is divided.
+    /// Returns the lines of a text that is at most `width` wide. A word that is wider is divided.
     pub fn wrap(&self, text: &str, style: Style, width: f32) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = String::new();

@@ -9,7 +9,7 @@ pub const WIDTH: f32 = 595.28;
 pub const HEIGHT: f32 = 841.89;
 pub const LEFT: f32 = 54.0;
 pub const RIGHT: f32 = WIDTH - 54.0;
-/// Where the text of the first page begins, and of the others, which have a running head.
+/// The upper edge of the text of the first page, and of the other pages, which have a running head.
 const TOP: f32 = 54.0;
 const TOP_OF_NEXT: f32 = 84.0;
 
@@ -18,7 +18,7 @@ pub const HEADING: Style = Style::new(10.5).bold();
 pub const TEXT: Style = Style::new(9.0);
 pub const SMALL: Style = Style::new(7.5).gray();
 
-/// The left edge of what stands in the right half.
+/// The left edge of the right half.
 pub const MIDDLE: f32 = 318.0;
 pub const WHOLE: Column = Column::left(LEFT, RIGHT);
 pub const LEFT_HALF: Column = Column::left(LEFT, MIDDLE - 24.0);
@@ -104,14 +104,14 @@ pub struct Layout<'a> {
     pub fonts: &'a Fonts,
     pub pages: Vec<Vec<Mark>>,
     pub elements: Vec<Element>,
-    /// The upper edge of what is placed next.
+    /// The upper edge of the text that is placed next.
     pub y: f32,
     /// The lower edge of the text.
     bottom: f32,
 }
 
 impl<'a> Layout<'a> {
-    /// An empty first page, of which the footer takes `footer` points.
+    /// Returns a layout with an empty first page, on which the footer is `footer` points high.
     pub fn new(fonts: &'a Fonts, footer: f32) -> Self {
         Self {
             fonts,
@@ -137,12 +137,12 @@ impl<'a> Layout<'a> {
         id
     }
 
-    /// Whether a height fits on this page.
+    /// Returns whether a height fits on this page.
     pub fn fits(&self, height: f32) -> bool {
         self.y + height <= self.bottom
     }
 
-    /// Whether a height fits on an empty page.
+    /// Returns whether a height fits on an empty page.
     pub fn fits_on_a_page(&self, height: f32) -> bool {
         TOP_OF_NEXT + height <= self.bottom
     }
@@ -180,7 +180,7 @@ impl<'a> Layout<'a> {
         });
     }
 
-    /// Places a text in as many lines as it needs, and moves on below it. A line that does not fit is on the next page.
+    /// Places a text in as many lines as it needs, and moves the position below it. A line that does not fit is on the next page.
     pub fn text(&mut self, text: &str, style: Style, column: Column, element: Option<ElementId>) {
         for line in self.fonts.wrap(text, style, column.width()) {
             if !self.fits(style.leading()) {

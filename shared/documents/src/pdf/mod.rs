@@ -1,5 +1,5 @@
-//! The PDF of a document: who bills whom and when, the lines in a table that goes on for as many pages as it needs, the totals, and how to
-//! pay. A Factur-X file contains the CII, too.
+//! The PDF of a document: seller, buyer and dates, the lines in a table of as many pages as it needs, the totals, and the payment details.
+//! A Factur-X file also contains the CII.
 
 mod content;
 mod error;
@@ -22,7 +22,7 @@ pub use error::PdfError;
 use font::Fonts;
 use write::About;
 
-/// The document as a PDF/A-3. It contains the CII as `factur-x.xml` if [`cii`](crate::cii) can write it.
+/// Returns the document as a PDF/A-3. It contains the CII as `factur-x.xml` if [`cii`](crate::cii) can write it.
 ///
 /// # Errors
 /// [`PdfError`] if a sum is too large, or if the PDF does not conform to PDF/A.

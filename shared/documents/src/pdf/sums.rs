@@ -7,7 +7,7 @@ use crate::document::{Document, DocumentKind, Language, TaxCategory};
 use crate::semantic::exemption_reason;
 use crate::totals::{RateTotal, Totals};
 
-/// The sums, which stand together on a page.
+/// Places the sums, which are together on a page.
 pub fn sums(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due: i64) {
     let (language, currency) = (document.language, &document.currency);
     let amount = |amount| language.amount(amount, currency);
@@ -73,7 +73,7 @@ pub fn sums(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due: 
     layout.y += 16.0;
 }
 
-/// Which tax a document charges on what.
+/// Returns the label of a tax rate of a document.
 fn rate_label(document: &Document, rate: &RateTotal) -> String {
     let language = document.language;
     let on = format!(
@@ -111,7 +111,7 @@ fn sum(layout: &mut Layout<'_>, (label, amount): &(String, String), style: Style
     layout.y += 3.0;
 }
 
-/// Why no tax is charged, and how to pay.
+/// Places the reasons why no tax is charged, and the payment details.
 pub fn notes(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due: i64) {
     let language = document.language;
     for rate in &totals.by_rate {
@@ -173,7 +173,7 @@ pub fn notes(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due:
     }
 }
 
-/// An IBAN as people read it, in groups of four.
+/// Returns an IBAN in groups of four characters, for people.
 fn in_fours(iban: &str) -> String {
     let letters: Vec<char> = iban
         .chars()

@@ -16,7 +16,7 @@ const COLUMNS: [Column; 5] = [
 
 /// Places the lines in a table. Its head is repeated on each page.
 pub fn lines(layout: &mut Layout<'_>, document: &Document) {
-    // The head is not the last on a page.
+    // The head must not be the last element on a page.
     if !layout.fits(90.0) {
         layout.next_page();
     }
@@ -114,7 +114,7 @@ fn table_row(
     layout.y += GAP / 2.0;
 }
 
-/// Puts as many details on a line as fit there.
+/// Combines as many details on a line as fit there.
 fn grouped(details: impl Iterator<Item = String>, fonts: &Fonts, width: f32) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for detail in details {

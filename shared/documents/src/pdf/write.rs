@@ -1,4 +1,4 @@
-//! Writes pages as a PDF/A-3, level A: archivable, with its fonts inside, and accessible.
+//! Writes pages as a PDF/A-3, level A: archivable, with embedded fonts, and accessible.
 
 use jiff::civil::Date;
 use krilla::color::luma;
@@ -18,7 +18,7 @@ use super::error::PdfError;
 use super::font::Fonts;
 use super::layout::{Element, HEIGHT, Layout, Mark, Role, WIDTH};
 
-/// What a PDF says about itself.
+/// The metadata of a PDF.
 pub struct About {
     pub title: String,
     pub description: String,
@@ -146,7 +146,7 @@ fn fill(surface: &mut Surface<'_>, gray: u8) {
     }));
 }
 
-/// The element of an index with everything below it.
+/// Returns the element of an index with everything below it.
 fn group(elements: &[Element], leaves: &mut [Vec<Identifier>], index: usize) -> TagGroup {
     let tag: TagKind = match elements[index].role {
         Role::Document => Tag::Part.into(),

@@ -1,4 +1,4 @@
-//! A postal address, the same shape wherever one appears.
+//! A postal address. All resources use this type.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -15,14 +15,14 @@ pub struct Card {
     pub exp_month: u8,
     /// Year of expiry, four digits.
     pub exp_year: u16,
-    /// The same for the same card, whatever its token.
+    /// The same value for the same card, whatever its token.
     pub fingerprint: String,
     /// Last four digits of the card number.
     pub last4: String,
 }
 
 impl Card {
-    /// Whether the month in which the card expires is over, in UTC. A month that does not exist never is.
+    /// Returns whether the month in which the card expires is over, in UTC. A month that does not exist is never over.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         let year = i16::try_from(self.exp_year).unwrap_or(i16::MAX);
         let month = i8::try_from(self.exp_month).unwrap_or(i8::MAX);

@@ -1,9 +1,9 @@
-//! How often invoices and reports are created.
+//! The frequency of invoices and reports.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How often a fleet is invoiced.
+/// The frequency of a fleet's invoices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BillingCycle {
@@ -14,7 +14,7 @@ pub enum BillingCycle {
     Yearly,
 }
 
-/// How often the reports of a fleet are created.
+/// The frequency of a fleet's reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportFrequency {

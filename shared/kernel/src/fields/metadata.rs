@@ -18,7 +18,7 @@ const SEPARATOR: char = ':';
 #[serde(transparent)]
 pub struct Metadata(BTreeMap<String, String>);
 
-/// What a body does to an object's metadata.
+/// The change of an object's metadata by a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum MetadataChange {
     #[default]
@@ -30,10 +30,10 @@ pub enum MetadataChange {
 }
 
 impl Metadata {
-    /// The metadata of a new object.
+    /// Returns the metadata of a new object.
     ///
     /// # Errors
-    /// More than 50 keys.
+    /// Fails if there are more than 50 keys.
     pub fn new(change: MetadataChange) -> Result<Self> {
         let mut metadata = Self::default();
         metadata.merge(change)?;
@@ -43,7 +43,7 @@ impl Metadata {
     /// Applies a body's change.
     ///
     /// # Errors
-    /// More than 50 keys afterwards.
+    /// Fails if there are more than 50 keys afterwards.
     pub fn merge(&mut self, change: MetadataChange) -> Result<()> {
         match change {
             MetadataChange::Keep => {}
@@ -70,7 +70,7 @@ impl Metadata {
         self.0.get(key).map(String::as_str)
     }
 
-    /// The pairs of some keys.
+    /// Returns the pairs of some keys.
     pub fn pairs(&self, keys: &SearchableKeys) -> BTreeSet<MetadataPair> {
         let pair = |key: &String| {
             let value = self.0.get(key)?.clone();
@@ -82,19 +82,19 @@ impl Metadata {
         keys.0.iter().filter_map(pair).collect()
     }
 
-    /// Whether a pair is among them.
+    /// Returns whether the metadata contains a pair.
     pub fn has(&self, pair: &MetadataPair) -> bool {
         self.get(&pair.key) == Some(pair.value.as_str())
     }
 }
 
-/// The keys of metadata that fleets, drivers and vehicles of an account are found by: at most three.
+/// The keys of metadata by which fleets, drivers and vehicles of an account are found: at most three.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeSet<String>")]
 pub struct SearchableKeys(BTreeSet<String>);
 
 impl SearchableKeys {
-    /// How many keys there may be.
+    /// The maximum number of keys.
     pub const MOST: usize = 3;
 
     pub fn has(&self, key: &str) -> bool {

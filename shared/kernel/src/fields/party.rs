@@ -1,4 +1,4 @@
-//! How a seller or a buyer is identified on an invoice: tax and bank identifiers, electronic addresses and rates. A value of one of
+//! The identification of a seller or a buyer on an invoice: tax and bank identifiers, electronic addresses and rates. A value of one of
 //! these types has been checked.
 
 use rust_decimal::prelude::ToPrimitive as _;
@@ -62,7 +62,7 @@ impl TryFrom<String> for Iban {
     }
 }
 
-/// The number that the characters stand for, the first four of them last, modulo 97.
+/// Returns the number that the characters represent, the first four of them last, modulo 97.
 fn remainder(iban: &[u8]) -> u32 {
     let moved = iban[4..].iter().chain(&iban[..4]);
     moved.fold(0, |rest, byte| {
@@ -94,7 +94,7 @@ impl TryFrom<String> for Bic {
     }
 }
 
-/// What the numbers of invoices begin with: at most 20 letters, digits and `-`, `_`, `/` or `.`.
+/// The prefix of the numbers of invoices: at most 20 letters, digits and `-`, `_`, `/` or `.`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct InvoicePrefix(String);
@@ -113,7 +113,7 @@ impl TryFrom<String> for InvoicePrefix {
     }
 }
 
-/// Where a party receives electronic invoices.
+/// The address at which a party receives electronic invoices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ElectronicAddress {
@@ -142,7 +142,7 @@ impl TryFrom<String> for AddressScheme {
     }
 }
 
-/// How many days after its creation an invoice is due: 0 to 365.
+/// The number of days after its creation at which an invoice is due: 0 to 365.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u16", into = "u16")]
 pub struct PaymentTerm(u16);
@@ -189,7 +189,7 @@ impl TaxPercent {
         self.0.is_zero()
     }
 
-    /// What of an amount in minor units is not tax, half away from zero.
+    /// Returns the part of an amount in minor units that is not tax, rounded half away from zero.
     pub fn net_of(self, gross: i64) -> i64 {
         let whole = Decimal::ONE + self.0 / Decimal::ONE_HUNDRED;
         let net = Decimal::from(gross) / whole;
@@ -223,7 +223,7 @@ fn is_country(code: &str) -> bool {
     Country::try_from(code.to_owned()).is_ok()
 }
 
-/// The text in capitals without blanks.
+/// Returns the text in capitals without blanks.
 fn compact(text: &str) -> String {
     let signs = text.chars().filter(|c| !c.is_whitespace());
     signs.map(|c| c.to_ascii_uppercase()).collect()

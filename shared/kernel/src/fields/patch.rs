@@ -1,8 +1,8 @@
-//! The members of an update body: absent keeps, a value sets, and where the field may be unset, null clears.
+//! The members of an update body: an omitted member keeps its value, a value sets it, and null clears it if the field may be unset.
 
 use serde::{Deserialize, Deserializer};
 
-/// A member that may be left out or set, never null.
+/// A member that may be omitted or set, never null.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Change<T> {
     #[default]
@@ -10,7 +10,7 @@ pub enum Change<T> {
     Set(T),
 }
 
-/// A member that may be left out, cleared with null, or set.
+/// A member that may be omitted, cleared with null, or set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Patch<T> {
     #[default]
@@ -26,7 +26,7 @@ impl<T> Change<T> {
         }
     }
 
-    /// The new value, if there is one.
+    /// Returns the new value, if there is one.
     pub fn set(&self) -> Option<&T> {
         match self {
             Self::Keep => None,

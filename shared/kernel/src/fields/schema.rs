@@ -1,4 +1,4 @@
-//! How types with rules of their own look in the interface's document. Everything else derives its schema.
+//! The schemas of types with rules of their own in the OpenAPI document. All other types derive their schemas.
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
@@ -23,7 +23,7 @@ pub fn string() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
 }
 
-/// Gives types a schema each, which is written out wherever the type is used.
+/// Defines a schema for each type, which is inlined wherever the type is used.
 #[macro_export]
 macro_rules! schemas {
     ($($([$max:ident: $size:ty])? ($type:ty) $name:expr, $schema:expr;)*) => {
@@ -75,7 +75,7 @@ schemas! {
     (Resource) "Resource", string().enum_values(Some(Resource::ALL.iter().map(|resource| resource.as_str())));
 }
 
-/// A schema, or null.
+/// Returns a schema, or null.
 pub fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Null));
     OneOfBuilder::new().item(null).item(schema).into()

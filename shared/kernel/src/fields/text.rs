@@ -1,4 +1,4 @@
-//! Strings that keep a rule: a value of one of these types has been checked.
+//! Strings with rules: a value of one of these types has been checked.
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ checked_string!(Text<const MAX: usize>);
 pub type Name = Text<256>;
 /// A free description.
 pub type Description = Text<1000>;
-/// A telephone number, as its owner writes it.
+/// A telephone number in the notation of its owner.
 pub type Phone = Text<64>;
 
 impl<const MAX: usize> TryFrom<String> for Text<MAX> {
@@ -104,7 +104,7 @@ impl ZoneName {
         Self("UTC".into())
     }
 
-    /// The rules of the zone. A name that has been checked always has some.
+    /// Returns the rules of the zone. A checked name always has some.
     pub fn rules(&self) -> TimeZone {
         TimeZone::get(&self.0).unwrap_or(TimeZone::UTC)
     }
@@ -123,15 +123,15 @@ impl TryFrom<String> for ZoneName {
     }
 }
 
-/// The address deliveries go to: an absolute URL of at most 2048 characters without user information.
-/// Whether `http` is good enough depends on where the service runs, so the scheme is checked where that is known.
+/// An address for deliveries: an absolute URL of at most 2048 characters without user information. Whether `http` is permitted depends on
+/// where the service runs, so other code checks the scheme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WebUrl(String);
 checked_string!(WebUrl);
 
 impl WebUrl {
-    /// The address in its parts. A checked address always has them.
+    /// Returns the address in its parts. A checked address always has them.
     pub fn parts(&self) -> Option<url::Url> {
         url::Url::parse(&self.0).ok()
     }
@@ -144,7 +144,7 @@ impl TryFrom<String> for WebUrl {
         if text.len() > 2048 {
             return Err("must have at most 2048 characters");
         }
-        // Programs read these in different ways, and with them the host.
+        // Programs interpret these characters, and with them the host, in different ways.
         if text
             .bytes()
             .any(|byte| byte <= b' ' || matches!(byte, b'\\' | 0x7f))

@@ -1,42 +1,42 @@
 //! The battery model: how fast a vehicle charges, and how much energy is metered for it. Estimates, candidates, needs and the simulation
 //! all use it.
 //!
-//! Terms. A *level* is the state of charge; it is counted in hundredths of a percent. *Metered* energy is what the connector's meter
-//! counts and what is billed: more than what reaches the battery, because 10 % of alternating and 6 % of direct current are lost, or the
-//! `charging_loss` of the vehicle.
-//! Powers are those at the connector.
+//! Terms. A *level* is the state of charge, in hundredths of a percent. *Metered* energy is the energy that the connector's meter
+//! counts and that is billed. It is more than the energy that reaches the battery, because 10 % of alternating and 6 % of direct
+//! current are lost, or the `charging_loss` of the vehicle. Powers are those at the connector.
 //!
-//! Alternating current flows at a constant power: what the connector offers, at most the vehicle's `max_ac_power`. Direct current flows
-//! at what the connector offers, at most `max_dc_power` and at most the power of `charging_curve` at the level. Within each whole percent
-//! of the level the curve counts as constant, with the power that it has in the middle. So all times and energies are sums of at most a
-//! hundred pieces, and are computed in whole numbers. A full battery charges on at the power of the last percent: what is asked for beyond
-//! it has a time and a price.
+//! Alternating current flows at a constant power: the power that the connector offers, at most the vehicle's `max_ac_power`. Direct
+//! current flows at the power that the connector offers, at most `max_dc_power` and at most the power of `charging_curve` at the
+//! level. Within each whole percent of the level the power of the curve is assumed to be constant, at its value in the middle of
+//! that percent. So all times and energies are sums of at most a hundred pieces, and are computed in whole numbers. A full battery
+//! continues to charge at the power of the last percent, so energy beyond the capacity also has a time and a price.
 
 use serde::{Deserialize, Serialize};
 
 use crate::vehicle::{ChargingCurve, ConnectorType, Loss, Vehicle};
 use kernel::time::{HOUR, SignedDuration, millis, whole_millis};
 
-/// A Wh is a power of 1 W during this many milliseconds.
+/// The number of milliseconds in an hour. A power of 1 W during this time is 1 Wh.
 pub const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
 
-/// The state of charge of a full battery, and the one that is assumed of a battery without telemetry.
+/// The level of a full battery, and the level that is assumed for a battery without telemetry.
 const FULL: u32 = 10_000;
 const UNKNOWN_LEVEL: u32 = 2_000;
 
-/// A percent of the level.
+/// One percent of the level.
 const PERCENT: u32 = 100;
 
-/// W of alternating current that a vehicle takes unless its `max_ac_power` is known.
+/// The power of alternating current in W with which a vehicle is assumed to charge if its `max_ac_power` is unknown.
 const USUAL_AC_POWER: u32 = 11_000;
 
-/// W of the least current at 230 V on one phase: IEC 61851-1 has none between 0 and 6 A. Vehicles pause below it.
+/// The lowest power of alternating current in W, on one phase at 230 V: IEC 61851-1 allows no current between 0 and 6 A. Vehicles
+/// pause below it.
 const LEAST_AC_POWER: u32 = 6 * 230;
 
-/// W up to which a vehicle counts as charging on one phase: 32 A at 230 V, rounded up.
+/// The highest power in W at which a vehicle is assumed to charge on one phase: 32 A at 230 V, rounded up.
 const MOST_ON_ONE_PHASE: u32 = 7_400;
 
-/// The battery of a vehicle, and what it takes of the current of its plug.
+/// The battery of a vehicle, and the power with which it charges at its plug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Battery {
     /// Wh
@@ -48,22 +48,22 @@ pub struct Battery {
     curve: Option<ChargingCurve>,
 }
 
-/// Charging at a connector, from a level on.
+/// A charge at a connector that begins at a certain level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge {
-    /// W at most.
+    /// The maximum power in W.
     pub power: u32,
     /// None if the power is constant.
     taper: Option<Taper>,
 }
 
-/// A battery whose level decides the power.
+/// A battery whose charging power depends on its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taper {
     /// Wh
     pub capacity: u32,
     pub curve: ChargingCurve,
-    /// In hundredths of a percent, when charging begins.
+    /// The level when charging begins, in hundredths of a percent.
     pub level: u32,
     #[serde(
         default = "Loss::of_direct_current",
@@ -96,8 +96,8 @@ impl Battery {
         }
     }
 
-    /// The lowest power in W with which the battery charges at a connector that offers this power in W; 0 for direct current. A vehicle that takes
-    /// more than 32 A of one phase counts as taking three phases.
+    /// Returns the lowest power in W with which the battery charges at a connector that offers this power in W; 0 for direct
+    /// current. A vehicle that uses more than 32 A on one phase is assumed to charge on three phases.
     pub fn lowest_power(&self, offered: u32) -> u32 {
         match (self.curve, offered.min(self.max_power)) {
             (Some(_), _) => 0,
@@ -106,7 +106,8 @@ impl Battery {
         }
     }
 
-    /// The metered Wh that bring the battery from one level in percent to another, rounded up; from 20 % if no level is given.
+    /// Returns the metered energy in Wh that raises the level from one percentage to another, rounded up; from 20 % if no level is
+    /// given.
     pub fn energy_between(&self, level: Option<f64>, target: f64) -> u32 {
         let (from, to) = (hundredths(level), hundredths(Some(target)));
         let energy = u64::from(self.capacity) * u64::from(to.saturating_sub(from)) * 100;
@@ -114,13 +115,13 @@ impl Battery {
         u32::try_from(energy.div_ceil(kept)).unwrap_or(u32::MAX)
     }
 
-    /// The points by which metered Wh raise the level.
+    /// Returns the percentage points by which metered Wh raise the level.
     pub fn share_of(&self, energy: u32) -> f64 {
         let kept = f64::from(energy) * self.loss.kept() as f64;
         kept / f64::from(self.capacity.max(1))
     }
 
-    /// Charging from a level in percent on, or from 20 %, at a connector that offers so many W.
+    /// Returns the charge from a level in percent on, or from 20 % if it is None, at a connector that offers this power in W.
     pub fn charge(&self, offered: u32, level: Option<f64>) -> Charge {
         let power = offered.min(self.max_power);
         let Some(curve) = self.curve else {
@@ -139,7 +140,7 @@ impl Battery {
     }
 }
 
-/// A level in hundredths of a percent.
+/// Returns a level in hundredths of a percent.
 fn hundredths(level: Option<f64>) -> u32 {
     level.map_or(UNKNOWN_LEVEL, |level| {
         ((level * f64::from(PERCENT)).round() as u32).min(FULL)
@@ -155,17 +156,17 @@ struct Piece {
 }
 
 impl Charge {
-    /// A charge at a power in W that does not depend on the level.
+    /// Returns a charge at a power in W that does not depend on the level.
     pub fn constant(power: u32) -> Self {
         Self { power, taper: None }
     }
 
-    /// A charge at a power in W at most, that depends on the level where there is a taper.
+    /// Returns a charge with a maximum power in W, which depends on the level if there is a taper.
     pub fn new(power: u32, taper: Option<Taper>) -> Self {
         Self { power, taper }
     }
 
-    /// The battery whose level decides the power, where it does.
+    /// Returns the battery whose level determines the power; None if the power is constant.
     pub fn taper(&self) -> Option<&Taper> {
         self.taper.as_ref()
     }
@@ -196,7 +197,7 @@ impl Charge {
         }])
     }
 
-    /// The metered Wh after a time, rounded down.
+    /// Returns the metered energy in Wh after a time, rounded down.
     pub fn energy_after(&self, elapsed: SignedDuration) -> u64 {
         let mut left = micros(whole_millis(elapsed).max(0).unsigned_abs());
         let mut sum: u64 = 0;
@@ -221,12 +222,12 @@ impl Charge {
         sum / MILLIS_PER_HOUR
     }
 
-    /// The same as a number of Wh that a vehicle can need.
+    /// Returns the same energy as a `u32`, the type of the energy that a vehicle can need.
     pub fn energy_within(&self, time: SignedDuration) -> u32 {
         u32::try_from(self.energy_after(time)).unwrap_or(u32::MAX)
     }
 
-    /// The time until so many metered Wh have flowed, in whole milliseconds, rounded up; none where no power flows.
+    /// Returns the time until this metered energy in Wh has flowed, in whole milliseconds, rounded up; None if no power flows.
     pub fn time_until(&self, energy: u32) -> Option<SignedDuration> {
         if self.power == 0 {
             return None;
@@ -249,7 +250,7 @@ fn micros(millis: u64) -> u64 {
     millis.saturating_mul(1000)
 }
 
-/// The microseconds in which so many watt-milliseconds flow, rounded up.
+/// Returns the microseconds in which an energy in watt-milliseconds flows, rounded up.
 fn lasts(power: u64, energy: u64) -> u64 {
     let micros = (u128::from(energy) * 1000).div_ceil(u128::from(power.max(1)));
     u64::try_from(micros).unwrap_or(u64::MAX)

@@ -28,7 +28,7 @@ use crate::charging_station::Connector;
 use kernel::id::Id;
 use kernel::window::Window;
 
-/// Whose time a calendar describes.
+/// The owner of a calendar.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CalendarOwner {
     /// An EVSE of a station: all of its connectors.
@@ -42,7 +42,7 @@ pub enum CalendarOwner {
 }
 
 impl CalendarOwner {
-    /// The EVSE that the connector belongs to.
+    /// Returns the owner for the EVSE that the connector belongs to.
     pub fn evse_of(station: &Id, connector: &Connector) -> Self {
         Self::Evse {
             station: station.clone(),
@@ -62,19 +62,19 @@ pub struct Entry {
     pub window: Window,
     /// The reservation or session.
     pub holder: Id,
-    /// Whose reservation or session it is.
+    /// The account that the reservation or session belongs to.
     #[serde(default)]
     pub account: Option<Id>,
 }
 
 impl Calendar {
-    /// The windows that are taken by others than this holder.
+    /// Returns the windows that are taken by other holders.
     pub fn taken_by_others(&self, holder: &Id) -> impl Iterator<Item = Window> {
         let others = self.entries.iter().filter(|entry| entry.holder != *holder);
         others.map(|entry| entry.window)
     }
 
-    /// CalendarEntries the window; what the holder had before is given up.
+    /// Books the window. The holder's previous entry is removed.
     pub fn book(&mut self, window: Window, holder: &Id, account: &Id) {
         self.release(holder);
         self.entries.push(Entry {

@@ -1,4 +1,5 @@
-//! Candidates of a match: the connectors that a reservation could get, and why other stations are refused, before it is made.
+//! Candidates of a match: before a reservation is made, the connectors that it could get, and the reasons for which other stations
+//! are refused.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -21,13 +22,13 @@ use kernel::id::Id;
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
-/// How many candidates are shown, by default and at most.
+/// The default and the maximum number of candidates in a response.
 const LIMIT: (u32, u32) = (10, 50);
 
-/// How many refused stations are named at most.
+/// The maximum number of refused stations in a response.
 pub const NAMED: usize = 100;
 
-/// The most energy that can be asked for, in Wh.
+/// The maximum energy of a request, in Wh.
 const MOST_ENERGY: u32 = 10_000_000;
 
 /// The body of `POST /v1/reservations/candidates`.
@@ -55,15 +56,15 @@ pub struct CandidateSearch {
     /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Option<Timestamp>,
-    /// How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: what fills the battery from its last
-    /// level, or from 20 % if that is unknown or older than 24 hours.
+    /// Energy to charge in Wh, for the estimated cost: at most 10,000,000. Default: the energy that fills the battery from its last
+    /// level, or from 20 % if the level is unknown or older than 24 hours.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy: Option<u32>,
-    /// What the vehicle needs, in place of `ideal_start`, `ideal_end`, `earliest_start`, `latest_end` and `energy`.
+    /// The vehicle's need, in place of `ideal_start`, `ideal_end`, `earliest_start`, `latest_end` and `energy`.
     #[serde(default)]
     pub need: Option<Need>,
-    /// How many candidates are shown, at most 50.
+    /// The maximum number of candidates to return, at most 50.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 50, default = 10)]
     pub limit: Option<u32>,
@@ -98,7 +99,7 @@ impl CandidateSearch {
         Ok(())
     }
 
-    /// The reservation whose candidates are asked for.
+    /// Returns the reservation whose candidates are requested.
     pub fn reservation(&self) -> NewReservation {
         NewReservation {
             driver: self.driver.clone(),
@@ -115,26 +116,26 @@ impl CandidateSearch {
         }
     }
 
-    /// How many candidates are shown.
+    /// Returns the maximum number of candidates to return.
     pub fn limit(&self) -> u32 {
         self.limit.unwrap_or(LIMIT.0)
     }
 }
 
-/// What an attempt to confirm a reservation would find now, by the reservations made so far.
+/// The result that an attempt to confirm a reservation would have now, given the reservations made so far.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ReservationCandidates {
-    /// The best candidates, each of another connector, the best first. Empty if nothing can be booked.
+    /// The best candidates, each with a different connector, the best first. Empty if nothing can be booked.
     pub candidates: Vec<ReservationCandidate>,
     /// The block that would be chosen for `need`: that of the first candidate. Null without a need.
     #[schema(required)]
     pub charging_plan: Option<ChargingPlan>,
-    /// How many stations there are, and how many of them each filter refuses. The search ends when the best candidates are known:
-    /// the stations that could not be among them are `not_considered`.
+    /// The number of stations, and the number of stations that each filter refuses. The search ends when the best candidates are
+    /// known: stations that could not be among them are counted in `not_considered`.
     pub match_summary: MatchSummary,
-    /// What policies in suggestion mode have against the area and the times; empty when nothing speaks against it.
+    /// Rules of policies in suggestion mode that the area and the times violate; empty if none.
     pub policy_warnings: Vec<Breach>,
-    /// The stations that `match_summary` counts in `refused`, without those that were not considered, the nearest first: at most
+    /// The stations that `match_summary` counts in `refused`, except those that were not considered, the nearest first: at most
     /// 100.
     pub refused_stations: Vec<RefusedStation>,
 }
@@ -151,12 +152,12 @@ pub struct ReservationCandidate {
     pub currency: Currency,
     /// Metres from the centre of `location`.
     pub distance_meters: u64,
-    /// Seconds of charging `estimated_energy`. Null if the connector has no power.
+    /// Seconds it takes to charge `estimated_energy`. Null if the connector has no power.
     pub estimated_duration: Option<i64>,
-    /// The Wh that are charged from `start` until `end`: `energy`, or less if the window is too short.
+    /// The energy in Wh that is charged from `start` until `end`: `energy`, or less if the window is too short.
     pub estimated_energy: u32,
-    /// What charging `estimated_energy` from `start` on costs by the connector's tariff, in minor units of `currency`, with
-    /// tax. Null if the prices are unknown or the connector has no power.
+    /// The cost of charging `estimated_energy` from `start` on by the connector's tariff, in minor units of `currency`, with tax.
+    /// Null if the prices are unknown or the connector has no power.
     pub estimated_total_cost: Option<i64>,
     /// The EVSE of the connector.
     #[schema(example = "1")]
@@ -169,16 +170,16 @@ pub struct ReservationCandidate {
     pub name: String,
     /// Summands of `score`.
     pub points: CandidatePoints,
-    /// What policies in suggestion mode have against it; empty when nothing speaks against it.
+    /// Rules of policies in suggestion mode that the candidate violates; empty if none.
     pub policy_warnings: Vec<Breach>,
-    /// kW
+    /// Power in kW.
     pub power: f64,
-    /// The effective price from `start` to `end`, in minor units of `currency` with tax: what charging until the battery is full
-    /// or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the charging time count, parking
-    /// does not. Null if it is unknown.
+    /// The effective price from `start` to `end`, in minor units of `currency` with tax: the cost of charging until the battery is
+    /// full or the window ends, at least 1 kWh, divided by the energy. The start fee and the charging time are included, parking is
+    /// not. Null if it is unknown.
     pub price_per_kwh: Option<i64>,
-    /// The lower the better; the first candidate has the lowest. It is the sum of `points`. The candidates for a need are in the order of
-    /// what the need optimizes instead, and `surcharge` compares the costs of their blocks.
+    /// Lower is better; the first candidate has the lowest score. It is the sum of `points`. The candidates for a need are ordered
+    /// by the value that the need optimizes instead, and `surcharge` compares the costs of their blocks.
     pub score: i64,
     /// The beginning of the window that would be reserved.
     pub start: Timestamp,
@@ -186,7 +187,7 @@ pub struct ReservationCandidate {
     pub end: Timestamp,
 }
 
-/// What the score of a candidate consists of, besides the distance.
+/// The components of a candidate's score, besides the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CandidateMerits {
     /// Whether the EVSE is occupied now.
@@ -221,11 +222,11 @@ pub struct RefusedStation {
     pub reason: MatchFilter,
 }
 
-/// The vehicle of a search for candidates, and what it is to charge.
+/// The vehicle of a search for candidates, and the energy that it is to charge.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpectedCharge {
     pub vehicle: ChargingVehicle,
-    /// The Wh that the search asks for.
+    /// The energy in Wh that is requested by the search.
     pub energy: Option<u32>,
 }
 
@@ -243,8 +244,8 @@ impl From<Merits> for CandidateMerits {
 }
 
 impl ReservationCandidate {
-    /// A candidate for a vehicle that is to charge so many Wh, or until its battery is full. `preferred` is the currency in which
-    /// the driver is billed where the connector has prices in it. `price` is the effective price.
+    /// A candidate for a vehicle that is to charge a number of Wh, or until its battery is full. `preferred` is the currency in
+    /// which the driver is billed if the connector has prices in it. `price` is the effective price.
     pub fn new(
         best: &Match,
         station: &ChargingStation,
@@ -289,7 +290,7 @@ impl ReservationCandidate {
 }
 
 impl RefusedStation {
-    /// A refused station at its distance from the centre of the search.
+    /// Creates a refused station with its distance from the centre of the search.
     pub fn new(
         station: &ChargingStation,
         reason: MatchFilter,

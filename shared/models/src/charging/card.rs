@@ -1,12 +1,14 @@
-//! Who charges with a charge card, and the token that the card is to networks.
+//! The drivers and vehicles that may charge with a charge card, and the token that represents the card at networks.
 //!
-//! A session has a driver and a vehicle. A card that names both leads to them. A card that names a driver leads to the vehicles of
-//! the driver, in their order; one that names a vehicle to the vehicle's drivers. A card of a driver without vehicles who is in a fleet,
-//! and one of a vehicle without drivers, can be used only with a reservation: networks have to ask about them.
+//! A session has a driver and a vehicle. A card that names both determines them. A card that names only a driver may be used for
+//! the vehicles of the driver, in their order; a card that names only a vehicle, by the vehicle's drivers. A card of a driver who
+//! has no vehicles and is in a fleet, and a card of a vehicle without drivers, can be used only with a reservation: networks have
+//! to request authorization for them.
 //!
-//! A token is valid while its card is active, and everything that the card needs is: the account and the accounts above it, the
-//! driver, the vehicle, and a fleet. Its `whitelist` is `ALLOWED`, so that a station that is offline lets it charge, unless the answer
-//! depends on the place or the time: then it is `NEVER`. Nothing in a token names a person or an account.
+//! A token is valid while its card is active, and all objects that the card depends on are active: the account and the accounts
+//! above it, the driver, the vehicle, and a fleet. Its `whitelist` is `ALLOWED`, so that an offline station lets the card charge,
+//! unless the authorization depends on the place or the time: then it is `NEVER`. A token does not contain the name of a person or
+//! an account.
 
 use sha2::{Digest, Sha256};
 
@@ -21,7 +23,7 @@ use crate::vehicle::Vehicle;
 use kernel::id::Id;
 use kernel::time::Timestamp;
 
-/// What a card leads to, as it is at this moment.
+/// The objects that a card depends on, in their present state.
 #[derive(Debug, Clone, Default)]
 pub struct CardContext {
     /// Whether the account and all accounts above it are active.
@@ -44,17 +46,17 @@ pub struct Pair<'a> {
     pub fleet: &'a Fleet,
 }
 
-/// Whether a card may be used, wherever that is.
+/// Whether a card may be used, regardless of the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardValidity {
     Valid,
-    /// The card is pending, blocked or lost, or something that it needs is not active.
+    /// The card is pending, blocked or lost, or an object that it depends on is not active.
     Blocked,
     Expired,
 }
 
 impl CardContext {
-    /// Who may charge, in the order of preference.
+    /// Returns the drivers and vehicles that may charge, in the order of preference.
     pub fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
         let drivers = self.drivers.iter().filter(|one| one.object.is_active());
         drivers.flat_map(move |driver| {
@@ -79,14 +81,14 @@ impl CardContext {
         self.fleet(id).is_some_and(Fleet::is_active)
     }
 
-    /// The driver that the card names, if that is there and active.
+    /// Returns the driver that the card names, if the driver exists and is active.
     fn named_driver(&self, card: &ChargeCard) -> Option<&Driver> {
         let named = card.driver.as_ref()?;
         let mut drivers = self.drivers.iter().map(|one| &one.object);
         drivers.find(|driver| driver.id == *named && driver.is_active())
     }
 
-    /// Whether the card may be used.
+    /// Checks whether the card may be used.
     pub fn validity(&self, card: &ChargeCard, now: Timestamp) -> CardValidity {
         match card.status {
             CardStatus::Pending | CardStatus::Blocked | CardStatus::Lost => {
@@ -118,7 +120,7 @@ impl CardContext {
         }
     }
 
-    /// Whether the card can be used with a reservation, which names the driver or the vehicle that the card leaves open.
+    /// Checks whether the card can be used with a reservation, which names the driver or the vehicle that the card does not name.
     fn needs_reservation(&self, card: &ChargeCard, driver: Option<&Driver>) -> bool {
         match (&card.driver, &card.vehicle) {
             (Some(_), None) => driver.is_some_and(|driver| {
@@ -133,13 +135,13 @@ impl CardContext {
         }
     }
 
-    /// The policies in enforcement that are active.
+    /// Returns the active policies in enforcement mode.
     pub fn enforced(&self) -> impl Iterator<Item = &Policy> {
         let policies = self.policies.iter();
         policies.filter(|one| one.is_active() && one.mode == PolicyMode::Enforcement)
     }
 
-    /// The token of the card.
+    /// Returns the token of the card.
     pub fn token(&self, card: &ChargeCard, issuer: &Issuer<'_>, now: Timestamp) -> Token {
         let depends = self
             .enforced()
@@ -171,14 +173,14 @@ impl CardContext {
     }
 }
 
-/// As whom this service issues tokens.
+/// The party as which this service issues tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct Issuer<'a> {
     pub party: &'a PartyId,
     pub name: &'a str,
 }
 
-/// What a card is to networks.
+/// Returns the type of a card's token at networks.
 pub fn token_type(card: CardType) -> TokenType {
     match card {
         CardType::Rfid => TokenType::Rfid,
@@ -186,13 +188,14 @@ pub fn token_type(card: CardType) -> TokenType {
     }
 }
 
-/// How many characters a group id has: OCPP 1.5 and 1.6 have room for no more (OCPI, `Token.group_id`).
+/// The number of characters in a group id: OCPP 1.5 and 1.6 allow no more (OCPI, `Token.group_id`).
 const GROUP_DIGITS: usize = 20;
 
-/// How many characters of a contract id follow the C.
+/// The number of characters after the C in a contract id.
 const CONTRACT_DIGITS: usize = 8;
 
-/// The contract id of a card, in the form of an eMAID (ISO 15118-2, annex H.1) without a check digit. It follows from the card's id.
+/// Returns the contract id of a card, in the form of an eMAID (ISO 15118-2, annex H.1) without a check digit. It is derived from
+/// the card's id.
 fn contract_id(party: &PartyId, card: &ChargeCard) -> String {
     const ALPHABET: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let digest = Sha256::digest(card.id.as_str());

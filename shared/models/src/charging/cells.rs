@@ -28,11 +28,11 @@ use h3o::{CellIndex, LatLng, Resolution};
 use super::search::Place;
 use crate::charging_station::Point;
 
-/// How many ranges cover a circle, at most. Close to a pentagon, where regions are small, a circle can touch more regions
-/// than that; then there is one range for each.
+/// The maximum number of ranges that cover a circle. Close to a pentagon, where regions are small, a circle can touch more regions
+/// than this; then there is one range for each region.
 pub const RANGES: usize = 4;
 
-/// How many ranges cover the strip along a route, at most, unless it touches more regions.
+/// The maximum number of ranges that cover the strip along a route, unless it touches more regions.
 pub const RANGES_ALONG_ROUTE: usize = 8;
 
 const REGION: Resolution = Resolution::One;
@@ -57,7 +57,7 @@ const REACH: [f64; 9] = [
 /// The mean area of a cell of resolution 8, in square metres.
 const FINE_AREA: f64 = 737_328.0;
 
-/// How many cells a place may consist of, about. More cells describe its edge better and take longer to find.
+/// The approximate number of cells that a place may consist of. More cells describe its edge better and take longer to find.
 const CELLS: f64 = 120.0;
 
 /// The cells of resolution 0 and their centres.
@@ -67,7 +67,7 @@ static BASE_CELLS: LazyLock<Vec<(CellIndex, Point)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Where the index has a point.
+/// The position of a point in the index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellKey {
     /// The name of the region.
@@ -76,7 +76,7 @@ pub struct CellKey {
     pub cell: String,
 }
 
-/// The cells of a region from one to another, both included, in the order of their names.
+/// The cells of a region between two cells, both included, in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellRange {
     pub region: String,
@@ -84,7 +84,7 @@ pub struct CellRange {
     pub last: String,
 }
 
-/// The key of a point; none if it is not a point of the globe.
+/// Returns the key of a point; None if it is not a point of the globe.
 pub fn key(point: Point) -> Option<CellKey> {
     let cell = LatLng::new(point.latitude, point.longitude)
         .ok()?
@@ -95,7 +95,7 @@ pub fn key(point: Point) -> Option<CellKey> {
     })
 }
 
-/// The ranges that contain every station of the place.
+/// Returns the ranges that contain every station of the place.
 pub fn cover(place: &Place) -> Vec<CellRange> {
     let finest = finest(place);
     let mut cells = Vec::new();
@@ -110,7 +110,7 @@ pub fn cover(place: &Place) -> Vec<CellRange> {
     spans.iter().filter_map(Span::range).collect()
 }
 
-/// The finest resolution at which the place consists of about [`CELLS`] cells.
+/// Returns the finest resolution at which the place consists of about [`CELLS`] cells.
 fn finest(place: &Place) -> Resolution {
     let area = |margin: f64| match place {
         Place::Circle(circle) | Place::Both(circle, _) => {
@@ -179,7 +179,7 @@ struct Span {
 }
 
 impl Span {
-    /// The fine cells of a cell.
+    /// Returns the fine cells of a cell.
     fn of(cell: CellIndex) -> Option<Self> {
         let first = cell.center_child(FINE)?.child_position(REGION)?;
         Some(Self {
@@ -189,7 +189,7 @@ impl Span {
         })
     }
 
-    /// How many cells lie between the end of this span and the beginning of a later one of the same region.
+    /// Returns the number of cells between the end of this span and the beginning of a later one of the same region.
     fn gap(&self, next: &Self) -> Option<u64> {
         (self.region == next.region).then(|| next.first - self.last - 1)
     }
@@ -204,7 +204,7 @@ impl Span {
     }
 }
 
-/// The spans with their smallest gaps filled, so that so many are left at most, or one for each region.
+/// Fills the smallest gaps between the spans until at most `most` spans are left, or one for each region.
 fn merged(mut spans: Vec<Span>, most: usize) -> Vec<Span> {
     spans.sort_by_key(|span| (span.region, span.first));
     let gaps = spans.windows(2).map(|pair| pair[0].gap(&pair[1]));
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// The point so many metres from another, in that direction.
+    /// Returns the point at a distance in metres from another point, in this direction.
     fn destination(from: Point, meters: f64, bearing: f64) -> Point {
         let (lat, lng, angle) = (
             from.latitude.to_radians(),
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Where covering a place is hardest: both poles, the antimeridian, and the pentagons of several resolutions.
+    /// Points where a place is difficult to cover: both poles, the antimeridian, and the pentagons of several resolutions.
     fn hard_places() -> Vec<Point> {
         let resolutions = [REGION, Resolution::Four, FINE];
         let pentagons = resolutions.into_iter().flat_map(Resolution::pentagons);

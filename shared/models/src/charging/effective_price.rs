@@ -1,15 +1,15 @@
-//! The effective price: what a charge costs per kWh, with tax and with everything that its price list asks for.
+//! The effective price: the cost of a charge per kWh, with tax and with all components of the price list.
 //!
 //! It is the cost of the charge that is expected in a window at a connector, divided by the energy of that charge. The start fee, the
-//! charging time and the hours of the window count; parking after the charge does not. The charge begins with the window and
+//! charging time and the hours of the window are included; parking after the charge is not. The charge begins with the window and
 //! ends when the battery is full or the window is over, but is priced for 1 kWh at least. So it is comparable between price lists of
 //! any kind, and price caps, the score of matching, candidates, estimates and searches all use this one figure.
 //!
 //! Amounts are exact: lines are not rounded to minor units before a price is compared with a cap. The price of a connector is
-//! unknown where none of its prices holds for a session that begins with the window, or where no power flows. A connector of unknown
+//! unknown if none of its prices holds for a session that begins with the window, or if no power flows. A connector of unknown
 //! price passes a price cap in test mode only.
 //!
-//! A [`CostBound`] is a lower bound of what a charge costs by a price list, short enough for the index of stations by place.
+//! A [`CostBound`] is a lower bound of the cost of a charge by a price list, short enough for the index of stations by place.
 
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -26,17 +26,17 @@ use kernel::origin::Mode;
 use kernel::time::{DAY, SignedDuration, Timestamp, whole_millis};
 use kernel::window::Window;
 
-/// The least energy that a price is computed for, in Wh.
+/// The minimum energy for which a price is computed, in Wh.
 const LEAST_ENERGY: u32 = 1_000;
 
-/// How long the level of a battery counts after it was read. An older one counts as unknown.
+/// The time for which the level of a battery is used after it was read. An older level counts as unknown.
 const LEVEL_AGE: SignedDuration = DAY;
 
-/// To how many digits after the point a cost in minor units is exact. Quotients of hours and of energies have no end, and a cap
-/// is met or not.
+/// The number of decimal places to which a cost in minor units is exact. Quotients of hours and of energies have no finite decimal
+/// form, and the comparison with a cap must have a definite result.
 const COST_DIGITS: u32 = 9;
 
-/// The power in W that any vehicle is assumed to take of alternating and of direct current.
+/// The power in W of alternating and of direct current with which `ChargingVehicle::Any` is assumed to charge.
 const ANY_VEHICLE: (u32, u32) = (22_000, 50_000);
 
 /// The vehicle whose charge is priced.
@@ -46,15 +46,15 @@ pub enum ChargingVehicle {
         battery: Battery,
         /// The state of charge in percent, in hundredths; None if it is unknown.
         level: Option<u16>,
-        /// The metered Wh that it charges at most.
+        /// The maximum metered energy that it charges, in Wh.
         energy: u32,
     },
-    /// Any vehicle: it takes 22 kW of alternating current or 50 kW of direct current for the whole window.
+    /// Any vehicle: it charges with 22 kW of alternating current or 50 kW of direct current for the whole window.
     Any,
 }
 
 impl ChargingVehicle {
-    /// A vehicle that charges until its battery is full. A level that is unknown, or was read more than 24 hours ago, counts as
+    /// Creates a vehicle that charges until its battery is full. A level that is unknown, or was read more than 24 hours ago, counts as
     /// 20 %.
     pub fn new(vehicle: &Vehicle, telemetry: Option<&VehicleTelemetry>, now: Timestamp) -> Self {
         let battery = telemetry.and_then(|telemetry| telemetry.battery.as_ref());
@@ -69,7 +69,7 @@ impl ChargingVehicle {
         }
     }
 
-    /// The same, charging at most so many Wh.
+    /// Returns the same vehicle, which charges at most this energy in Wh.
     #[must_use]
     pub fn limited_to(self, limit: u32) -> Self {
         match self {
@@ -86,7 +86,7 @@ impl ChargingVehicle {
         }
     }
 
-    /// The same, charging what a need asks for, as far as its battery has room.
+    /// Returns the same vehicle, which charges at most the energy of a need, as far as its battery has room.
     #[must_use]
     pub fn for_need(self, need: &Need) -> Self {
         match (self, need.target_level) {
@@ -108,7 +108,7 @@ impl ChargingVehicle {
         }
     }
 
-    /// The metered Wh that it charges at most; None for any vehicle.
+    /// Returns the maximum metered energy that it charges, in Wh; None for any vehicle.
     pub fn energy(self) -> Option<u32> {
         match self {
             Self::Known { energy, .. } => Some(energy),
@@ -116,7 +116,7 @@ impl ChargingVehicle {
         }
     }
 
-    /// Its charge at a connector of that type that offers so much power in W.
+    /// Returns its charge at a connector of that type that offers this power in W.
     pub fn charge(self, offered: u32, plug: Option<ConnectorType>) -> Charge {
         match (self, plug) {
             (Self::Known { battery, level, .. }, _) => {
@@ -129,12 +129,12 @@ impl ChargingVehicle {
         }
     }
 
-    /// Its charge at a connector.
+    /// Returns its charge at a connector.
     pub fn charge_at(self, connector: &Connector) -> Charge {
         self.charge(simulation::offered(connector), connector.connector_type())
     }
 
-    /// The metered Wh that it charges in so long a window.
+    /// Returns the metered energy in Wh that it charges in a window of this length.
     pub fn energy_within(self, charge: &Charge, length: SignedDuration) -> u32 {
         let energy = charge.energy_within(length);
         match self {
@@ -151,7 +151,7 @@ pub struct PricePerKwh {
     pub minor_units: i64,
 }
 
-/// What a charge costs per kWh.
+/// The cost of a charge per kWh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EffectivePrice {
     /// The cost of the charge in minor units, tax included.
@@ -163,8 +163,8 @@ pub struct EffectivePrice {
 }
 
 impl EffectivePrice {
-    /// The effective price of a connector for a vehicle in a window. `preferred` is the currency in which the driver is billed where the
-    /// connector has prices in it. None if the price is unknown.
+    /// Returns the effective price of a connector for a vehicle in a window. `preferred` is the currency in which the driver is
+    /// billed if the connector has prices in it. None if the price is unknown.
     pub fn in_window(
         station: &ChargingStation,
         connector: &Connector,
@@ -178,8 +178,8 @@ impl EffectivePrice {
         Self::of_charge(station, connector, &charge, energy, window.from, currency)
     }
 
-    /// The price per kWh of charging so many metered Wh, at least 1 kWh, by the connector's prices in a currency. None if the price is
-    /// unknown.
+    /// Returns the price per kWh of charging this metered energy in Wh, at least 1 kWh, by the connector's prices in a currency.
+    /// None if the price is unknown.
     pub fn of_charge(
         station: &ChargingStation,
         connector: &Connector,
@@ -224,7 +224,7 @@ impl EffectivePrice {
         }
     }
 
-    /// What the charge costs, in whole minor units, half away from zero.
+    /// Returns the cost of the charge, in whole minor units, rounded half away from zero.
     pub fn total(&self) -> PricePerKwh {
         let total = self
             .cost
@@ -235,7 +235,7 @@ impl EffectivePrice {
         }
     }
 
-    /// Whether the exact price is above so many minor units per kWh, or in another currency than the cap's.
+    /// Checks whether the exact price is above the cap, or in another currency than the cap.
     fn is_above(&self, cap: PriceCap) -> bool {
         // cost / energy > cap, without the quotient.
         let cost = self.cost.checked_mul(WH_PER_KWH).unwrap_or(Decimal::MAX);
@@ -254,8 +254,8 @@ pub struct PriceCap {
 }
 
 impl PriceCap {
-    /// Whether the cap allows a price. A price in another currency cannot be compared and is not allowed, and an unknown one is
-    /// allowed in test mode only.
+    /// Checks whether the cap allows a price. A price in another currency cannot be compared and is not allowed, and an unknown one
+    /// is allowed in test mode only.
     pub fn allows(self, price: Option<&EffectivePrice>, mode: Mode) -> bool {
         match price {
             Some(price) => !price.is_above(self),
@@ -264,7 +264,7 @@ impl PriceCap {
     }
 }
 
-/// Whether the price of a charge depends on when it begins.
+/// Checks whether the price of a charge depends on when it begins.
 pub fn depends_on_start(pricing: &[Price]) -> bool {
     let mut restrictions = pricing
         .iter()
@@ -298,8 +298,8 @@ pub fn depends_on_start(pricing: &[Price]) -> bool {
     })
 }
 
-/// A lower bound of what charges cost by the prices of a list in one currency, whenever they begin. The amounts are thousandths of minor
-/// units, tax included, rounded down.
+/// A lower bound of the cost of charges by the prices of a list in one currency, whenever they begin. The amounts are thousandths
+/// of minor units, tax included, rounded down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CostBound {
     pub currency: Currency,
@@ -308,12 +308,13 @@ pub struct CostBound {
     pub per_kwh: i64,
     /// For each hour of charging.
     pub per_hour: i64,
-    /// What no charge costs more than, if there is such a price. A charge may cost that although the other amounts add up to more.
+    /// The maximum cost of a charge, if there is such a price. A charge may have this cost although the other amounts add up to
+    /// more.
     pub most: Option<i64>,
 }
 
 impl CostBound {
-    /// The bounds of a list's prices in each of its currencies. None among them if the price of a charge may be unknown.
+    /// Returns the bounds of a list's prices, one for each currency. A bound is None if the price of a charge may be unknown.
     pub fn of(pricing: &[Price]) -> Vec<Option<Self>> {
         let for_sessions = || pricing.iter().filter(|price| !price.is_for_reservation());
         let mut currencies: Vec<Currency> = for_sessions().map(|price| price.currency).collect();
@@ -339,7 +340,7 @@ impl CostBound {
                 for_sessions().filter(move |price| price.currency == currency && price.kind == kind)
             };
             let least = |kind: PriceType| of_kind(kind).map(thousandths).min();
-            // Where no price of the kind is sure to hold, a part of the charge may cost nothing.
+            // If no price of the kind certainly holds, a part of the charge may cost nothing.
             let sure = |kind: PriceType| {
                 let is_sure = of_kind(kind).any(|price| always_holds(&price));
                 least(kind).filter(|_| is_sure).unwrap_or_default()
@@ -356,8 +357,8 @@ impl CostBound {
         bounds.map(Some).chain(unknown).collect()
     }
 
-    /// A lower bound of the effective price of a connector that offers so much power in W, in any window of that length. None if no
-    /// power flows: then the price is unknown.
+    /// Returns a lower bound of the effective price of a connector that offers this power in W, in any window of that length. None
+    /// if no power flows, because then the price is unknown.
     pub fn price(
         &self,
         vehicle: ChargingVehicle,
@@ -415,7 +416,7 @@ mod tests {
         }
     }
 
-    /// A vehicle with a battery of that capacity that takes any power at any level.
+    /// A vehicle with a battery of that capacity that can charge with any power at any level.
     fn known(capacity: u32, level: Option<u16>, energy: u32) -> ChargingVehicle {
         let curve = json!([{"level": 0, "power_w": 1_000_000}]);
         ChargingVehicle::Known {
@@ -433,7 +434,7 @@ mod tests {
         vehicle.unwrap().object
     }
 
-    /// The effective price for a battery of 60 kWh into which so many Wh fit.
+    /// The effective price for a battery of 60 kWh that has room for this energy in Wh.
     fn effective(
         pricing: &[Price],
         energy: u32,

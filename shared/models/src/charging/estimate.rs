@@ -1,4 +1,4 @@
-//! Estimates: what charging a vehicle at a station takes and costs.
+//! Estimates: the energy, the duration and the cost of charging a vehicle at a station.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -19,13 +19,14 @@ use kernel::time::{Timestamp, millis, whole_millis};
 /// A charge by the battery model. The vehicle leaves when it is done: parking time is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedCharge {
-    /// How long energy flows, in seconds, rounded up.
+    /// The time during which energy flows, in seconds, rounded up.
     pub seconds: i64,
     pub cost: Cost,
 }
 
 impl SimulatedCharge {
-    /// The charge of so many metered Wh at a connector, from `start` on, at its prices in `currency`. None for a connector without power.
+    /// Returns the charge of this metered energy in Wh at a connector, from `start` on, at its prices in `currency`. None for a
+    /// connector without power.
     pub fn expected(
         station: &ChargingStation,
         connector: &Connector,
@@ -51,8 +52,8 @@ impl SimulatedCharge {
     }
 }
 
-/// The estimation for a vehicle at a station. `judge` gives the verdict of the policies for a currency and the effective price of
-/// the charge. Without a currency in the body it is the preferred one if the connector has prices in it.
+/// Returns the estimation for a vehicle at a station. `judge` returns the verdict of the policies for a currency and the effective
+/// price of the charge. If the body has no currency, the preferred currency is used if the connector has prices in it.
 ///
 /// # Errors
 /// `estimation_validation_error` with the field at fault.
@@ -143,10 +144,10 @@ fn line(line: &Line) -> CostLine {
     }
 }
 
-/// The connector of that id.
+/// Returns the connector with that id.
 ///
 /// # Errors
-/// `estimation_validation_error` if the station has none, or if it does not fit the vehicle.
+/// `estimation_validation_error` if the station has no such connector, or if the connector does not fit the vehicle.
 fn named<'a>(station: &'a ChargingStation, vehicle: &Vehicle, id: &str) -> Result<&'a Connector> {
     let found = station.connectors.iter().find(|one| one.id == id);
     let connector =
@@ -158,9 +159,10 @@ fn named<'a>(station: &'a ChargingStation, vehicle: &Vehicle, id: &str) -> Resul
     Ok(connector)
 }
 
-/// The most powerful connector that fits the vehicle, of those in order where any is; the first of equal ones.
+/// Returns the most powerful connector that fits the vehicle, the first of equal ones. Connectors that are out of order are
+/// considered only if no connector in order fits.
 fn best<'a>(station: &'a ChargingStation, vehicle: &Vehicle) -> Option<&'a Connector> {
-    // Of equal ones, `max_by_key` returns the last.
+    // Of equal elements, `max_by_key` returns the last.
     let connectors = station.connectors.iter().rev();
     let fitting = connectors
         .filter(|connector| connector.connector_type() == Some(vehicle.charging_standard));

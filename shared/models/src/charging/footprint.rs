@@ -1,8 +1,9 @@
 //! The carbon dioxide of charged energy, and the part of it that is from renewable sources.
 //!
-//! The energy mix that a charging network states of its station counts. What it does not state is filled in by the average of the station's
-//! country: life-cycle emissions of the electricity that is generated there, in grams of CO2 equivalents per kWh, and the share of renewable
-//! sources in it. Source: Ember, Yearly Electricity Data, licence CC BY 4.0, values of 2023, rounded to whole grams and percent.
+//! The energy mix that a charging network states for its station is used. Values that it does not state are taken from the average
+//! of the station's country: life-cycle emissions of the electricity that is generated there, in grams of CO2 equivalents per kWh,
+//! and the share of renewable sources in it. Source: Ember, Yearly Electricity Data, licence CC BY 4.0, values of 2023, rounded to
+//! whole grams and percent.
 
 use rust_decimal::prelude::{FromPrimitive as _, ToPrimitive as _};
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -79,16 +80,16 @@ const COUNTRIES: [(&str, u16, u8); 58] = [
 /// The emissions and the green share of a kWh that is charged at a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
-    /// Grams of CO2 per kWh; none if neither the station nor its country has a value.
+    /// Grams of CO2 per kWh; None if neither the station nor its country has a value.
     pub carbon_g_per_kwh: Option<Decimal>,
     /// Percent of renewable sources.
     pub renewable_percent: Option<Decimal>,
-    /// Whether the grams are those of the station's own mix.
+    /// Whether the grams are those of the station's own energy mix.
     pub is_of_station: bool,
 }
 
 impl Footprint {
-    /// That of a station with this energy mix in this country.
+    /// Returns the footprint of a station with this energy mix in this country.
     pub fn of(mix: Option<&EnergyMix>, country: &Country) -> Self {
         let stated = mix.and_then(|mix| Decimal::from_f64(mix.carbon_g_per_kwh?));
         let renewable = mix.and_then(|mix| Decimal::from_f64(mix.renewable_percent()?));
@@ -100,12 +101,12 @@ impl Footprint {
         }
     }
 
-    /// That of a station.
+    /// Returns the footprint of a station.
     pub fn at(station: &ChargingStation) -> Self {
         Self::of(station.energy_mix.as_ref(), &station.address.country)
     }
 
-    /// Whole grams of CO2 of an energy in Wh, rounded half up.
+    /// Returns the CO2 of an energy in Wh, in whole grams, rounded half up.
     pub fn grams(&self, energy: u32) -> Option<i64> {
         let grams = self.carbon_g_per_kwh? * Decimal::new(energy.into(), 3);
         let rounding = RoundingStrategy::MidpointAwayFromZero;
@@ -113,7 +114,7 @@ impl Footprint {
     }
 }
 
-/// Grams per kWh and percent of renewable sources of a country.
+/// Returns the grams per kWh and the percentage of renewable sources of a country.
 fn average(country: &Country) -> Option<(u16, u8)> {
     let place = COUNTRIES.binary_search_by_key(&country.as_str(), |(code, ..)| code);
     let (_, grams, percent) = COUNTRIES[place.ok()?];

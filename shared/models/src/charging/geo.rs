@@ -5,7 +5,7 @@ use crate::charging_station::Point;
 /// Mean radius of the earth in metres (IUGG).
 const EARTH: f64 = 6_371_008.8;
 
-/// Great-circle distance in metres, by the haversine formula.
+/// Returns the great-circle distance in metres, by the haversine formula.
 pub fn distance_meters(a: Point, b: Point) -> f64 {
     let (from, to) = (a.latitude.to_radians(), b.latitude.to_radians());
     let half_lat = ((to - from) / 2.0).sin();
@@ -19,17 +19,17 @@ pub fn distance_meters(a: Point, b: Point) -> f64 {
 pub struct Corridor {
     pub from: Point,
     pub to: Point,
-    /// How far to either side.
+    /// The width to either side, in metres.
     pub meters: u32,
 }
 
 impl Corridor {
-    /// Metres from one end to the other.
+    /// Returns the distance from one end to the other in metres.
     pub fn length(&self) -> f64 {
         distance_meters(self.from, self.to)
     }
 
-    /// Metres from the nearest point of the way.
+    /// Returns the distance in metres from the nearest point of the way.
     pub fn distance_meters(&self, point: Point) -> f64 {
         let (a, b, p) = (vector(self.from), vector(self.to), vector(point));
         let pole = cross(a, b);
@@ -43,7 +43,7 @@ impl Corridor {
     }
 }
 
-/// A point as a unit vector from the middle of the earth.
+/// Returns a point as a unit vector from the centre of the earth.
 fn vector(point: Point) -> [f64; 3] {
     let (lat, lng) = (point.latitude.to_radians(), point.longitude.to_radians());
     [lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()]

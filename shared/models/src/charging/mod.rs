@@ -1,4 +1,4 @@
-//! The domain, pure: geography, opening hours, calendars, matching, charging and what it costs.
+//! The domain logic, without input or output: geography, opening hours, calendars, matching, charging and its cost.
 
 pub mod battery;
 pub mod calendar;

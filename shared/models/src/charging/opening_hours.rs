@@ -8,12 +8,12 @@ use crate::charging_station::{ChargingStation, Range, Weekday};
 use kernel::time::Timestamp;
 use kernel::window::{Window, joined};
 
-/// Whether the station is open all the time from the window's start to its end.
+/// Checks whether the station is open from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
     window.from >= window.until || open_spans(station, window).contains(window)
 }
 
-/// When a station that is open at a moment closes; none if it stays open until `latest`.
+/// Returns the time at which a station that is open at a moment closes; None if it stays open until `latest`.
 pub fn closes(station: &ChargingStation, now: Timestamp, latest: Timestamp) -> Option<Timestamp> {
     let window = Window {
         from: now,
@@ -26,8 +26,8 @@ pub fn closes(station: &ChargingStation, now: Timestamp, latest: Timestamp) -> O
     (current.until < latest).then_some(current.until)
 }
 
-/// When within the window the station is open: in order, none touching the next. What is closed for once is closed, whatever
-/// is said of that time besides.
+/// Returns the spans within the window in which the station is open: in order, none adjacent to the next. An exceptional closing
+/// takes precedence over opening hours and exceptional openings.
 pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
     let open = match station.capabilities.access_24_7 {
         true => vec![*window],
@@ -43,7 +43,7 @@ pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
         .collect()
 }
 
-/// The opening hours of the days that the window touches.
+/// Returns the opening hours of the days that the window touches.
 fn regular(station: &ChargingStation, window: &Window) -> impl Iterator<Item = Window> {
     let zone = station.timezone.rules();
     let first = window.from.date_in(&zone).saturating_add(-1.days());
@@ -56,7 +56,7 @@ fn regular(station: &ChargingStation, window: &Window) -> impl Iterator<Item = W
         .filter_map(|span| within(span, window))
 }
 
-/// The exceptional openings in the window.
+/// Returns the exceptional openings in the window.
 fn extra(station: &ChargingStation, window: &Window) -> impl Iterator<Item = Window> {
     let openings = spans(&station.availability.exceptional_openings);
     openings.filter_map(|span| within(span, window))
@@ -80,7 +80,7 @@ fn weekday(day: Date) -> Weekday {
     Weekday::ALL[day.weekday().to_monday_zero_offset() as usize % 7]
 }
 
-/// The span that two times of day mean on one day. `until` at or before `from` lies on the next day.
+/// Returns the span between two times of day on one day. `until` at or before `from` is on the next day.
 pub(super) fn span(day: Date, from: Time, until: Time, zone: &TimeZone) -> Option<Window> {
     let end_day = if until <= from {
         day.saturating_add(1.day())
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn hours_are_the_stations_own_also_when_its_clocks_change() {
-        // New York springs forward on 2026-03-08, a Sunday: 08:00 is 13:00 UTC before and 12:00 UTC from then on.
+        // In New York the clocks go forward on 2026-03-08, a Sunday: 08:00 is 13:00 UTC before and 12:00 UTC from then on.
         let station = station(
             "America/New_York",
             &[
@@ -253,8 +253,8 @@ mod tests {
         ));
     }
 
-    // In Berlin it is 02:00, then at once 03:00, on 2026-03-29 at 01:00 UTC, and 02:00 to 03:00 twice on 2026-10-25, the
-    // second time from 01:00 UTC on.
+    // In Berlin the clocks go from 02:00 to 03:00 on 2026-03-29 at 01:00 UTC. On 2026-10-25 the hour from 02:00 to 03:00 occurs
+    // twice, the second time from 01:00 UTC on.
 
     #[test]
     fn exceptions_hold_when_clocks_go_forward() {
@@ -282,7 +282,7 @@ mod tests {
             "2026-10-24T22:00:00Z",
             "2026-10-25T05:00:00Z"
         ));
-        // Of the two hours that are called 02:00 to 03:00, the second.
+        // The second of the two hours from 02:00 to 03:00.
         let closed = range("2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z");
         let opened = range("2026-10-25T05:00:00Z", "2026-10-25T06:00:00Z");
         station.availability.exceptional_closings = vec![closed];

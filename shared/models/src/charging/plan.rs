@@ -1,4 +1,4 @@
-//! The plan of a reservation by need: the block that a search has found, what it charges and what that costs.
+//! The plan of a reservation by need: the block that a search has found, its energy and its cost.
 
 use super::estimate::SimulatedCharge;
 use super::footprint::Footprint;
@@ -14,11 +14,12 @@ use kernel::time::Timestamp;
 pub struct FoundBlock<'a> {
     pub assignment: &'a Assignment,
     pub station: &'a ChargingStation,
-    /// The metered Wh that it charges.
+    /// The metered energy that it charges, in Wh.
     pub energy: u32,
 }
 
-/// The plan for the need of a request, by the block that was found for it, and why that does not charge all. None without a need.
+/// Returns the plan for the need of a request, based on the block that was found for it, and the reason if the block does not
+/// charge all of the energy. None without a need.
 pub fn charging_plan(
     request: &MatchRequest<'_>,
     found: Option<FoundBlock<'_>>,
@@ -58,7 +59,7 @@ pub fn charging_plan(
     })
 }
 
-/// What charging so many Wh costs from a moment on, in the reservation's currency. None if that is unknown.
+/// Returns the cost of charging this energy in Wh from a moment on, in the reservation's currency. None if it is unknown.
 fn cost(
     request: &MatchRequest<'_>,
     station: &ChargingStation,

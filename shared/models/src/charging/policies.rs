@@ -1,5 +1,5 @@
-//! What policies allow. All rules of all active policies have to be kept; within a rule one entry is enough, but for
-//! `denied_operators`, which beats every other.
+//! Checks whether policies allow a charge. All rules of all active policies have to be met. Within a rule one matching entry is
+//! enough, except in `denied_operators`, which takes precedence over all other rules.
 
 use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
@@ -47,23 +47,23 @@ impl Rule {
     }
 }
 
-/// A rule that is broken.
+/// A violated rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Breach {
     /// The policy's id.
     pub policy: Id,
     /// The name of the rule in the policy's `rules`.
     pub rule: Rule,
-    /// What it says, for people.
+    /// Text of the violation, for people.
     pub message: String,
 }
 
-/// The answer to what policies have a say in: the object made, and what those in suggestion mode have against it.
+/// The response to a request that policies apply to: the object, and the policies in suggestion mode that it violates.
 #[derive(Debug, Clone, Serialize)]
 pub struct Allowed<T> {
     #[serde(flatten)]
     pub object: T,
-    /// The policies that are violated as far as is known; empty if none is.
+    /// The policies that are violated, as far as is known; empty if none.
     pub policy_warnings: Vec<Breach>,
 }
 
@@ -77,7 +77,7 @@ impl Breach {
         }
     }
 
-    /// The refusal of what breaks the rule.
+    /// Returns the error for a request that violates the rule.
     pub fn refusal(self) -> Error {
         Code::PolicyBlocked
             .because(self.message)
@@ -86,34 +86,34 @@ impl Breach {
     }
 }
 
-/// A station, and the price of charging there as it is planned.
+/// A station, and the price of the planned charge there.
 #[derive(Debug, Clone, Copy)]
 pub struct PricedStation<'a> {
     pub station: &'a ChargingStation,
-    /// None if it is unknown.
+    /// None if the price is unknown.
     pub price: Option<EffectivePrice>,
     /// In live mode an unknown price does not pass a cap.
     pub mode: Mode,
 }
 
-/// What is to be judged.
+/// The input of a policy check.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
-    /// Where; none while no station is assigned, and then no rule about stations is broken.
+    /// The station. None while no station is assigned; then no rule about stations is violated.
     pub station: Option<PricedStation<'a>>,
-    /// The search area, as long as no station is assigned: every policy must allow some place in it.
+    /// The search area while no station is assigned: every policy must allow some place in it.
     pub area: Option<Circle>,
-    /// When: one of these will do, and the first is preferred. A window without length is a moment. Empty, no rule about
-    /// times is broken.
+    /// The possible windows: it is enough if one of them is allowed, and the first is preferred. A window without length is a
+    /// moment. If the list is empty, no rule about times is violated.
     pub windows: &'a [Window],
-    /// What the driver is billed in, and the currency of price caps.
+    /// The currency in which the driver is billed, and the currency of price caps.
     pub currency: Currency,
     /// The time zone of the vehicle's fleet.
     pub zone: &'a TimeZone,
 }
 
 impl<'a> PolicyContext<'a> {
-    /// The context of these windows, without a station and without an area.
+    /// Returns the context of these windows, without a station and without an area.
     pub fn at(windows: &'a [Window], currency: Currency, zone: &'a TimeZone) -> Self {
         Self {
             station: None,
@@ -125,16 +125,16 @@ impl<'a> PolicyContext<'a> {
     }
 }
 
-/// What the policies say of a plan.
+/// The result of a policy check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What forbids it.
+    /// The rule that forbids the plan; None if it is allowed.
     pub blocked: Option<Breach>,
-    /// What policies in suggestion mode have against it.
+    /// Rules of policies in suggestion mode that the plan violates.
     pub warnings: Vec<Breach>,
 }
 
-/// Judges a plan.
+/// Checks a plan against policies.
 pub fn judge(policies: &[Policy], plan: &PolicyContext<'_>) -> Verdict {
     let limits = Limits::new(policies, plan);
     let first_of = |policy: &&Policy| {
@@ -165,19 +165,19 @@ pub fn judge(policies: &[Policy], plan: &PolicyContext<'_>) -> Verdict {
     }
 }
 
-/// The policies in enforcement, for asking about many stations.
+/// The policies in enforcement mode, prepared for checks of many stations.
 #[derive(Debug, Clone)]
 pub struct Limits<'a> {
     enforced: Vec<&'a Policy>,
-    /// When each of these policies allows charging.
+    /// The times at which each of these policies allows charging.
     times: Vec<Times>,
     currency: Currency,
-    /// Those windows of the plan that every policy allows.
+    /// The windows of the plan that every policy allows.
     windows: Vec<Window>,
 }
 
 impl<'a> Limits<'a> {
-    /// What is left of the plan's windows; its station does not matter.
+    /// Determines which of the plan's windows the policies allow. The plan's station is ignored.
     pub fn new(policies: &'a [Policy], plan: &PolicyContext<'_>) -> Self {
         let enforced: Vec<_> = active(policies, PolicyMode::Enforcement).collect();
         let times: Vec<_> = enforced
@@ -194,13 +194,13 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Whether every policy allows the station at that price.
+    /// Checks whether every policy allows the station at that price.
     pub fn allow(&self, station: &PricedStation<'_>) -> bool {
         self.broken(station).is_none()
     }
 
-    /// The first rule that the station breaks at one of its prices; if it breaks none, the policy that does not allow the first
-    /// of these windows. None where nothing is broken.
+    /// Returns the first rule that the station violates at one of its prices. If it violates none, returns the rule about times of
+    /// the policy that does not allow the first of these windows. None if nothing is violated.
     pub fn breach<'s>(
         &self,
         prices: impl IntoIterator<Item = PricedStation<'s>>,
@@ -218,7 +218,7 @@ impl<'a> Limits<'a> {
         Some(Breach::of(policy, rule))
     }
 
-    /// The first rule that the station breaks.
+    /// Returns the first rule that the station violates.
     fn broken(&self, station: &PricedStation<'_>) -> Option<(&'a Policy, Rule)> {
         self.enforced.iter().find_map(|policy| {
             let mut broken = broken_by(station, &policy.rules, self.currency);
@@ -226,7 +226,7 @@ impl<'a> Limits<'a> {
         })
     }
 
-    /// Whether every policy allows a window within the reach of the plan's windows.
+    /// Checks whether every policy allows a window within the reach of the plan's windows.
     pub fn allow_window(&self, window: &Window) -> bool {
         self.times.iter().all(|times| times.allow(window))
     }
@@ -238,7 +238,7 @@ fn active(policies: &[Policy], mode: PolicyMode) -> impl Iterator<Item = &Policy
         .filter(move |policy| policy.is_active() && policy.mode == mode)
 }
 
-/// The rules about stations that the plan's station breaks, or whichever might be found in its area.
+/// Returns the rules about stations that the plan's station violates, or that any station in its area would violate.
 fn broken_in<'a>(plan: &PolicyContext<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule> + 'a {
     let station = plan.station;
     let by_station = station.map(|station| broken_by(&station, rules, plan.currency));
@@ -257,7 +257,7 @@ fn broken_in<'a>(plan: &PolicyContext<'a>, rules: &'a Rules) -> impl Iterator<It
     by_station.into_iter().flatten().chain(by_area)
 }
 
-/// The rules about stations that this one breaks at its price.
+/// Returns the rules about stations that this station violates at its price.
 fn broken_by(
     priced: &PricedStation<'_>,
     rules: &Rules,
@@ -297,10 +297,10 @@ fn allows_time(rules: &Rules, window: &Window, plan: &PolicyContext<'_>) -> bool
     Times::of(rules, plan).allow(window)
 }
 
-/// When a policy allows charging, as far as a plan's windows reach.
+/// The times at which a policy allows charging, as far as the plan's windows reach.
 #[derive(Debug, Clone)]
 struct Times {
-    /// In order, none touching the next; nothing where there is no rule.
+    /// In order, none adjacent to the next; None if there is no rule.
     spans: Option<Vec<Window>>,
 }
 
@@ -316,7 +316,7 @@ impl Times {
         Self { spans: Some(spans) }
     }
 
-    /// Whether the whole of a window lies inside.
+    /// Checks whether the whole window lies inside.
     fn allow(&self, window: &Window) -> bool {
         let holds = |span: &Window| {
             span.from <= window.from && window.from < span.until && window.until <= span.until
@@ -327,7 +327,8 @@ impl Times {
     }
 }
 
-/// When weekly time windows are open, from the day before a reach until its end: in order, none touching the next.
+/// Returns the spans in which weekly time windows are open, from the day before a reach until its end: in order, none adjacent to
+/// the next.
 pub fn spans(windows: &[TimeWindow], reach: &Window, zone: &TimeZone) -> Vec<Window> {
     let (first, last) = (reach.from.date_in(zone), reach.until.date_in(zone));
     let spans = first
@@ -343,7 +344,7 @@ pub fn spans(windows: &[TimeWindow], reach: &Window, zone: &TimeZone) -> Vec<Win
     joined(spans.collect())
 }
 
-/// Whether the time window begins on that day.
+/// Checks whether the time window begins on that day.
 fn is_on(rule: &TimeWindow, day: jiff::civil::Date) -> bool {
     let name = DayOfWeek::ALL[day.weekday().to_monday_zero_offset() as usize % 7];
     rule.days_of_week.is_empty() || rule.days_of_week.contains(&name)
@@ -375,7 +376,7 @@ mod tests {
         }
     }
 
-    /// A Type2 station of Voltway in London that asks 40 cents and 20 % tax.
+    /// A Type2 station of Voltway in London with a price of 40 cents and 20 % tax.
     fn station() -> ChargingStation {
         let mut station = crate::fixtures::station();
         station.operator = "Voltway".into();
@@ -444,7 +445,7 @@ mod tests {
         judge(policies, &plan).blocked.map(|breach| breach.rule)
     }
 
-    /// Whether one window is allowed where it is Monday to Friday 22:00 to 06:00.
+    /// Checks whether a window is allowed by a policy that allows Monday to Friday 22:00 to 06:00.
     fn at_night(from: &str, until: &str, zone: &str) -> bool {
         let days = ["monday", "tuesday", "wednesday", "thursday", "friday"];
         let night = policy(
@@ -586,7 +587,7 @@ mod tests {
 
     #[test]
     fn a_window_that_wraps_belongs_to_the_day_it_begins_on() {
-        // Early on Monday it is Sunday's night, which is not among the days; early on Saturday it is Friday's.
+        // Early Monday belongs to Sunday's night, which is not among the days; early Saturday belongs to Friday's.
         assert!(!at_night(
             "2026-03-02T02:00:00Z",
             "2026-03-02T03:00:00Z",
@@ -632,7 +633,7 @@ mod tests {
             let allowed = at_times(&night, &[window(from, until)], "Europe/London").is_none();
             assert_eq!(allowed, want, "{from} {until}");
         }
-        // What lies within the hour that is skipped does not exist.
+        // A time within the skipped hour does not exist.
         let gap = [policy(
             json!({"time_windows": [{"start_time": "01:10", "end_time": "01:50"}]}),
         )];
@@ -680,7 +681,7 @@ mod tests {
         let ten = window("2026-03-02T10:00:00Z", "2026-03-02T10:30:00Z");
         let both = [from_nine, until_ten];
         assert_eq!(at_times(&both, &[eight, nine, ten], "UTC"), None);
-        // Each of these is allowed by one of them alone.
+        // Each of these is allowed by only one of the policies.
         assert_eq!(
             at_times(&both, &[eight, ten], "UTC"),
             Some(Rule::TimeWindows)

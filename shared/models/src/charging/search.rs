@@ -1,4 +1,4 @@
-//! The criteria of a search for stations, and which stations match them.
+//! The criteria of a search for stations, and the check of stations against them.
 
 use std::cmp::Ordering;
 
@@ -16,10 +16,10 @@ use kernel::origin::Mode;
 use kernel::time::Timestamp;
 use kernel::window::{Window, joined};
 
-/// The longest way along which stations are sought, in metres.
+/// The maximum length of the way along which stations are searched, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
 
-/// The criteria of a search. A criterion that is left out accepts every station.
+/// The criteria of a search. An omitted criterion accepts every station.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Search {
     pub place: Option<Place>,
@@ -29,11 +29,11 @@ pub struct Search {
     pub connector_types: Vec<ConnectorType>,
     /// A connector of the vehicle's type.
     pub standard: Option<ConnectorType>,
-    /// A connector of at least so many kW.
+    /// A connector with at least this power in kW.
     pub min_power: Option<f64>,
     /// Whether such a connector is free now.
     pub available: Option<bool>,
-    /// Such a connector free for the whole time.
+    /// Such a connector that is free for the whole window.
     pub window: Option<Window>,
     pub operators: Vec<String>,
     pub reservable: Option<bool>,
@@ -46,7 +46,7 @@ pub struct MaxPrice {
     /// Minor units per kWh of the currency of the connector's first price, tax included.
     pub minor_units: u32,
     pub vehicle: ChargingVehicle,
-    /// When it charges.
+    /// The window of the charge.
     pub window: Window,
     /// In live mode an unknown price is not accepted.
     pub mode: Mode,
@@ -70,7 +70,7 @@ impl MaxPrice {
     }
 }
 
-/// Where stations are sought: in a circle, along a route, or where both meet.
+/// The place in which stations are searched: a circle, the surroundings of a route, or the intersection of both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Place {
     Circle(Circle),
@@ -93,18 +93,18 @@ impl From<Area> for Circle {
     }
 }
 
-/// A station's place in a search, as page tokens carry it: so all pages show the prices of the same time.
+/// The position of a station in a search, as contained in page tokens, so that all pages show the prices of the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPosition {
-    /// When the first page was asked for.
+    /// The time of the request for the first page.
     pub searched: Timestamp,
     pub station: NearbyStation,
 }
 
-/// Where a station stands in the order of a search.
+/// The position of a station in the order of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearbyStation {
-    /// Millimetres from the place; 0 without one. Whole, so that the same distance is always the same number.
+    /// Millimetres from the place; 0 without one. It is a whole number, so that equal distances are always equal numbers.
     pub distance: u64,
     /// When the station was created, in a search without a place; 1970 otherwise.
     pub created: Timestamp,
@@ -112,7 +112,7 @@ pub struct NearbyStation {
 }
 
 impl Place {
-    /// Millimetres from the circle's centre, or else from the route; nothing for a point outside.
+    /// Returns the millimetres from the circle's centre, or else from the route; None for a point outside.
     pub fn distance(&self, point: Point) -> Option<u64> {
         let within = |meters: f64, limit: u32| {
             (meters <= f64::from(limit)).then_some((meters * 1000.0).round() as u64)
@@ -127,8 +127,9 @@ impl Place {
         }
     }
 
-    /// How many metres a point is outside the place; negative for a point inside, and then so many metres or more from its
-    /// edge. A point outside of both a circle and a strip counts from the farther of the two.
+    /// Returns the distance in metres from the edge of the place to a point outside. It is negative for a point inside, whose
+    /// distance from the edge is at least the absolute value. For a point outside both a circle and a strip it is the larger of the
+    /// two distances.
     pub fn meters_outside(&self, point: Point) -> f64 {
         let of_circle =
             |circle: &Circle| distance_meters(circle.center, point) - f64::from(circle.meters);
@@ -142,7 +143,7 @@ impl Place {
 }
 
 impl Search {
-    /// The order of the stations found: nearest first where there is a place, newest first otherwise.
+    /// Compares the stations found: nearest first if there is a place, newest first otherwise.
     pub fn order(&self, a: &NearbyStation, b: &NearbyStation) -> Ordering {
         match self.place {
             Some(_) => (a.distance, &a.id).cmp(&(b.distance, &b.id)),
@@ -150,7 +151,7 @@ impl Search {
         }
     }
 
-    /// Whether anything but the place can refuse a station.
+    /// Checks whether any criterion other than the place can refuse a station.
     pub fn is_narrowed(&self) -> bool {
         *self
             != Self {
@@ -160,7 +161,7 @@ impl Search {
             }
     }
 
-    /// The connectors of the types, the power and the price that are asked for.
+    /// Returns the connectors with the requested types, power and price.
     pub fn connectors<'a>(
         &'a self,
         station: &'a ChargingStation,
@@ -177,7 +178,7 @@ impl Search {
         })
     }
 
-    /// Those of them that can be reserved for the window, as far as is known without calendars.
+    /// Returns those of them that can be reserved for the window, as far as is known without calendars.
     pub fn in_order<'a>(
         &'a self,
         station: &'a ChargingStation,
@@ -185,7 +186,7 @@ impl Search {
         self.connectors(station).filter(|one| one.is_in_order())
     }
 
-    /// Whether the station is what is asked for, calendars and place aside.
+    /// Checks whether the station meets the criteria, without calendars and place.
     pub fn accepts(&self, station: &ChargingStation) -> bool {
         let active = station.status == StationStatus::Active;
         let any_connector = !self.connector_types.is_empty()
@@ -211,8 +212,8 @@ impl Search {
     }
 }
 
-/// When within a window at least one connector in order is free while the station is open. `busy` returns the
-/// windows in which a connector is reserved or charging.
+/// Returns the ranges within a window in which at least one connector in order is free while the station is open. `busy` returns
+/// the windows in which a connector is reserved or charging.
 pub fn free_ranges(
     station: &ChargingStation,
     window: &Window,

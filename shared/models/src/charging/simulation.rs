@@ -1,20 +1,21 @@
-//! Simulated charging: by the battery model ([`super::battery`]), from plug-in until the limit or a full battery, whichever comes first.
-//! After that the vehicle stays plugged in and takes no energy. No process runs while it charges: the energy follows from the elapsed time.
+//! Simulated charging: by the battery model ([`super::battery`]), from plug-in until the limit or a full battery, whichever comes
+//! first. After that the vehicle stays plugged in and draws no energy. No process runs while it charges: the energy is computed
+//! from the elapsed time.
 //!
-//! The energy that has flowed in a session is computed by [`Simulation`] alone, so only in test mode.
+//! The energy that has flowed in a session is computed by [`Simulation`] alone, and only in test mode.
 
 use super::battery::Charge;
 use crate::charging_station::Connector;
 use crate::operation::Simulation;
 use kernel::time::SignedDuration;
 
-/// The power that a connector offers, in W.
+/// Returns the power that a connector offers, in W.
 pub fn offered(connector: &Connector) -> u32 {
     (connector.power * 1000.0).round() as u32
 }
 
 impl Simulation {
-    /// The metered Wh that have flowed after a time.
+    /// Returns the metered Wh that have flowed after a time.
     pub fn energy_after(self, charge: &Charge, elapsed: SignedDuration) -> u64 {
         charge.energy_after(elapsed)
     }

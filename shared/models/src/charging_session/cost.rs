@@ -1,4 +1,4 @@
-//! What a session costs, and where that comes from.
+//! The cost of a session, and its source.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -7,15 +7,15 @@ use super::network::Total;
 use crate::charging_station::PriceType;
 use crate::stored::is_default;
 
-/// What a session costs.
+/// The cost of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCost {
     #[serde(default, skip_serializing_if = "is_default")]
     pub total: Total,
-    /// What of the total is paid.
+    /// The paid part of the total.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paid: i64,
-    /// What of that was refunded.
+    /// The refunded part of the paid amount.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refunded: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -25,7 +25,7 @@ pub struct SessionCost {
 }
 
 impl SessionCost {
-    /// No amount so far.
+    /// Returns a cost that has no amount so far.
     pub fn nothing(source: CostSource) -> Self {
         Self {
             total: Total::default(),
@@ -36,7 +36,7 @@ impl SessionCost {
         }
     }
 
-    /// Minor units not yet paid.
+    /// Returns the minor units that are not yet paid.
     pub fn due(&self) -> i64 {
         self.total.gross - self.paid
     }
@@ -45,7 +45,7 @@ impl SessionCost {
 /// The cost of a session at one of its prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionCostLine {
-    /// What the line charges for: energy, charging time, parking time or the start.
+    /// Type of the charge: energy, charging time, parking time or the start.
     #[serde(rename = "type")]
     pub kind: PriceType,
     /// Text of the line for a receipt, in English.
@@ -83,18 +83,18 @@ pub struct SessionCostLine {
 pub enum CostSource {
     /// A charge detail record, with which the network bills the session.
     Cdr,
-    /// What the network has reported of the session, without having billed it.
+    /// The amount that the network has reported for the session, without having billed it.
     NetworkSession,
-    /// The tariff of the station. After a review, where the tariff is not known, the price per kWh that the service assumes.
+    /// The tariff of the station. After a review, if the tariff is unknown, the price per kWh that the service assumes.
     #[default]
     Tariff,
-    /// None: the price is unknown, because the station has no prices, or none that held when the session began. The session
-    /// costs 0, and is not free of charge.
+    /// No source: the price is unknown, because the station has no prices, or none that held when the session began. The session costs 0,
+    /// and is not free of charge.
     Unknown,
 }
 
 impl CostSource {
-    /// The source of amounts by the station's tariff, or of those of 0 where it is not known what a session costs.
+    /// Returns the source of amounts by the station's tariff, or of amounts of 0 if the cost of the session is unknown.
     pub fn of_tariff(is_known: bool) -> Self {
         if is_known {
             Self::Tariff
@@ -107,10 +107,10 @@ impl CostSource {
 /// Two prices of a session, with tax, in minor units of its currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PriceCheck {
-    /// What the network bills.
+    /// The amount that the network bills.
     #[schema(example = 495)]
     pub network: i64,
-    /// What the station's tariff amounts to.
+    /// The amount by the station's tariff.
     #[schema(example = 495)]
     pub ours: i64,
     /// `network` less `ours`.
@@ -127,7 +127,7 @@ impl PriceCheck {
         }
     }
 
-    /// Whether the prices differ by more than rounding explains: by more than one minor unit.
+    /// Checks whether the prices differ by more than rounding explains: by more than one minor unit.
     pub fn is_mismatch(&self) -> bool {
         self.difference.unsigned_abs() > 1
     }

@@ -3,13 +3,13 @@
 //! Life cycle: pending → active → completed | cancelled | failed. A session at a network's station is pending until the network reports
 //! that it has begun ([`network`]); a simulated one is active at once. An active session first charges. When the battery is full it stays
 //! active without energy (it *parks*): the connector stays occupied, and PARKING_TIME is counted, until the vehicle is
-//! unplugged. In test mode unplugging is simulated: `stop` unplugs, and the service unplugs when `session_limit` is reached,
-//! when the station closes, when the vehicle is reserved elsewhere, 24 hours after the start, and when the connector is reserved for
-//! another vehicle if that was known at the start. The earliest of these moments that is known so far is shown as `ends_by`. A vehicle
-//! does not leave for a reservation that is made later: that one is matched again.
+//! unplugged. In test mode unplugging is simulated: `stop` unplugs, and the service unplugs when `session_limit` is reached, when the
+//! station closes, when the vehicle is reserved elsewhere, 24 hours after the start, and when the connector is reserved for another
+//! vehicle if that reservation existed at the start. The earliest of these moments that is known so far is shown as `ends_by`. A
+//! reservation that is made later does not end the session: the reservation is matched again.
 //!
 //! Terms:
-//! - The *hold* is the time that the calendars of the connector and the vehicle keep for the session. It reaches from the
+//! - The *hold* is the time that is booked in the calendars of the connector and the vehicle for the session. It reaches from the
 //!   start to `Simulated::held_until`, at a network's station to the end of `AtNetwork::hold`: at first to the moment at
 //!   which charging ends. Then it is extended by at most 20 minutes at a time, so that the connector can be reserved for later.
 //! - *Charging time* is the time until the limit is reached or the battery is full; the rest is *parking time*.
@@ -18,11 +18,11 @@
 //! session are functions of its item and the time (`Stored::<ChargingSession>::live`); they are stored when the session ends. Those of a
 //! session at a network's station are what the network has reported. The lines of a cost add up to its total.
 //!
-//! Crashes: whatever a moment demands is done by one conditional transaction. When the trigger for a moment is lost, the
+//! Crashes: each transition that is due at a moment is done by one conditional transaction. If the trigger for a moment is lost, the
 //! sweeper finds the item by its next action, and the session ends, or its hold is extended, as of the moment that was due.
 //!
-//! This module has the fields and the transitions that need nothing else. Starting a session, what a simulated one has charged, and what
-//! follows from the reports of a network are in [`crate::charging::session`].
+//! This module contains the fields, and the transitions that depend only on them. The start of a session, the energy of a simulated
+//! session and the effects of a network's reports are in [`crate::charging::session`].
 
 use std::num::NonZeroU32;
 
@@ -62,7 +62,7 @@ pub use self::state::{
     SessionStatus, Settlement, Simulated, Start,
 };
 
-/// A session as it is stored. It is serialized as clients see it (`view`).
+/// A session as it is stored. It is serialized in the form that clients see (`view`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct ChargingSession {
@@ -75,7 +75,7 @@ pub struct ChargingSession {
     pub currency: Currency,
     pub driver: Id,
     pub fleet: Id,
-    /// The invoice that has claimed the session. If it was voided or its draft deleted, the next one takes its place.
+    /// The invoice that bills the session. If that invoice was voided or its draft deleted, the next one replaces it.
     pub invoice: Option<Id>,
     pub payment_method: Option<Id>,
     /// kW at which the vehicle charges: the most that connector and vehicle have in common.
@@ -84,7 +84,7 @@ pub struct ChargingSession {
     pub reservation: Option<Id>,
     /// Wh at which the session stops by itself.
     pub session_limit: Option<u32>,
-    /// When the session began; while it is pending, when it was asked for.
+    /// When the session began; while it is pending, when it was requested.
     pub session_started: Timestamp,
     #[serde(default, skip_serializing_if = "is_default")]
     pub started_by: StartedBy,
@@ -124,16 +124,16 @@ pub enum StartedBy {
     Card,
 }
 
-/// What is stored with a session and does not change with its state.
+/// The stored data of a session that does not change with its state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionInternal {
     /// The EVSE of the connector, whose calendar the session is in.
     pub evse: String,
     /// The connector's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
-    /// The station's time zone, which the restrictions of its prices mean.
+    /// The station's time zone, in which the restrictions of its prices are stated.
     pub zone: Option<ZoneName>,
-    /// What driver, vehicle and station were called when the session started.
+    /// The names of driver, vehicle and station when the session started.
     pub names: Names,
     /// Metres that the vehicle's odometer showed when the session started, by its last reading.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,12 +141,12 @@ pub struct SessionInternal {
     /// Set where a charging network operates the station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Box<NetworkSession>>,
-    /// Whether the reservation that it fulfils names the same payment method. It is open as long as the session is.
+    /// Whether the reservation that the session fulfils names the same payment method. It is open as long as the session is.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shares_method: bool,
 }
 
-/// What the parties of a session are called, for people who read invoices.
+/// The names of a session's parties, for people who read invoices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
     pub driver: String,
@@ -167,15 +167,15 @@ pub struct NewChargingSession {
     pub driver: Id,
     /// Id of the vehicle that is charged.
     pub vehicle: Id,
-    /// What the session is paid with when it ends. Default: the `preferences.default_payment_method` of the driver, else of the fleet,
-    /// else of the account; without any the session waits for an invoice.
+    /// Payment method that is charged when the session ends. Default: the `preferences.default_payment_method` of the driver, else of the
+    /// fleet, else of the account; without any, the session is billed by an invoice.
     #[serde(default)]
     pub payment_method: Option<Id>,
-    /// Wh at which the session ends and the vehicle is unplugged, at least 1. Without one, or with one that the battery does
-    /// not hold, the vehicle stays plugged in when its battery is full, and PARKING_TIME is counted from then. The answer
-    /// says in `ends_by` when the session ends at the latest: when the station closes, when the connector is reserved for
-    /// another vehicle by then, or after 24 hours. A reservation that another vehicle makes later does not end the session: it is
-    /// matched again if the vehicle is still plugged in.
+    /// Wh at which the session ends and the vehicle is unplugged, at least 1. If it is omitted, or exceeds what the battery can store,
+    /// the vehicle stays plugged in when its battery is full, and PARKING_TIME is counted from then. `ends_by` in the response is the
+    /// latest time at which the session ends: when the station closes, when the connector is reserved for another vehicle by then, or
+    /// after 24 hours. A reservation that another vehicle makes later does not end the session: it is matched again if the vehicle is
+    /// still plugged in.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub session_limit: Option<NonZeroU32>,
@@ -188,51 +188,51 @@ impl ChargingSession {
         self.state.status()
     }
 
-    /// Wh
+    /// Returns the charged energy in Wh.
     pub fn energy(&self) -> i64 {
         self.state.charged().energy
     }
 
-    /// What the session costs, in minor units of its currency.
+    /// Returns the cost of the session, in minor units of its currency.
     pub fn total(&self) -> Total {
         let cost = self.state.cost();
         cost.map_or_else(Total::default, |cost| cost.total)
     }
 
-    /// What of the total is paid.
+    /// Returns the paid part of the total.
     pub fn amount_paid(&self) -> i64 {
         self.state.cost().map_or(0, |cost| cost.paid)
     }
 
-    /// What of the paid amount was refunded.
+    /// Returns the refunded part of the paid amount.
     pub fn amount_refunded(&self) -> i64 {
         self.state.cost().map_or(0, |cost| cost.refunded)
     }
 
-    /// What of the total is not yet paid.
+    /// Returns the unpaid part of the total.
     pub fn amount_due(&self) -> i64 {
         self.state.cost().map_or(0, SessionCost::due)
     }
 
-    /// W at which the vehicle charges.
+    /// Returns the power in W at which the vehicle charges.
     pub fn watts(&self) -> u32 {
         (self.power * 1000.0).round() as u32
     }
 
-    /// Whether the charge to the payment method is in flight.
+    /// Checks whether the charge to the payment method is in flight.
     pub fn is_charging_payment(&self) -> bool {
         let price = self.state.final_price();
         price.is_some_and(|price| price.is_charging)
     }
 
-    /// Since when its amount is due: the moment at which the price became final.
+    /// Returns the time since which its amount is due: the moment at which the price became final.
     pub fn due_since(&self) -> Timestamp {
         let price = self.state.final_price();
         price.map_or(self.created, |price| price.at)
     }
 
-    /// The id of the transaction that charges the payment method, if that is done or will be. It follows from the session, so that a charge
-    /// that is repeated is recorded once.
+    /// Returns the id of the transaction that charges the payment method, if there is or will be a charge. It is derived from the
+    /// session, so that a repeated charge is recorded once.
     pub fn charge_id(&self) -> Id {
         Id::derived(Kind::Transaction, self.due_since(), self.id.as_str())
     }
@@ -248,7 +248,7 @@ impl ChargingSession {
         true
     }
 
-    /// Records that so much of the paid amount was refunded.
+    /// Records that this part of the paid amount was refunded.
     pub fn count_refund(&mut self, amount: i64, now: Timestamp) {
         if let Some((_, cost)) = self.state.figures_mut() {
             cost.refunded += amount;
@@ -256,19 +256,19 @@ impl ChargingSession {
         }
     }
 
-    /// What a charge for the session is called.
+    /// Returns the description of a charge for the session.
     pub fn description(&self) -> String {
         format!("Charging session {}", self.id)
     }
 }
 
 impl Stored<ChargingSession> {
-    /// What operates the session's station.
+    /// Returns how the session's station is operated.
     pub fn operation(&self, mode: Mode) -> Operation {
         Operation::of(mode, self.internal.network.is_some())
     }
 
-    /// The time that the calendars keep for the session.
+    /// Returns the time that is booked in the calendars for the session.
     pub fn window(&self) -> Window {
         let from = self.object.session_started;
         if let Some(simulated) = self.object.state.simulated() {
@@ -287,15 +287,15 @@ impl Stored<ChargingSession> {
         self.leave_to_invoice();
     }
 
-    /// Has an invoice bill the session, in place of a charge to its payment method.
+    /// Lets an invoice bill the session, instead of a charge to its payment method.
     pub fn leave_to_invoice(&mut self) {
         if let Some(price) = self.object.state.final_price_mut() {
             price.is_charging = false;
         }
     }
 
-    /// Records the outcome of the charge for an ended session, and returns its transaction, which bears the moment at which the price became
-    /// final. A session whose charge was declined is billed by an invoice.
+    /// Records the outcome of the charge for an ended session, and returns its transaction, whose time is the moment at which the price
+    /// became final. A session whose charge was declined is billed by an invoice.
     pub fn settle(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let due_since = self.object.due_since();
         let id = self.object.charge_id();
@@ -324,9 +324,9 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// The moment by which the session belongs to a billing period: its end. At a network's station it is the moment at which the price
-    /// became final, if that is later, because the invoice of the period in which the session ended may have been made by then. None
-    /// while it is not known.
+    /// Returns the time by which the session belongs to a billing period: its end. At a network's station it is the moment at which the
+    /// price became final, if that is later, because the invoice of the period in which the session ended may have been made by then.
+    /// None while it is unknown.
     pub fn billed_at(&self) -> Option<Timestamp> {
         let ended = self.object.state.ended()?;
         if self.internal.network.is_none() {
@@ -336,7 +336,7 @@ impl Stored<ChargingSession> {
         Some(price.at.max(ended))
     }
 
-    /// Whether a session that belongs to a billing period before `until` has work left, so that its amount due is not final yet.
+    /// Checks whether a session of a billing period before `until` has work left, so that its amount due is not final yet.
     pub fn is_unsettled(&self, until: Timestamp) -> bool {
         let simulated = self.object.state.simulated();
         let ends = simulated.map(|simulated| simulated.held_until);
@@ -348,7 +348,7 @@ impl Stored<ChargingSession> {
     }
 }
 
-/// The refusal of a transition that the status does not allow.
+/// Returns the error for a transition that the status does not allow.
 pub fn wrong_state(message: &'static str) -> Error {
     Code::ChargingSessionStateConflict.because(message)
 }

@@ -1,24 +1,24 @@
-//! Sessions at the station of a charging network: what is asked of the network, and what it has said so far.
+//! Sessions at the station of a charging network: the commands to the network, and its reports so far.
 //!
 //! Terms:
-//! - A *report* is what a network says of a session (an OCPI Session).
-//! - A *CDR* (charge detail record) is what a network bills. It never changes; a wrong one is credited by another.
-//! - The price is *final* when it may be invoiced. What a network bills after that becomes adjustments.
+//! - A *report* is the state of a session as the network sends it (an OCPI Session).
+//! - A *CDR* (charge detail record) is the bill of a network. It never changes; a wrong one is credited by another.
+//! - The price is *final* when it may be invoiced. Amounts that a network bills after that become adjustments.
 //!
-//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, as soon as the site of the
-//! station has room for its power ([`crate::site::starts`]), and the session waits for a report until its deadline. The report
-//! makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that flowed is billed.
-//! A session that is started with a card begins with its first report. An active session ends when the network reports
-//! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
-//! hours; it repeats that four times, and never ends a session by itself. A session on which the network has not reported for 24 hours
-//! after that is *stalled*, and the tenant may end it. One that was ended so waits for its CDR as any other; if the network reports that
-//! it goes on, its end is asked for again, and the session stays completed.
+//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, as soon as the site of the station has
+//! room for its power ([`crate::site::starts`]), and the session waits for a report until its deadline. The report makes it active,
+//! whenever it arrives: also after the session has failed or was cancelled, because energy that flowed is billed. A session that is
+//! started with a card begins with its first report. An active session ends when the network reports that, or bills it. The service
+//! requests the end with STOP_SESSION when a driver does, when `session_limit` is reached and after 24 hours; it repeats that four times,
+//! and never ends a session by itself. A session on which the network has not reported for 24 hours after that is *stalled*, and the
+//! tenant may end it. A session that was ended in this way waits for its CDR like any other; if the network reports that it continues, its end is
+//! requested again, and the session stays completed.
 //!
-//! A completed session waits three days for its CDR. Without one it is billed what the last report says, else by the tariff. A price that
-//! is not plausible becomes final only when somebody has decided about it ([`super::review`]).
+//! A completed session waits three days for its CDR. Without one, the amount of the last report is billed, otherwise that of the tariff.
+//! A price that is not plausible becomes final only after a decision about it ([`super::review`]).
 //!
-//! Every transition may be asked for twice, late, and in another order than things happened: `last_updated` orders reports, CDRs count by
-//! their ids and as a set. What each contradiction leads to is listed in `infra/networks.md`.
+//! Every transition may be requested twice, late, and in another order than the events happened: reports are ordered by `last_updated`,
+//! CDRs are counted by their ids and as a set. The effect of each contradiction is listed in `infra/networks.md`.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,43 +29,43 @@ use kernel::money::Currency;
 use kernel::time::{DAY, SignedDuration, Timestamp, days, minutes};
 use kernel::window::Window;
 
-/// How long a session waits for the network's report that it has begun.
+/// The time for which a session waits for the network's report that it has begun.
 pub const START_PATIENCE: SignedDuration = minutes(5);
 
-/// How long a session waits until its site has room for its power, and how often that is looked for.
+/// The time for which a session waits until its site has room for its power, and the pause between two checks of that.
 pub const ROOM_PATIENCE: SignedDuration = minutes(15);
 pub const ROOM_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
-/// How long after STOP_SESSION it is sent again, and how often it is sent.
+/// The time after which STOP_SESSION is sent again, and the maximum number of times it is sent.
 pub const STOP_PATIENCE: SignedDuration = minutes(5);
 pub const MAX_STOPS: u32 = 5;
 
-/// How long after the end of a session its CDR is waited for.
+/// The time for which a session waits for its CDR after its end.
 pub const CDR_PATIENCE: SignedDuration = days(3);
 
-/// How long a session lasts before the service asks the network to end it.
+/// The duration of a session after which the service requests its end from the network.
 pub const LONGEST: SignedDuration = DAY;
 
-/// How long after its end was asked for, and after the network's last report, a session is stalled.
+/// A session is stalled at this time after the request for its end and after the network's last report.
 pub const STALLED_AFTER: SignedDuration = DAY;
 
-/// What is stored with a session at a network's station, and does not change with its state.
+/// The data of a session at a network's station that does not change with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkSession {
-    /// Where the session takes place.
+    /// The EVSE at which the session takes place.
     pub evse: EvseId,
     /// The connector within the EVSE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connector: Option<String>,
-    /// W that the EVSE delivers at most; 0 where that is not known.
+    /// The maximum power of the EVSE in W; 0 if it is unknown.
     pub evse_power: u32,
-    /// The session of the network, once it has reported it.
+    /// The network's own session, once the network has reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<ObjectId>,
     /// `last_updated` of the newest report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Timestamp>,
-    /// What the newest report says about times and cost.
+    /// The times and the cost in the newest report.
     #[serde(default)]
     pub usage: Times,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,26 +75,26 @@ pub struct NetworkSession {
     pub cdrs: Vec<Billed>,
 }
 
-/// What the network of an active session is asked for, and when it was heard of.
+/// The requests to the network of an active session, and the time of its last report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AtNetwork {
-    /// The time that the calendars keep for the session.
+    /// The time that is booked in the calendars for the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Window>,
     /// When the newest report was received.
     pub heard_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Since when the session is stalled.
+    /// The time since which the session is stalled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Timestamp>,
-    /// The charging profile that the plan of a site gives the session.
+    /// The charging profile that the plan of a site assigns to the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<SessionProfile>>,
 }
 
 impl AtNetwork {
-    /// When a session whose end was asked for is stalled, if its network does not report on it.
+    /// Returns the time at which a session whose end was requested becomes stalled, if its network does not report on it.
     pub(super) fn stalls_at(&self) -> Option<Timestamp> {
         let stop = self.stop.filter(|_| self.stalled_at.is_none())?;
         Some(self.heard_at.max(stop.since).plus(STALLED_AFTER))
@@ -102,7 +102,7 @@ impl AtNetwork {
 }
 
 impl NetworkSession {
-    /// The state of a session of which the network has reported nothing.
+    /// Returns the data of a session on which the network has not reported.
     pub fn at(evse: EvseId, connector: Option<String>) -> Self {
         Self {
             evse,
@@ -116,24 +116,24 @@ impl NetworkSession {
         }
     }
 
-    /// The party that operates the station. What any other one reports or bills does not touch the session.
+    /// Returns the party that operates the station. Reports and bills of any other party do not affect the session.
     pub fn owner(&self) -> &Owner {
         self.evse.owner()
     }
 }
 
-/// The end of a session that was asked for.
+/// The request to end a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// When it was asked for.
+    /// The time of the request.
     pub since: Timestamp,
-    /// How often STOP_SESSION was sent.
+    /// The number of times that STOP_SESSION was sent.
     pub sent: u32,
-    /// When it is sent the next time.
+    /// The time at which it is sent next.
     pub next: Option<Timestamp>,
 }
 
-/// How long a vehicle charged and was parked. Rows hold whole milliseconds.
+/// How long a vehicle charged and was parked. Items contain whole milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
     #[serde(with = "kernel::time::as_millis")]
@@ -151,8 +151,8 @@ pub struct Total {
 }
 
 impl Total {
-    /// An amount without and with tax. What is billed is the amount with tax. If the other one cannot be that amount without tax,
-    /// because it is larger or has the other sign, no tax is known.
+    /// Creates an amount without and with tax. The amount with tax is billed. If the other one cannot be that amount without tax, because it is
+    /// larger or has the other sign, no tax is known.
     pub fn new(net: i64, gross: i64) -> Self {
         let range = gross.min(0)..=gross.max(0);
         Self {
@@ -182,14 +182,14 @@ impl Total {
     }
 }
 
-/// A CDR, as far as the sum of several depends on it.
+/// The part of a CDR on which the sum of several CDRs depends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billed {
     pub id: ObjectId,
     pub total: Total,
     /// Whether it credits another CDR: its total is negative.
     pub credit: bool,
-    /// The CDR that it credits, if it says so.
+    /// The CDR that it credits, if it names one.
     pub credits: Option<ObjectId>,
     /// When it was updated, by the network's clock if that is believed.
     pub last_updated: Timestamp,
@@ -202,7 +202,7 @@ impl Billed {
     }
 }
 
-/// What a network says of a session.
+/// The state of a session as its network reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionReport {
     pub session: ObjectId,
@@ -215,7 +215,7 @@ pub struct SessionReport {
     pub energy: i64,
     pub times: Times,
     pub currency: Currency,
-    /// The cost so far, if the network says it.
+    /// The cost so far, if the network reports it.
     pub total: Option<Total>,
     /// When it was updated, by the network's clock if that is believed.
     pub last_updated: Timestamp,
@@ -231,7 +231,7 @@ pub enum ReportedState {
     Invalid,
 }
 
-/// What a network bills for a session.
+/// The bill of a network for a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CdrReport {
     pub billed: Billed,
@@ -242,11 +242,11 @@ pub struct CdrReport {
     /// Wh
     pub energy: i64,
     pub times: Times,
-    /// The prices that the CDR itself names.
+    /// The prices that the CDR itself contains.
     pub pricing: Vec<Price>,
 }
 
-/// The CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
+/// Returns the CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
 pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
     let in_currency = || cdrs.iter().filter(move |one| one.currency == currency);
     let is_credited = |one: &&Billed| in_currency().any(|other| other.is_credit_of(one));
@@ -254,11 +254,11 @@ pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
     open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
 }
 
-/// What several CDRs of one session amount to in a currency; none before the session was billed in it. The order in which they
+/// Returns the total of several CDRs of one session in a currency; None before the session was billed in it. The order in which they
 /// arrive does not matter.
 ///
-/// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
-/// again without crediting the first CDR has corrected it. A session never costs less than nothing.
+/// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a
+/// session again without crediting the first CDR has corrected it. The cost of a session is never negative.
 pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
     let in_currency = || cdrs.iter().filter(|one| one.currency == currency);
     let credits = || in_currency().filter(|one| one.credit);
@@ -329,7 +329,7 @@ mod tests {
         let bill = cdr("C1", 500, None, 1);
         assert_eq!(total(&[]), None);
         assert_eq!(total(std::slice::from_ref(&bill)), Some(500));
-        // A credit alone says nothing about the price.
+        // A credit alone does not determine the price.
         assert_eq!(total(&[cdr("X", -500, Some("C1"), 2)]), None);
         let credit = cdr("X", -500, Some("c1"), 2);
         assert_eq!(total(&[bill.clone(), credit.clone()]), Some(0));

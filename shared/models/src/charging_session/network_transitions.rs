@@ -11,20 +11,20 @@ use kernel::time::Timestamp;
 use kernel::window::Window;
 
 impl Stored<ChargingSession> {
-    /// Whether the session is at a station of the party: nobody else reports or bills it.
+    /// Checks whether the session is at a station of the party. No other party reports or bills the session.
     pub fn is_at(&self, owner: &Owner) -> bool {
         let network = self.internal.network.as_ref();
         network.is_some_and(|network| network.owner() == owner)
     }
 
-    /// Records the time that the calendars keep for an active session.
+    /// Records the time that is booked in the calendars for an active session.
     pub fn keep(&mut self, hold: Option<Window>) {
         if let Some(network) = self.object.state.at_network_mut() {
             network.hold = hold;
         }
     }
 
-    /// Makes an active session stalled, if it is time.
+    /// Makes an active session stalled, if that is due.
     pub fn stall(&mut self, now: Timestamp) {
         let network = self.object.state.at_network_mut();
         let stalls = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
@@ -43,7 +43,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Has a session wait for room at its site.
+    /// Makes a session wait for room at its site.
     pub fn wait_for_room(&mut self, now: Timestamp) {
         if let SessionState::Pending { start, .. } = &mut self.object.state {
             let next = now.plus(ROOM_PAUSE);
@@ -71,7 +71,7 @@ impl Stored<ChargingSession> {
         is_pending
     }
 
-    /// Ends a pending session of which the network has reported nothing until its deadline, or that its site has no room for.
+    /// Ends a pending session on which the network has not reported by its deadline, or for which its site has no room.
     pub fn give_up_start(&mut self, now: Timestamp) -> bool {
         let reason = match self.object.state {
             SessionState::Pending {
@@ -101,7 +101,7 @@ impl Stored<ChargingSession> {
         self.record(EventType::ChargingSessionFailed);
     }
 
-    /// Cancels a pending session. If it begins all the same, it is stopped.
+    /// Cancels a pending session. If it begins nevertheless, it is stopped.
     ///
     /// # Errors
     /// `charging_session_state_conflict` in any other state.
@@ -119,7 +119,7 @@ impl Stored<ChargingSession> {
         Ok(())
     }
 
-    /// Has STOP_SESSION be sent, unless that was asked for before. Returns whether it is new.
+    /// Requests STOP_SESSION, unless that was requested before. Returns whether the request is new.
     pub fn ask_stop(&mut self, now: Timestamp) -> bool {
         let stop = self.object.state.stop_mut();
         let is_new = stop.is_some_and(|stop| stop.is_none());
@@ -129,7 +129,7 @@ impl Stored<ChargingSession> {
         is_new
     }
 
-    /// Has STOP_SESSION be sent, whether or not that was asked for before.
+    /// Requests STOP_SESSION, whether or not that was requested before.
     pub fn ask_stop_again(&mut self, now: Timestamp) {
         if let Some(stop) = self.object.state.stop_mut() {
             *stop = Some(Stop {
@@ -156,7 +156,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// The charging profile of an active session.
+    /// Returns the charging profile of an active session.
     pub fn profile(&self) -> Option<&SessionProfile> {
         self.object.state.at_network()?.profile.as_deref()
     }
@@ -165,7 +165,8 @@ impl Stored<ChargingSession> {
         self.object.state.at_network_mut()?.profile.as_deref_mut()
     }
 
-    /// Has a charging profile be sent, unless another one is awaited or has failed: that is sent again. Returns whether it is.
+    /// Requests that a charging profile is sent, unless the result of another one is awaited or has failed: that one is sent again.
+    /// Returns whether the profile was accepted for sending.
     pub fn set_profile(&mut self, wanted: PowerProfile, now: Timestamp) -> bool {
         let Some(network) = self.object.state.at_network_mut() else {
             return false;

@@ -1,9 +1,9 @@
-//! The charging profile of a session at a network's station: the most power that it may take from moments on, which the plan of a site
-//! ([`crate::site`]) decides.
+//! The charging profile of a session at a network's station: the maximum power of the session from given moments on, which the plan of a
+//! site ([`crate::site`]) determines.
 //!
-//! Life cycle of a profile: due → sent → accepted. A profile that the charging point refuses, or does not answer within five minutes, is due
-//! again after 5, 10, 20 and then every 40 minutes. Until the charging point has accepted it, the profile before may still be in force. A session
-//! without an accepted profile, or one whose last profile was not accepted, counts with the most power that it can take.
+//! Life cycle of a profile: due → sent → accepted. A profile that the charging point refuses, or to which it does not respond within five
+//! minutes, is due again after 5, 10, 20 and then every 40 minutes. Until the charging point has accepted it, the previous profile may
+//! still be in force. A session without an accepted profile, or one whose last profile was not accepted, counts with its maximum power.
 //!
 //! A profile is cleared when the session ends.
 
@@ -15,13 +15,13 @@ use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
-/// How long the result of a profile is waited for, and the first pause before it is sent again.
+/// The time for which the result of a profile is awaited, and the first pause before it is sent again.
 pub const PATIENCE: SignedDuration = minutes(5);
 
-/// How often the pause is doubled.
+/// The number of times that the pause is doubled.
 const DOUBLINGS: u32 = 3;
 
-/// The most W of a session from moments on.
+/// The maximum power of a session in W from given moments on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerProfile {
     /// The beginning of the profile, at a whole second.
@@ -30,24 +30,24 @@ pub struct PowerProfile {
     steps: Vec<(u32, u32)>,
 }
 
-/// How far the profile of a session is.
+/// The state of a session's profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionProfile {
     /// The profile that is to be sent, or was sent last.
     pub wanted: PowerProfile,
-    /// The last one that the charging point has accepted.
+    /// The last profile that the charging point has accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<PowerProfile>,
-    /// When the wanted profile was sent; none while that is due.
+    /// When the wanted profile was sent; None while it is due to be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sent: Option<Timestamp>,
-    /// Why it was not accepted the last time.
+    /// The reason why it was not accepted the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failure: Option<ProfileFailure>,
-    /// How often it was not accepted.
+    /// The number of times that it was not accepted.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     failures: u32,
-    /// When it is sent, or is sent again if there is no result; none once it is accepted.
+    /// The time at which it is sent, or is sent again if there is no result; None once it is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
 }
@@ -75,7 +75,7 @@ pub enum ProfileStatus {
 /// The charging profile of a vehicle that charges at a station of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ProfileView {
-    /// W that the session may take now.
+    /// Maximum power of the session now, in W.
     pub limit_w: u32,
     /// Id of the charging session.
     pub session: Id,
@@ -84,7 +84,7 @@ pub struct ProfileView {
 }
 
 impl PowerProfile {
-    /// A profile of powers in W from moments on. Equal powers that follow one another are one step.
+    /// Creates a profile of powers in W from given moments on. Equal consecutive powers are one step.
     pub fn new(steps: impl IntoIterator<Item = (Timestamp, u32)>) -> Self {
         let mut steps = steps.into_iter().peekable();
         let first = steps.peek().map_or(0, |(at, _)| at.unix_millis());
@@ -104,12 +104,12 @@ impl PowerProfile {
         }
     }
 
-    /// Seconds after the beginning, and W from then on.
+    /// Returns the steps: seconds after the beginning, and W from then on.
     pub fn steps(&self) -> &[(u32, u32)] {
         &self.steps
     }
 
-    /// The most W in a window.
+    /// Returns the maximum power in W in a window.
     pub fn most(&self, window: &Window) -> u32 {
         let begin = |after: u32| self.from.plus_seconds(after.into());
         let started = self
@@ -123,7 +123,7 @@ impl PowerProfile {
         most.or(first.map(|(_, power)| *power)).unwrap_or_default()
     }
 
-    /// The Wh in a window, rounded down.
+    /// Returns the energy in Wh in a window, rounded down.
     pub fn energy(&self, window: &Window) -> u32 {
         let begin = |after: u32| self.from.plus_seconds(after.into());
         let ends = self.steps.iter().skip(1).map(|(after, _)| begin(*after));
@@ -142,33 +142,34 @@ impl PowerProfile {
 }
 
 impl SessionProfile {
-    /// Whether the last profile was not accepted, so that the session may take all that it can.
+    /// Checks whether the last profile was not accepted, so that the session may use its maximum power.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// How often and why it was not accepted, and what is in force: with this the plan of a site changes.
+    /// Returns why and how often it was not accepted, and the profile in force. When this changes, the plan of a site changes.
     pub fn result(&self) -> (Option<ProfileFailure>, u32, Option<&PowerProfile>) {
         (self.failure, self.failures, self.accepted.as_ref())
     }
 
-    /// Whether a result is awaited.
+    /// Checks whether a result is awaited.
     pub fn is_sent(&self) -> bool {
         self.sent.is_some() && self.next.is_some()
     }
 
-    /// The most W in a window, whichever of the profiles is in force; none if the session may take all that it can.
+    /// Returns the maximum power in W in a window, whichever of the profiles is in force; None if the session may use its maximum power.
     pub fn most(&self, window: &Window) -> Option<u32> {
         self.most_possible(window).filter(|_| !self.has_failed())
     }
 
-    /// The most W in a window, if the charging point keeps the profile that it has accepted while it refuses another; none before the first.
+    /// Returns the maximum power in W in a window, if the charging point keeps the accepted profile while it refuses another; None before
+    /// the first.
     pub fn most_possible(&self, window: &Window) -> Option<u32> {
         let accepted = self.accepted.as_ref()?;
         Some(accepted.most(window).max(self.wanted.most(window)))
     }
 
-    /// The profile as it is shown.
+    /// Returns the profile as it is shown to clients.
     pub fn view(&self, session: &Id, now: Timestamp) -> ProfileView {
         let status = match self.failure {
             Some(ProfileFailure::Refused) => ProfileStatus::Refused,
@@ -183,7 +184,8 @@ impl SessionProfile {
         }
     }
 
-    /// The profile that is to be sent in place of another one. None if that is awaited or has failed: that is sent again.
+    /// Returns the profile to send in place of another one. None if the result of the other one is awaited or has failed: then that one
+    /// is sent again.
     pub(super) fn after(
         before: Option<&Self>,
         wanted: PowerProfile,
@@ -202,7 +204,7 @@ impl SessionProfile {
         })
     }
 
-    /// Records that it is about to be sent. One that was sent before has not been answered.
+    /// Records that it is about to be sent. If it was sent before and has no result, that attempt counts as unanswered.
     pub(super) fn mark_sent(&mut self, now: Timestamp) {
         let mut patience = PATIENCE;
         if self.is_sent() {

@@ -1,4 +1,4 @@
-//! The review of a price: what a charging network bills for a session is not billed at once if it is not plausible.
+//! The review of a price: the amount that a charging network bills for a session is not billed at once if it is not plausible.
 //!
 //! A review is opened when the price would become final, or would be adjusted. The tenant accepts the price or disputes it; an operator
 //! accepts it, or decides that the service's own price is billed. A CDR or a credit that makes the total plausible closes the review as
@@ -12,33 +12,33 @@ use crate::body::RequestBody;
 use kernel::fields::text::Description;
 use kernel::time::{SignedDuration, Timestamp, days};
 
-/// How long after a review was opened `charging_session.review_opened` is sent again.
+/// The time after which `charging_session.review_opened` is sent again for an open review.
 pub const REPEAT_AFTER: SignedDuration = days(14);
 
-/// A price of a charging network that is not billed before somebody has decided about it.
+/// A price of a charging network that is billed only after a decision about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Review {
-    /// When the tenant disputed the price. An operator decides then.
+    /// When the tenant disputed the price. An operator then decides.
     #[schema(required)]
     pub disputed: Option<Timestamp>,
     /// Minor units of the session's currency, with tax, that the network bills for the session in all.
     #[schema(example = 999_999_900)]
     pub network: i64,
-    /// What the tenant has said about the dispute.
+    /// The tenant's note on the dispute.
     #[schema(required)]
     pub note: Option<String>,
     /// Time at which the review was opened.
     pub opened: Timestamp,
     /// Minor units of the session's currency, with tax, that the session costs by the tariff that the station had when the session began;
-    /// where that is not known, by a price per kWh that the service assumes. Energy beyond what the charging point can deliver is left out. It is
-    /// never more than `network`.
+    /// if that tariff is unknown, by a price per kWh that the service assumes. Energy beyond what the charging point can deliver is left
+    /// out. It is never more than `network`.
     #[schema(example = 484)]
     pub ours: i64,
     /// Why the price is reviewed before it is billed.
     pub reason: ReviewReason,
 }
 
-/// What a network bills for a session in all, and the service's own price.
+/// The total that a network bills for a session, and the service's own price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
     pub network: Total,
@@ -51,14 +51,14 @@ pub struct PendingReview {
     pub opened: Timestamp,
     pub reason: ReviewReason,
     pub prices: Prices,
-    /// The Wh that the service's own price is for.
+    /// The energy in Wh of the service's own price.
     pub energy: i64,
-    /// When the tenant disputed the price, and what the tenant has said.
+    /// When the tenant disputed the price, and the tenant's note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disputed: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// When the event of the review is sent again; none once it was.
+    /// When the event of the review is sent again; None after that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_at: Option<Timestamp>,
 }
@@ -76,7 +76,7 @@ impl From<&PendingReview> for Review {
     }
 }
 
-/// Why a price is not plausible.
+/// The reason why a price is not plausible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewReason {
@@ -86,7 +86,7 @@ pub enum ReviewReason {
     Price,
 }
 
-/// What a tenant decides about a price under review.
+/// The tenant's decision about a price under review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewDecision {
@@ -96,7 +96,7 @@ pub enum ReviewDecision {
     Dispute,
 }
 
-/// What an operator decides about a price under review.
+/// An operator's decision about a price under review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorDecision {
@@ -112,8 +112,8 @@ pub enum OperatorDecision {
 pub struct ReviewRequest {
     /// Decision about the price that the network bills.
     pub decision: ReviewDecision,
-    /// For the operator who decides about a disputed price; shown in `review.note` while the review is open. One that is left out keeps
-    /// the note of an earlier dispute.
+    /// For the operator who decides about a disputed price; shown in `review.note` while the review is open. If it is omitted, the note
+    /// of an earlier dispute is kept.
     #[serde(default)]
     pub note: Option<Description>,
 }

@@ -17,9 +17,9 @@ use kernel::window::Window;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum SessionState {
-    /// It was asked for at a network's station, and the network has not said that it has begun.
+    /// It was requested at a network's station, and the network has not reported that it has begun.
     Pending {
-        /// The time that the calendars keep for it.
+        /// The time that is booked in the calendars for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Window>,
         /// When START_SESSION was sent, if it had to wait for room at the site.
@@ -44,10 +44,10 @@ pub enum SessionState {
         price_check: Option<PriceCheck>,
         settlement: Settlement,
     },
-    /// It was called off before it began.
+    /// It was cancelled before it began.
     Cancelled {
         ended: Timestamp,
-        /// Set if it has begun all the same.
+        /// Set if it has begun nevertheless.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
     },
@@ -59,7 +59,7 @@ pub enum SessionState {
         /// Why a session at a network's station failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<SessionFailedReason>,
-        /// Set if it goes on all the same.
+        /// Set if it continues nevertheless.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
         #[serde(default, skip_serializing_if = "is_default")]
@@ -67,13 +67,13 @@ pub enum SessionState {
     },
 }
 
-/// How far the start of a pending session is.
+/// The progress of the start of a pending session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// START_SESSION is to be sent.
     Due,
-    /// START_SESSION waits until the site has room for its power, which is looked for again at this moment.
+    /// START_SESSION waits until the site has room for its power, which is checked again at this moment.
     Waiting { next: Timestamp },
     /// START_SESSION was sent, or the session is being started with a card.
     Sent,
@@ -81,7 +81,7 @@ pub enum Start {
     Accepted,
 }
 
-/// What operates the station of an active session.
+/// The operator of the station of an active session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {
@@ -89,14 +89,14 @@ pub enum Operator {
     Network(AtNetwork),
 }
 
-/// How a simulated session goes on.
+/// The course of a simulated session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Simulated {
     /// The end of the hold.
     pub held_until: Timestamp,
     /// Wh at which the vehicle stops charging: the session's limit or a full battery.
     pub most_energy: u32,
-    /// The battery whose level decides the power, where direct current flows.
+    /// The battery whose level determines the power, if direct current flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taper: Option<Box<Taper>>,
     /// Whether the vehicle stays plugged in when it has stopped charging; not if it reaches the session's limit.
@@ -125,7 +125,7 @@ pub enum EndReason {
     MaximumDuration,
 }
 
-/// What a vehicle has charged.
+/// The energy that a vehicle has charged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charged {
     /// Wh
@@ -135,20 +135,20 @@ pub struct Charged {
     pub ended: Option<Timestamp>,
 }
 
-/// How far the price of a completed session is.
+/// The state of the price of a completed session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
     /// The network is to bill the session.
     Awaited {
-        /// Set if the session goes on at the network.
+        /// Set if the session continues at the network.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
         /// Whether the tenant has ended the session, and the network has not reported its end.
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
     },
-    /// The price of the network waits for a decision. Meanwhile the session costs the service's own price.
+    /// The price of the network waits for a decision. Meanwhile the session has the service's own price.
     UnderReview(PendingReview),
     Final(FinalPrice),
 }
@@ -156,15 +156,15 @@ pub enum Settlement {
 /// The price of a session that may be billed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FinalPrice {
-    /// Since when the price is final.
+    /// The time since which the price is final.
     pub at: Timestamp,
-    /// Whether the charge to the payment method is in flight. Until it is settled no invoice may have the session.
+    /// Whether the charge to the payment method is in flight. Until it is settled, no invoice may include the session.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_charging: bool,
-    /// What the adjustments so far add to the price.
+    /// The sum of the adjustments so far, which is added to the price.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adjusted: Total,
-    /// The price in place of which an operator has decided to bill the service's own.
+    /// The overruled price: an operator has decided to bill the service's own price in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overruled: Option<Prices>,
     /// A later price that is not plausible.
@@ -178,7 +178,7 @@ pub struct FinalPrice {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum SessionStatus {
-    /// It was asked for at a network's station, and the network has not said that it has begun.
+    /// It was requested at a network's station, and the network has not reported that it has begun.
     Pending,
     Active,
     Completed,
@@ -192,7 +192,7 @@ pub enum SessionStatus {
 pub enum SessionFailedReason {
     /// The network refused to start it.
     NetworkRejected,
-    /// The network did not say within five minutes that it has begun.
+    /// The network did not report within five minutes that it has begun.
     NetworkTimeout,
     /// The charging point accepted the start, and no vehicle began to charge within five minutes.
     NotPluggedIn,
@@ -204,7 +204,7 @@ pub enum SessionFailedReason {
 }
 
 impl SessionStatus {
-    /// Whether the session has not ended.
+    /// Checks whether the session has not ended.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Active)
     }
@@ -234,7 +234,7 @@ impl SessionState {
         }
     }
 
-    /// What the session costs, unless it has not begun or has ended without an amount.
+    /// Returns the cost of the session; None if it has not begun or has ended without an amount.
     pub fn cost(&self) -> Option<&SessionCost> {
         match self {
             Self::Active { cost, .. } | Self::Completed { cost, .. } => Some(cost),
@@ -242,7 +242,7 @@ impl SessionState {
         }
     }
 
-    /// What an active or completed session has charged, and what that costs.
+    /// Returns the charged energy of an active or completed session, and its cost.
     pub(crate) fn figures_mut(&mut self) -> Option<(&mut Charged, &mut SessionCost)> {
         match self {
             Self::Active { charged, cost, .. } | Self::Completed { charged, cost, .. } => {
@@ -268,7 +268,7 @@ impl SessionState {
         }
     }
 
-    /// How a simulated session goes on that is active.
+    /// Returns the course of an active simulated session.
     pub fn simulated(&self) -> Option<&Simulated> {
         match self {
             Self::Active {
@@ -289,7 +289,7 @@ impl SessionState {
         }
     }
 
-    /// What the network of an active session is asked for and has said.
+    /// Returns the requests to the network of an active session and its reports.
     pub fn at_network(&self) -> Option<&AtNetwork> {
         match self {
             Self::Active {
@@ -310,7 +310,7 @@ impl SessionState {
         }
     }
 
-    /// Whether START_SESSION is to be sent.
+    /// Checks whether START_SESSION is to be sent.
     pub fn is_start_due(&self) -> bool {
         matches!(
             self,
@@ -321,7 +321,7 @@ impl SessionState {
         )
     }
 
-    /// Whether a start that is to be sent comes too late for a session that was created at a moment.
+    /// Checks whether a start that is to be sent is too late for a session that was created at a moment.
     pub fn is_start_late(&self, created: Timestamp, now: Timestamp) -> bool {
         let patience = match self {
             Self::Pending {
@@ -333,7 +333,7 @@ impl SessionState {
         now.since(created) >= patience
     }
 
-    /// The time that the calendars keep for a session at a network's station.
+    /// Returns the time that is booked in the calendars for a session at a network's station.
     pub fn hold(&self) -> Option<Window> {
         match self {
             Self::Pending { hold, .. } => *hold,
@@ -341,7 +341,7 @@ impl SessionState {
         }
     }
 
-    /// The end that is asked of the network.
+    /// Returns the request to the network to end the session.
     pub fn stop(&self) -> Option<Stop> {
         match self {
             Self::Completed {
@@ -354,7 +354,7 @@ impl SessionState {
         }
     }
 
-    /// Where it is written that the end is asked of the network; none where nothing is to be asked.
+    /// Returns the place of the request to the network to end the session; None if nothing is to be requested.
     pub(super) fn stop_mut(&mut self) -> Option<&mut Option<Stop>> {
         match self {
             Self::Completed {
@@ -367,7 +367,7 @@ impl SessionState {
         }
     }
 
-    /// Whether the tenant has ended the session, and the network has not reported its end.
+    /// Checks whether the tenant has ended the session, and the network has not reported its end.
     pub(crate) fn was_ended_by_tenant(&self) -> bool {
         match self {
             Self::Completed {
@@ -422,7 +422,7 @@ impl SessionState {
         }
     }
 
-    /// The price that waits for a decision.
+    /// Returns the price that waits for a decision.
     pub fn review(&self) -> Option<&PendingReview> {
         match self {
             Self::Completed {
@@ -441,7 +441,7 @@ impl SessionState {
         }
     }
 
-    /// What the service does next about a session that was created and began at these moments, and when.
+    /// Returns the next action of the service for a session that was created and began at these moments, and its time.
     pub(super) fn next_action(
         &self,
         created: Timestamp,

@@ -1,4 +1,4 @@
-//! The session as clients see it.
+//! The session in the form that clients see.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::RefOr;
@@ -24,8 +24,8 @@ struct View {
     amount_due: i64,
     /// Minor units of `currency`.
     amount_paid: i64,
-    /// What of `amount_paid` refunds of the session's charge have returned. A refund of the invoice that the session was paid with is on
-    /// the invoice.
+    /// The part of `amount_paid` that refunds of the session's charge have returned. A refund of the invoice that the session was paid
+    /// with is shown on the invoice.
     amount_refunded: i64,
     /// When the vehicle stopped drawing energy, because the battery was full, `session_limit` was reached or the session
     /// ended; null while it charges. PARKING_TIME counts from here to `session_ended`.
@@ -35,9 +35,9 @@ struct View {
     charging_station: Id,
     /// The connector within the station.
     connector: String,
-    /// What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the session is
-    /// active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
-    /// `tax`. Empty where the price is unknown.
+    /// The parts of `amount_due` plus `amount_paid`: one line for each price that applied, live while the session is active. The `gross`
+    /// of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to `tax`. Empty if the price is
+    /// unknown.
     cost_breakdown: Vec<SessionCostLine>,
     /// Where the amounts come from; null unless the session is active or completed. At a network's station the amounts are final when
     /// they come from a CDR, and three days after the end of the session without one.
@@ -54,18 +54,18 @@ struct View {
     /// is reserved meanwhile for a time after charging has ended.
     #[schema(required)]
     ends_by: Option<Timestamp>,
-    /// Why it ends then.
+    /// The reason why it ends at `ends_by`.
     #[schema(required)]
     ends_by_reason: Option<EndReason>,
-    /// Wh; live while the session is active. At a network's station it is what the network has reported.
+    /// Wh; live while the session is active. At a network's station it is the energy that the network has reported.
     energy_consumed: i64,
     /// Why a session at a network's station failed.
     #[schema(required)]
     failed_reason: Option<SessionFailedReason>,
     /// Id of the fleet that the vehicle belonged to when the session started.
     fleet: Id,
-    /// The invoice that bills the session; null before there is one. If that invoice was voided or its draft deleted, it
-    /// bills the session no longer, and the next invoice of the session takes its place here.
+    /// The invoice that bills the session; null before there is one. If that invoice was voided or its draft deleted, it no longer bills
+    /// the session, and the next invoice of the session replaces it here.
     #[schema(required)]
     invoice: Option<Id>,
     /// Minor units of `currency` without tax; live while the session is active.
@@ -74,31 +74,31 @@ struct View {
     payment_method: Option<Id>,
     /// kW at which the vehicle charges: the most that connector and vehicle have in common.
     power: f64,
-    /// The price that a network bills compared with the price by the tariff that the station had when the session began; null where
-    /// the network has billed nothing, and where the tariff is not known.
+    /// The price that a network bills compared with the price by the tariff that the station had when the session began; null if the
+    /// network has billed nothing, or the tariff is unknown.
     #[schema(required)]
     price_check: Option<PriceCheck>,
     /// The reservation that the session fulfils.
     #[schema(required)]
     reservation: Option<Id>,
     /// Set while a price of the charging network waits for a decision, because it is not plausible. If the price was final before, only
-    /// the difference waits. Else the amounts of the session are those of `review.ours` meanwhile, no invoice has the session, and nothing
-    /// is charged for it.
+    /// the difference waits. Otherwise the amounts of the session are those of `review.ours` meanwhile, no invoice includes the session,
+    /// and nothing is charged for it.
     #[schema(required)]
     review: Option<Review>,
     /// Null while pending or active.
     session_ended: Option<Timestamp>,
     /// Wh at which the session stops by itself.
     session_limit: Option<u32>,
-    /// When the session began; while it is pending, when it was asked for.
+    /// When the session began; while it is pending, when it was requested.
     session_started: Timestamp,
-    /// Set while the session is active and its charging network has not reported on it for 24 hours after it was asked to stop it.
-    /// `POST /v1/charging_sessions/{id}/end` ends such a session.
+    /// Set while the session is active and its charging network has not reported on it for 24 hours after the request to stop it. `POST
+    /// /v1/charging_sessions/{id}/end` ends such a session.
     #[schema(required)]
     stalled_at: Option<Timestamp>,
-    /// What started the session: a request, or a charge card.
+    /// How the session was started: with a request, or with a charge card.
     started_by: StartedBy,
-    /// Whether the session waits for the charging network, is under way, or how it ended.
+    /// Whether the session waits for the charging network, is in progress, or how it ended.
     status: SessionStatus,
     /// Minor units of tax in `currency`; live while the session is active.
     tax: i64,
@@ -179,7 +179,7 @@ impl Serialize for ChargingSession {
     }
 }
 
-/// From the form in which it is stored.
+/// Reads the form in which the session is stored.
 impl<'de> Deserialize<'de> for ChargingSession {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer)

@@ -1,8 +1,9 @@
-//! Credit notes: what is credited of a final invoice, as a document with a number of its own.
+//! Credit notes: amounts credited on a final invoice, each as a document with a number of its own.
 //!
-//! A credit note is made by a request, by the voiding of its invoice, by a refund of what has paid the invoice, or because a charging network
-//! has credited a session. It never changes. Its amount is taken off what is due on the invoice, and the rest is refunded; all credit notes
-//! of an invoice together are never more than the invoice. A draft has no credit notes: a credit is a line of it.
+//! A credit note is created by a request, by the voiding of its invoice, by a refund of a payment of the invoice, or because a charging
+//! network has credited a session. It never changes. Its amount is deducted from the amount due on the invoice, and the rest is refunded.
+//! The total of all credit notes of an invoice never exceeds the amount of the invoice. A draft has no credit notes: a credit becomes a
+//! line of the draft.
 
 pub mod request;
 #[cfg(test)]
@@ -22,14 +23,14 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
-/// How many lines a credit note has at most.
+/// The maximum number of lines of a credit note.
 pub const MOST_LINES: usize = 50;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreditNote {
     pub id: Id,
     pub object: Kind,
-    /// Minor units of `currency`, tax included.
+    /// Amount of the credit, in minor units of `currency`, tax included.
     pub amount: i64,
     /// The buyer as the invoice names it; null for a credit on a draft.
     #[schema(required)]
@@ -45,24 +46,25 @@ pub struct CreditNote {
     /// Number of the invoice; null for a credit on a draft.
     #[schema(required, example = "2026-17")]
     pub invoice_number: Option<String>,
-    /// The line of the draft that is the credit. Such a credit has no number and no document; null for a credit note of a final invoice.
+    /// The line of the draft that represents the credit. Such a credit has no number and no document; null for a credit note of a final
+    /// invoice.
     #[schema(required)]
     pub line_item: Option<Id>,
-    /// What is credited: one for each line item, or one for an amount.
+    /// The entries of the credit note: one for each credited line item, or a single one for an amount.
     #[schema(max_items = 50)]
     pub lines: Vec<CreditNoteLine>,
     /// `<prefix>CN<year>-<sequence>`, without gaps for each account, mode and year; null for a credit on a draft.
     #[schema(required, example = "CN2026-3")]
     pub number: Option<String>,
-    /// Why it is credited; null if it was not stated.
+    /// The reason for the credit; null if it was not stated.
     #[schema(required)]
     pub reason: Option<Description>,
     /// The seller as the invoice names it; null for a credit on a draft.
     #[schema(required)]
     pub seller: Option<Seller>,
-    /// Sums of the lines, and where the amount goes.
+    /// Sums of the lines, and the parts of the amount that are credited and refunded.
     pub totals: CreditNoteTotals,
-    /// What has led to it.
+    /// The cause of the credit note.
     #[serde(rename = "type")]
     pub kind: CreditNoteType,
 }
@@ -72,7 +74,7 @@ pub struct CreditNote {
 pub struct CreditNoteLine {
     /// Minor units, tax included.
     pub amount: i64,
-    /// Text of the line that is credited, or why an amount is.
+    /// Text of the credited line, or the reason for the credit of an amount.
     #[schema(max_length = 1000)]
     pub description: String,
     /// Id of the line of the invoice; null for an amount of the whole invoice.
@@ -82,7 +84,7 @@ pub struct CreditNoteLine {
     pub net: i64,
     /// Minor units of tax.
     pub tax: i64,
-    /// What `net` and `tax` are made of: one for each country, rate and category.
+    /// The components of `net` and `tax`: one for each country, rate and category.
     pub taxes: Vec<TaxAmount>,
 }
 
@@ -95,15 +97,15 @@ pub struct CreditNoteTotals {
     pub tax: i64,
     /// With tax: the same as `amount`.
     pub gross: i64,
-    /// What was taken off the amount due of the invoice.
+    /// The part that was deducted from the amount due of the invoice.
     pub credited: i64,
-    /// What is refunded. The transactions with this `credit_note` say how far that is.
+    /// The part that is refunded. The transactions with this `credit_note` show the status of the refund.
     pub refunded: i64,
-    /// What `net` and `tax` are made of, by country, rate and category.
+    /// The components of `net` and `tax`, by country, rate and category.
     pub by_rate: Vec<TaxAmount>,
 }
 
-/// What has led to a credit note.
+/// The cause of a credit note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CreditNoteType {
@@ -111,7 +113,7 @@ pub enum CreditNoteType {
     Manual,
     /// A charging network has credited a session or a reservation.
     Network,
-    /// A refund of what has paid the invoice.
+    /// A refund of a payment of the invoice.
     Refund,
     /// The voiding of the invoice.
     Void,
@@ -134,7 +136,7 @@ impl Object for CreditNote {
     }
 }
 
-/// What is to be credited.
+/// A credit that is to be issued.
 #[derive(Debug, Clone)]
 pub struct Credit {
     pub kind: CreditNoteType,
@@ -151,7 +153,7 @@ impl CreditNoteType {
         }
     }
 
-    /// What a credit of an amount is called for which no reason was stated.
+    /// Returns the description of the credit of an amount if no reason was stated.
     fn describe(self) -> &'static str {
         match self {
             Self::Manual => "Credit",
@@ -174,14 +176,14 @@ impl CreditNoteLine {
         }
     }
 
-    /// A part of a line of an invoice.
+    /// Returns the credit of a part of a line of an invoice.
     pub fn of_line(line: &invoice::LineItem, taxes: Vec<TaxAmount>) -> Self {
         Self::new(Some(line.id.clone()), line.description.clone(), taxes)
     }
 }
 
 impl Credit {
-    /// The credit of an amount of a whole invoice.
+    /// Returns the credit of an amount of a whole invoice.
     pub fn of_amount(
         kind: CreditNoteType,
         taxes: Vec<TaxAmount>,
@@ -196,7 +198,7 @@ impl Credit {
         }
     }
 
-    /// The credit in words, as a line.
+    /// Returns the text of the credit, for a line of an invoice.
     pub fn describe(&self) -> String {
         let reason = self.reason.as_ref();
         let reason = reason.map(|reason| reason.as_str().to_owned());
@@ -206,19 +208,19 @@ impl Credit {
         })
     }
 
-    /// What is credited, in minor units.
+    /// Returns the credited amount, in minor units.
     pub fn amount(&self) -> i64 {
         self.lines.iter().map(|line| line.amount).sum()
     }
 
-    /// The amounts by rate.
+    /// Returns the amounts by tax rate.
     pub fn by_rate(&self) -> Vec<TaxAmount> {
         invoice::by_rate(self.lines.iter().flat_map(|line| &line.taxes))
     }
 }
 
 impl CreditNote {
-    /// Takes a credit off a final invoice, and makes the credit note with this number.
+    /// Deducts a credit from a final invoice, and returns the credit note with this number.
     ///
     /// # Errors
     /// Those of [`Stored::credit`].
@@ -244,7 +246,7 @@ impl CreditNote {
         Ok(Stored::new(sized(note)?).recording(EventType::CreditNoteCreated))
     }
 
-    /// The record of a credit that is a line of a draft.
+    /// Returns the record of a credit that is a line of a draft.
     ///
     /// # Errors
     /// 400 if it is too large.

@@ -1,4 +1,4 @@
-//! The body of a credit note, and what it credits.
+//! The body that creates a credit note, and the computation of the credited amounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -19,22 +19,22 @@ use kernel::id::Id;
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCreditNote {
-    /// Minor units of the invoice's currency, tax included, at the rates of the invoice. Either this or `lines`.
+    /// The amount to credit, in minor units of the invoice's currency, tax included, at the rates of the invoice. Either this or `lines`.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
-    /// Where the part goes that is refunded. Default `original`: what is left of the charges, and the rest to the wallet of the fleet, or of
-    /// the account for its own invoices.
+    /// Destination of the refunded part. Default `original`: the charges, up to what is left of them, and the rest to the wallet of the
+    /// fleet, or of the account for its own invoices.
     #[serde(default)]
     pub destination: Option<RefundDestination>,
     /// The invoice that is credited.
     pub invoice: Id,
-    /// The lines that are credited, each once. Either this or `amount`. Of an invoice at most 500 lines are credited singly: 409 for more,
-    /// and amounts of the whole invoice still can be credited.
+    /// The lines to credit, each at most once. Either this or `amount`. At most 500 lines of an invoice can be credited individually: 409
+    /// for more. Amounts of the whole invoice can still be credited after that.
     #[serde(default)]
     #[schema(min_items = 1, max_items = 50)]
     pub lines: Option<Vec<NewCreditLine>>,
-    /// Why it is credited. The documents show it.
+    /// The reason for the credit. The documents show it.
     #[serde(default)]
     pub reason: Option<Description>,
 }
@@ -43,7 +43,7 @@ pub struct NewCreditNote {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCreditLine {
-    /// Minor units, tax included. Default: what is left of the line.
+    /// The amount to credit, in minor units, tax included. Default: the part of the line that is not credited yet.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
@@ -88,15 +88,15 @@ impl NewCreditNote {
         }
     }
 
-    /// The ids of the lines that are credited singly.
+    /// Returns the ids of the lines that are credited individually.
     pub fn line_items(&self) -> impl Iterator<Item = &Id> {
         self.lines.iter().flatten().map(|line| &line.line_item)
     }
 
-    /// What is credited of an invoice. `lines` are those of the invoice that the body names.
+    /// Returns the credits of an invoice. `lines` are those of the invoice that the body names.
     ///
     /// # Errors
-    /// 400 for a line that is not on the invoice, and for more than is left of the invoice or a line; 409 for the 501st line.
+    /// 400 for a line that is not on the invoice, and for more than is left to credit of the invoice or a line; 409 for the 501st line.
     pub fn credit(
         &self,
         invoice: &Stored<Invoice>,

@@ -10,7 +10,7 @@ fn now() -> Timestamp {
     Timestamp::parse("2026-04-01T00:00:00Z").unwrap()
 }
 
-/// A final invoice of one line for each of these rates, of which so much was paid before.
+/// Returns a final invoice with one line for each of these rates, of which `paid` was paid before.
 fn invoice(rates: &[(i64, i64, &str)], paid: i64, status: &str) -> Stored<Invoice> {
     let sum = |of: fn(&(i64, i64, &str)) -> i64| rates.iter().map(of).sum::<i64>();
     let (net, tax) = (sum(|rate| rate.0), sum(|rate| rate.1));
@@ -55,7 +55,7 @@ fn line(number: u128, amount: Option<i64>) -> Value {
     json!({"line_item": Id::from_number(Kind::LineItem, number), "amount": amount})
 }
 
-/// Numbers that follow from a seed.
+/// Returns a pseudorandom number and advances the seed.
 fn dice(seed: &mut u64) -> i64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     i64::try_from(*seed >> 33).unwrap()
@@ -80,7 +80,7 @@ fn parts_of_an_invoice_add_up_to_it_rate_by_rate() {
         while row.creditable() > 0 {
             let left = row.creditable();
             let part = 1 + dice(&mut seed) % left;
-            // The last parts are the rest.
+            // The last part is the rest.
             let part = if left < whole.gross / 8 { left } else { part };
             let note = amount(&mut row, part).unwrap().object;
             assert_eq!((note.amount, note.totals.gross), (part, part));
@@ -133,7 +133,7 @@ fn a_credit_is_set_off_and_the_rest_is_refunded() {
     assert!(row.internal.sessions_unpaid);
     let totals = &invoice.totals;
     assert_eq!(totals.due + totals.paid + totals.credited, 1190);
-    // Only 400 are left.
+    // Only 400 are left to credit.
     assert!(amount(&mut row, 401).is_err());
     assert!(amount(&mut row, 400).is_ok());
     assert!(amount(&mut row, 1).is_err());
@@ -185,7 +185,7 @@ fn a_void_invoice_is_credited_as_a_whole() {
         .unwrap()
         .object;
     assert_eq!(note.amount, 1090);
-    // What was paid before stays with its sessions.
+    // The amount paid before stays with its sessions.
     assert_eq!((note.totals.credited, note.totals.refunded), (590, 0));
     assert_eq!(
         (row.object.amount_due, row.object.totals.credited),
@@ -240,7 +240,7 @@ fn the_501st_line_is_credited_as_an_amount() {
         refused.to_string().contains("credit an amount"),
         "{refused}"
     );
-    // A line of which something was credited before, and an amount, still can be.
+    // A line that was credited in part before can still be credited, and so can an amount.
     lines(&mut row, &json!([line(0, Some(100))])).unwrap();
     amount(&mut row, 100).unwrap();
     assert_eq!(row.object.totals.credited, 300);

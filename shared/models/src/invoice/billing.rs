@@ -1,4 +1,4 @@
-//! What an invoice bills: the sessions, fees and adjustments of its window that no other invoice has.
+//! The content of an invoice: the sessions, fees and adjustments of its window that no other invoice has claimed.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -24,14 +24,15 @@ const LONGEST_PERIOD: SignedDuration = days(366);
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewInvoice {
-    /// Inclusive: sessions that ended at or after this moment.
+    /// Start of the billed period, inclusive: sessions that ended at or after this moment.
     pub period_start: Timestamp,
-    /// Exclusive, after `period_start` by at most 366 days.
+    /// End of the billed period, exclusive, at most 366 days after `period_start`.
     pub period_end: Timestamp,
-    /// Limits the invoice to one fleet.
+    /// Id of the fleet to which the invoice is limited.
     #[serde(default)]
     pub fleet: Option<Id>,
-    /// Default: the fleet's currency, else the account's. Sessions in others are left for an invoice in theirs.
+    /// Currency of the invoice. Default: the fleet's currency, else the account's. Sessions in other currencies are left for an invoice in
+    /// those.
     #[serde(default)]
     pub currency: Option<Currency>,
     /// A memo shown on the invoice.
@@ -45,19 +46,19 @@ impl RequestBody for NewInvoice {
     const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
 }
 
-/// A session, or a reservation with its fee, that an invoice may bill.
+/// A session, a reservation fee or an adjustment that an invoice may bill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Billable {
     pub line: LineItem,
-    /// Its id.
+    /// The id of the session, the reservation or the adjustment.
     pub what: Id,
     /// Minor units that were paid already.
     pub paid: i64,
-    /// What of these was refunded.
+    /// The refunded part of `paid`, in minor units.
     pub refunded: i64,
-    /// The version of its row.
+    /// The version of the stored object.
     pub version: u64,
-    /// The invoice that claimed it.
+    /// The invoice that has claimed it.
     pub claimed_by: Option<Id>,
 }
 
@@ -81,9 +82,9 @@ impl NewInvoice {
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
     }
 
-    /// The line of a session, if an invoice in this currency bills it: completed, ended within the window, and not about
-    /// to be charged from its own payment method. One at a network's station is billed by the window in which its price became final.
-    /// Where nothing operates stations no session is billed.
+    /// Returns the line of a session if an invoice in this currency bills it: it is completed, ended within the window, and its own payment
+    /// method is not about to be charged. A session at a network's station is billed in the window in which its price became final.
+    /// Sessions at stations that nothing operates are not billed.
     pub fn bills(
         &self,
         mode: Mode,
@@ -108,8 +109,8 @@ impl NewInvoice {
         })
     }
 
-    /// The line of an adjustment, if an invoice in this currency bills it: one that was made before the end of the window. What of an
-    /// earlier window no invoice has billed is on the next one.
+    /// Returns the line of an adjustment if an invoice in this currency bills it: it was created before the end of the window. An
+    /// adjustment from an earlier window that no invoice has billed is on the next invoice.
     pub fn bills_adjustment(
         &self,
         currency: Currency,
@@ -130,9 +131,9 @@ impl NewInvoice {
         })
     }
 
-    /// The line of a reservation's fee, if an invoice in this currency bills it: of a reservation that was over within the
-    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid. Fees are taxed
-    /// in the country of the seller.
+    /// Returns the line of a reservation's fee if an invoice in this currency bills it: the reservation ended within the window, and its
+    /// own payment method is not about to be charged. A fee that was charged is on the invoice as paid. Fees are taxed in the country of
+    /// the seller.
     pub fn bills_fee(
         &self,
         currency: Currency,

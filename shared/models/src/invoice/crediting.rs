@@ -1,4 +1,4 @@
-//! The transitions of an invoice that is credited.
+//! The transitions of an invoice by which it is credited.
 
 use super::credits::{SetOff, gross, less, share};
 use super::totals::TaxAmount;
@@ -8,16 +8,17 @@ use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 
-/// Of how many lines an invoice notes what was credited of each. Its item stays well below the 400 KB that DynamoDB allows.
+/// The maximum number of lines that can be credited individually. The invoice stores the credits of each of them, and its item stays well
+/// below the 400 KB that DynamoDB allows.
 const MOST_LINES: usize = 500;
 
 impl Stored<Invoice> {
-    /// What can still be credited, by rate.
+    /// Returns the amounts that can still be credited, by tax rate.
     fn left(&self) -> Vec<TaxAmount> {
         less(&self.object.totals.by_rate, &self.internal.credits.by_rate)
     }
 
-    /// What can still be credited in all, in minor units: on a draft at most what is due.
+    /// Returns the total amount that can still be credited, in minor units: for a draft at most the amount due.
     pub fn creditable(&self) -> i64 {
         match self.object.status {
             InvoiceStatus::Draft => self.object.amount_due.max(0),
@@ -26,10 +27,10 @@ impl Stored<Invoice> {
         }
     }
 
-    /// The taxes of a part of what can still be credited.
+    /// Splits an amount to credit into tax rates.
     ///
     /// # Errors
-    /// 400 for more than that.
+    /// 400 if the amount is more than can still be credited.
     pub fn credit_of(&self, amount: i64) -> Result<Vec<TaxAmount>> {
         let most = self.creditable();
         if amount > most {
@@ -39,10 +40,11 @@ impl Stored<Invoice> {
         Ok(share(&self.left(), amount))
     }
 
-    /// The taxes of a part of each line, or of what is left of it.
+    /// Splits the amount to credit of each line into tax rates. Without an amount the rest of the line is credited.
     ///
     /// # Errors
-    /// 400 for more than is left of a line, or of the invoice; 409 if more than 500 lines of the invoice would have been credited singly.
+    /// 400 for more than is left to credit of a line, or of the invoice; 409 if more than 500 lines of the invoice would be credited
+    /// individually.
     pub fn credit_of_lines(
         &self,
         lines: &[(&LineItem, Option<i64>)],
@@ -86,11 +88,11 @@ impl Stored<Invoice> {
         Ok(found)
     }
 
-    /// Takes a credit note off the invoice, and returns what of it was taken off the amount due and what is to be refunded. An invoice on
-    /// which nothing is due any more is paid.
+    /// Deducts a credit note from the invoice. Returns the part that was deducted from the amount due, and the part to refund. If nothing
+    /// is due any more, the invoice becomes paid.
     ///
     /// # Errors
-    /// 409 unless the invoice is final and not void, and while a payment of it is in progress.
+    /// 409 unless the invoice is final and not void, and if a payment of it is in progress.
     pub fn credit(
         &mut self,
         lines: &[(Option<Id>, Vec<TaxAmount>)],
@@ -138,7 +140,7 @@ impl Stored<Invoice> {
         Ok((credited, refunded))
     }
 
-    /// Adds the line of a credit to a draft, of which so much is settled.
+    /// Adds the line of a credit to a draft; `paid` of it is settled already.
     pub fn add_line(&mut self, line: &LineItem, paid: i64) {
         let invoice = &mut self.object;
         invoice.totals.add(line.sums(), paid);
@@ -152,7 +154,7 @@ impl Stored<Invoice> {
         self.internal.credits.unrefunded += amount;
     }
 
-    /// What of a refund is not covered by an earlier credit note whose own refund has failed.
+    /// Returns the part of a refund that is not covered by an earlier credit note whose own refund has failed.
     pub fn cover_refund(&mut self, amount: i64) -> i64 {
         let unrefunded = &mut self.internal.credits.unrefunded;
         let covered = amount.min(*unrefunded);

@@ -1,8 +1,8 @@
-//! What credit notes credit of an invoice, and how that is split into rates of tax.
+//! The amounts that credit notes credit on an invoice, and their split into tax rates.
 //!
-//! An amount is credited at the rates that are left of the invoice, in proportion to what is left at each, so that the amounts of all credit
-//! notes of an invoice add up to those of the invoice, rate by rate, when it is credited as a whole. Single lines are credited at their own
-//! rates.
+//! An amount is credited at the tax rates of the invoice, in proportion to what is left to credit at each rate. When an invoice is credited
+//! as a whole, the amounts of all its credit notes therefore add up to those of the invoice, rate by rate. Single lines are credited at
+//! their own rates.
 
 use std::collections::BTreeMap;
 
@@ -12,42 +12,42 @@ use super::totals::TaxAmount;
 use crate::stored::is_default;
 use kernel::id::Id;
 
-/// What credit notes have credited of an invoice so far.
+/// The amounts that credit notes have credited on an invoice so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credits {
     pub by_rate: Vec<TaxAmount>,
-    /// Of the lines that were credited singly.
+    /// The credited amounts of the lines that were credited individually.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lines: BTreeMap<Id, Vec<TaxAmount>>,
-    /// What refunds of credit notes have failed to return, in minor units.
+    /// The amount of failed refunds of credit notes, in minor units.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unrefunded: i64,
 }
 
-/// Where the amount of a credit note goes.
+/// The use of the amount of a credit note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOff {
-    /// It is taken off what is due, and the rest is refunded.
+    /// It is deducted from the amount due, and the rest is refunded.
     Due,
-    /// All that is due is taken off. What was paid stays with the sessions, which another invoice bills.
+    /// The whole amount due is deducted. The amount paid stays with the sessions, which another invoice bills.
     Void,
-    /// It was refunded.
+    /// It was refunded already.
     Refunded,
 }
 
 impl Credits {
-    /// Minor units with tax.
+    /// Returns the credited amount with tax, in minor units.
     pub fn gross(&self) -> i64 {
         gross(&self.by_rate)
     }
 }
 
-/// The gross amount of several rates, in minor units.
+/// Returns the gross amount of several tax rates, in minor units.
 pub fn gross(taxes: &[TaxAmount]) -> i64 {
     taxes.iter().map(TaxAmount::gross).sum()
 }
 
-/// What is left of amounts by rate, without those of which nothing is left.
+/// Subtracts amounts by tax rate. Rates of which nothing is left are omitted.
 pub(super) fn less(taxes: &[TaxAmount], taken: &[TaxAmount]) -> Vec<TaxAmount> {
     let mut left = taxes.to_vec();
     for one in taken {
@@ -57,7 +57,7 @@ pub(super) fn less(taxes: &[TaxAmount], taken: &[TaxAmount]) -> Vec<TaxAmount> {
     left
 }
 
-/// The parts of a gross amount at several rates, in proportion to their gross amounts. What does not divide goes to the largest remainders.
+/// Splits a gross amount into tax rates, in proportion to their gross amounts. The undivided rest goes to the largest remainders.
 pub(super) fn share(of: &[TaxAmount], amount: i64) -> Vec<TaxAmount> {
     let whole = i128::from(gross(of));
     if whole <= 0 {
@@ -76,7 +76,7 @@ pub(super) fn share(of: &[TaxAmount], amount: i64) -> Vec<TaxAmount> {
     parts.filter(|one| (one.net, one.tax) != (0, 0)).collect()
 }
 
-/// A part of the gross amount of a rate, with the tax that this part has. Half a unit is rounded away from zero.
+/// Returns a part of the gross amount of a tax rate with the tax of this part. Half a unit is rounded away from zero.
 fn part_of(one: &TaxAmount, part: i128) -> TaxAmount {
     let gross = i128::from(one.gross());
     if part == gross || gross == 0 {

@@ -1,4 +1,4 @@
-//! The lines of an invoice: a charging session, the fee of a reservation or an adjustment each.
+//! The lines of an invoice. Each bills a charging session, the fee of a reservation, or an adjustment.
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -18,14 +18,14 @@ use kernel::time::Timestamp;
 /// One entry of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LineItem {
-    /// The number of the session, the reservation or the adjustment that the line bills.
+    /// The id of the session, the reservation or the adjustment that the line bills.
     pub id: Id,
-    /// Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
-    /// `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
+    /// Amount in minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's `cost_breakdown`.
+    /// It is negative for an adjustment by which a charging network has credited an amount.
     pub amount: i64,
-    /// Null for the fee of a reservation.
+    /// Id of the charging session; null for the fee of a reservation.
     pub charging_session: Option<Id>,
-    /// Id of the station at which was charged or reserved; null if it is unknown.
+    /// Id of the charging or reserved station; null if it is unknown.
     #[schema(required)]
     pub charging_station: Option<Id>,
     /// The connector within the station.
@@ -39,7 +39,7 @@ pub struct LineItem {
     /// Id of the driver; null if it is unknown.
     #[schema(required)]
     pub driver: Option<Id>,
-    /// What the driver was called when the session started, and for a fee when the invoice was drafted.
+    /// Name of the driver when the session started, or for a fee when the invoice was drafted.
     #[schema(required, example = "Ada Byron")]
     pub driver_name: Option<String>,
     /// Seconds from `started` to `ended`.
@@ -48,23 +48,23 @@ pub struct LineItem {
     /// When the session ended; the end of the reserved window for a fee.
     #[schema(required)]
     pub ended: Option<Timestamp>,
-    /// Metered Wh; 0 for a fee.
+    /// Metered energy in Wh; 0 for a fee.
     pub energy_wh: i64,
     /// Whether the session was free of charge: `amount` is 0, and the price is known.
     pub free: bool,
     /// Minor units without tax.
     pub net: i64,
-    /// Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
-    /// applied.
+    /// Price in minor units per kWh, as a decimal number, as in the session's `cost_breakdown`; null if no energy price or several energy
+    /// prices applied.
     #[schema(required, example = "45")]
     pub price_per_kwh: Option<String>,
-    /// What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
-    /// else.
+    /// Comparison of the amount that a charging network bills for the session with the price by its tariff, as in the session; null for
+    /// everything else.
     #[schema(required)]
     pub price_check: Option<PriceCheck>,
     /// Always 1.
     pub quantity: u32,
-    /// The vehicle's plate when the session started, and for a fee when the invoice was drafted.
+    /// The vehicle's plate when the session started, or for a fee when the invoice was drafted.
     #[schema(required, example = "AB12 CDE")]
     pub registration_plate: Option<String>,
     /// The reservation whose fee this is, or that the session fulfilled.
@@ -72,19 +72,19 @@ pub struct LineItem {
     /// When the session started; the start of the reserved window for a fee.
     #[schema(required)]
     pub started: Option<Timestamp>,
-    /// What the station was called when the session started, and for a fee when the invoice was drafted.
+    /// Name of the station when the session started, or for a fee when the invoice was drafted.
     #[schema(required, example = "Depot")]
     pub station_name: Option<String>,
     /// Minor units of tax.
     pub tax: i64,
-    /// What `net` and `tax` are made of: one for each country, rate and category.
+    /// The components of `net` and `tax`: one for each country, rate and category.
     #[serde(default)]
     #[schema(required)]
     pub taxes: Vec<TaxAmount>,
-    /// What the line bills.
+    /// Kind of the billed object.
     #[serde(rename = "type")]
     pub kind: LineType,
-    /// Minor units, tax included.
+    /// Amount of one unit, in minor units, tax included.
     pub unit_amount: i64,
     /// Id of the vehicle; null if it is unknown.
     #[schema(required)]
@@ -96,7 +96,8 @@ pub struct LineItem {
 pub enum LineType {
     EnergySession,
     ReservationFee,
-    /// What a charging network billed or credited for a session after the session's price was final, or a credit that was given on the draft.
+    /// An amount that a charging network billed or credited for a session after the session's price was final, or a credit that was applied
+    /// to the draft.
     Adjustment,
 }
 
@@ -142,7 +143,7 @@ impl LineItem {
         }
     }
 
-    /// The line of what a network bills for a session after its price was final; none for a session that has not ended.
+    /// Returns the line of an amount that a network bills for a session after its price was final; none for a session that has not ended.
     pub(crate) fn of_adjustment(
         id: &Id,
         stored: &Stored<ChargingSession>,
@@ -172,7 +173,7 @@ impl LineItem {
         })
     }
 
-    /// The line of what a network bills for a reservation after its fee was charged or invoiced, in minor units.
+    /// Returns the line of an amount, in minor units, that a network bills for a reservation after its fee was charged or invoiced.
     pub(crate) fn of_fee_adjustment(
         id: &Id,
         reservation: &Stored<Reservation>,
@@ -194,7 +195,7 @@ impl LineItem {
         }
     }
 
-    /// The line of a credit on a draft: amounts below zero.
+    /// Returns the line of a credit on a draft. Its amounts are negative.
     pub(crate) fn of_credit(id: &Id, description: String, credited: &[TaxAmount]) -> Self {
         let taxes: Vec<TaxAmount> = credited.iter().map(TaxAmount::negated).collect();
         let amount = taxes.iter().map(TaxAmount::gross).sum();
@@ -227,7 +228,7 @@ impl LineItem {
         }
     }
 
-    /// A credit as two: one of so much, and the rest under another id.
+    /// Splits a credit in two: one of `amount`, and the rest under another id.
     pub(crate) fn split(&self, amount: i64, id: &Id) -> (Self, Self) {
         let credited: Vec<TaxAmount> = self.taxes.iter().map(TaxAmount::negated).collect();
         let own = super::credits::share(&credited, amount);
@@ -250,7 +251,7 @@ impl LineItem {
         (part(self.id.clone(), &own), part(id.clone(), &others))
     }
 
-    /// The line of a reservation's fee, which is taxed in this country.
+    /// Returns the line of a reservation's fee, which is taxed in this country.
     pub(super) fn of_fee(
         stored: &Stored<Reservation>,
         fee: &Fee,
@@ -293,7 +294,7 @@ impl LineItem {
         }
     }
 
-    /// What the line amounts to, and its taxes.
+    /// Returns the amount of the line, and its taxes.
     pub(super) fn sums(&self) -> (Total, &[TaxAmount]) {
         let total = Total {
             net: self.net,
@@ -302,7 +303,7 @@ impl LineItem {
         (total, &self.taxes)
     }
 
-    /// Says in the line of a reservation's fee what its parties are called.
+    /// Adds the names of the parties to the line of a reservation's fee.
     pub fn name_fee(&mut self, reservation: &Stored<Reservation>, names: FeeNames) {
         self.description = describe_fee(reservation, &names);
         self.driver_name = names.driver;
@@ -311,7 +312,7 @@ impl LineItem {
     }
 }
 
-/// What the parties of a reservation are called; none of those that were deleted.
+/// The names of the parties of a reservation; none for a party that was deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeeNames {
     pub driver: Option<String>,
@@ -321,7 +322,7 @@ pub struct FeeNames {
     pub zone: Option<ZoneName>,
 }
 
-/// A fee in words: who reserved which connector, when, and what became of it.
+/// Returns the text for a fee: the parties, the connector, the window and the outcome of the reservation.
 fn describe_fee(stored: &Stored<Reservation>, names: &FeeNames) -> String {
     let reservation = &stored.object;
     let what = match reservation.status() {
@@ -349,7 +350,7 @@ fn describe_fee(stored: &Stored<Reservation>, names: &FeeNames) -> String {
     text
 }
 
-/// A period in the time of a place, `2026-03-01 08:00 to 08:30 (Europe/London)`; in UTC where the zone is not known.
+/// Formats a period in a time zone, `2026-03-01 08:00 to 08:30 (Europe/London)`; in UTC if the zone is unknown.
 fn period(from: Timestamp, until: Timestamp, zone: Option<&ZoneName>) -> String {
     let (zone, name) = match zone {
         Some(zone) => (zone.rules(), zone.as_str()),
@@ -373,7 +374,7 @@ fn is_price_unknown(session: &ChargingSession) -> bool {
     cost.is_some_and(|cost| cost.source == CostSource::Unknown)
 }
 
-/// The price of a kWh, where one price applied.
+/// Returns the price of a kWh if exactly one price applied.
 fn price_per_kwh(session: &ChargingSession) -> Option<String> {
     let lines = session.state.cost().map(|cost| &cost.lines);
     let mut energy = lines
@@ -386,7 +387,7 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
     }
 }
 
-/// A session in words: who charged how much, where and when, in the station's local time.
+/// Returns the text for a session: the parties, the energy, the place and the time in the station's time zone.
 fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
     let wh = session.energy();
     let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);

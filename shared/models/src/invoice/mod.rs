@@ -1,6 +1,6 @@
-//! Invoices: what the charging sessions of a window cost, and the fees of reservations that were over in it, as one bill. What
-//! was charged before is on it as paid, so that the invoices of a period show everything that the period cost, and a
-//! `cost_analysis` of the same fleet and period adds up to the same amounts.
+//! Invoices: the cost of the charging sessions of a window, and the fees of reservations that ended in it, as one bill. Amounts that were
+//! charged before are on it as paid. The invoices of a period therefore show everything that the period cost, and a `cost_analysis` of the
+//! same fleet and period adds up to the same amounts.
 //!
 //! draft → open → paid | void | uncollectible; uncollectible → void. A draft can also be deleted. Overdue is an open
 //! invoice past its due date, not a status of its own.
@@ -42,20 +42,20 @@ use kernel::money::Currency;
 use kernel::size::Size;
 use kernel::time::{MINUTE, SignedDuration, Timestamp};
 
-/// How many line items an invoice shows; the others are on pages of their own.
+/// The maximum number of line items that an invoice shows itself; all of them can be listed page by page.
 pub const SHOWN_LINES: usize = 100;
-/// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
+/// The maximum total size of the lines that an invoice shows itself, in bytes of JSON.
 const SHOWN_BYTES: usize = 96 * 1024;
-/// How long an attempt to pay may take before it counts as interrupted.
+/// The duration after which an unfinished attempt to pay counts as interrupted.
 const LEASE: SignedDuration = MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invoice {
     pub id: Id,
     pub object: Kind,
-    /// Minor units of `currency`; 0 once paid.
+    /// Amount due in minor units of `currency`; 0 when the invoice is paid.
     pub amount_due: i64,
-    /// Minor units of `currency`, sessions that were paid before among them; null while nothing is paid.
+    /// Amount paid in minor units of `currency`, including sessions that were paid before; null if nothing is paid.
     pub amount_paid: Option<i64>,
     /// The fleet, or the account for an invoice of the whole account, as it was when the invoice was finalized; null for a draft, and if
     /// the fleet was deleted before.
@@ -67,20 +67,21 @@ pub struct Invoice {
     pub currency: Currency,
     /// Text that the invoice shows; null if it is not set.
     pub description: Option<Description>,
-    /// By default as many days after `created` as `billing_details.payment_terms_days` of the account says, or 30.
+    /// Time by which the invoice has to be paid. By default it is `billing_details.payment_terms_days` of the account, or 30 days, after
+    /// `created`.
     pub due_date: Timestamp,
     /// When the invoice was finalized; null for a draft.
     #[serde(default)]
     #[schema(required)]
     pub finalized_at: Option<Timestamp>,
-    /// Null for an invoice of the whole account.
+    /// Id of the fleet; null for an invoice of the whole account.
     pub fleet: Option<Id>,
-    /// One for each session, each fee and each adjustment, the newest first; at most 100 are shown here.
+    /// Lines of the invoice: one for each session, each fee and each adjustment, the newest first; at most 100 are shown here.
     pub line_items: Vec<LineItem>,
-    /// Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all.
+    /// Whether the invoice has more lines than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists all of them.
     pub line_items_has_more: bool,
     pub metadata: Metadata,
-    /// `<prefix><year>-<sequence>`, without gaps for each account, mode and year; null for a draft.
+    /// Number `<prefix><year>-<sequence>`, without gaps for each account, mode and year; null for a draft.
     #[serde(default)]
     #[schema(required, example = "2026-17")]
     pub number: Option<String>,
@@ -88,9 +89,9 @@ pub struct Invoice {
     pub paid_at: Option<Timestamp>,
     /// Id of the payment method that has paid it; null until then.
     pub payment_method: Option<Id>,
-    /// Exclusive.
+    /// End of the billed period, exclusive.
     pub period_end: Timestamp,
-    /// Inclusive.
+    /// Start of the billed period, inclusive.
     pub period_start: Timestamp,
     /// The account as it was when the invoice was finalized; null for a draft.
     #[serde(default)]
@@ -98,7 +99,7 @@ pub struct Invoice {
     pub seller: Option<Seller>,
     /// Stage of the invoice. An overdue invoice is `open`, with a `due_date` that has passed.
     pub status: InvoiceStatus,
-    /// Sums of the line items, with what is paid, due and refunded.
+    /// Sums of the line items, with the amounts paid, due and refunded.
     #[serde(default)]
     #[schema(required)]
     pub totals: InvoiceTotals,
@@ -139,7 +140,7 @@ pub enum InvoiceStatus {
     Uncollectible,
 }
 
-/// What a list can be filtered by: a status, or that an open invoice is past its due date.
+/// The filter of a list of invoices: a status, or open and past the due date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InvoiceFilter {
@@ -151,19 +152,19 @@ pub enum InvoiceFilter {
     Overdue,
 }
 
-/// What the invoice's row keeps to itself.
+/// The internal state of an invoice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct InvoiceInternal {
-    /// Attempts to pay begun so far.
+    /// The number of attempts to pay so far.
     pub attempts: u32,
-    /// The one whose end is not written down yet.
+    /// The attempt in progress, whose outcome is not stored yet.
     pub attempt: Option<Attempt>,
-    /// What credit notes have credited of it.
+    /// The amounts that credit notes have credited.
     #[serde(default, skip_serializing_if = "is_default")]
     pub credits: Credits,
-    /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
+    /// When the service finalizes the draft, if it was created at the end of a billing cycle.
     pub finalize_at: Option<Timestamp>,
-    /// What its documents show and the invoice does not; none for a draft.
+    /// Data that the documents show and the invoice does not; none for a draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issued: Option<Issued>,
     /// The transaction of the charge that has paid it.
@@ -171,24 +172,24 @@ pub struct InvoiceInternal {
     pub paid_by: Option<Id>,
     /// Whether `invoice.overdue` was sent for the current due date.
     pub overdue_notified: bool,
-    /// Whether the invoice was paid and its sessions do not say so yet.
+    /// Whether the invoice was paid and its sessions are not marked as paid yet.
     pub sessions_unpaid: bool,
 }
 
-/// What the service has to do about an invoice by itself.
+/// A task of the service for an invoice, without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concern {
-    /// An attempt to pay was interrupted, and has to be finished.
+    /// An attempt to pay was interrupted and has to be finished.
     LostPayment,
     Overdue,
-    /// The time has come to finalize the draft.
+    /// The draft is to be finalized.
     Final,
-    /// The invoice is paid, and its sessions do not say so yet.
+    /// The invoice is paid, and its sessions are not marked as paid yet.
     UnpaidSessions,
 }
 
-/// An attempt to pay. It is written before the provider is called, so that an interrupted one is resumed under
-/// the same key: whatever happened, the money moves once.
+/// An attempt to pay. It is stored before the provider is called, so that an interrupted attempt is resumed under the same idempotency key
+/// and the amount is charged only once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     pub number: u32,
@@ -199,7 +200,7 @@ pub struct Attempt {
     pub transaction: Id,
 }
 
-/// What an invoice is given when it is finalized.
+/// The data that is added to an invoice when it is finalized.
 #[derive(Debug, Clone)]
 pub struct Issue {
     pub number: String,
@@ -208,18 +209,18 @@ pub struct Issue {
     pub language: Language,
     /// The time zone of the seller, which decides the day of issue.
     pub seller_zone: ZoneName,
-    /// The time zone of the buyer, in which times of lines are shown.
+    /// The time zone of the buyer, in which the times of lines are shown.
     pub buyer_zone: ZoneName,
 }
 
-/// The state of an invoice at its finalization, which its documents show however often they are made.
+/// The state of an invoice at its finalization. Its documents always show this state, even if they are created again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
     pub language: Language,
     pub seller_zone: ZoneName,
     pub buyer_zone: ZoneName,
     pub due_date: Timestamp,
-    /// Minor units that were paid before.
+    /// The amount that was paid before, in minor units.
     pub prepaid: i64,
 }
 
@@ -245,7 +246,7 @@ impl RequestBody for InvoiceChange {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PayInvoice {
-    /// Default: the `preferences.default_payment_method` of the account, else of the fleet.
+    /// Id of the payment method. Default: the `preferences.default_payment_method` of the account, else of the fleet.
     #[serde(default)]
     pub payment_method: Option<Id>,
 }
@@ -261,7 +262,7 @@ impl InvoiceStatus {
 }
 
 impl InvoiceFilter {
-    /// The status of the listed invoices.
+    /// Returns the status of the listed invoices.
     pub fn status(self) -> InvoiceStatus {
         match self {
             Self::Draft => InvoiceStatus::Draft,
@@ -272,7 +273,7 @@ impl InvoiceFilter {
         }
     }
 
-    /// The conditions that the listed invoices meet.
+    /// Returns the conditions that the listed invoices meet.
     pub fn conditions(self, now: Timestamp) -> Vec<Condition<'static>> {
         let status = Condition::equals("status", self.status());
         let overdue = (self == Self::Overdue).then_some(Condition::Before {
@@ -283,7 +284,7 @@ impl InvoiceFilter {
     }
 }
 
-/// How many of these lines an invoice shows itself.
+/// Returns the number of these lines that an invoice shows itself.
 fn shown_lines(billed: &[Billable]) -> Result<usize> {
     let mut bytes = 0;
     for (place, one) in billed.iter().take(SHOWN_LINES).enumerate() {
@@ -296,7 +297,7 @@ fn shown_lines(billed: &[Billable]) -> Result<usize> {
 }
 
 impl Invoice {
-    /// A new draft of these sessions and fees, newest first, that is due after `term`.
+    /// Returns a new draft of these sessions and fees, newest first, that is due after `term`.
     ///
     /// # Errors
     /// 400 if metadata exceeds its limits.
@@ -381,10 +382,10 @@ impl Invoice {
         Ok(())
     }
 
-    /// Checks that the invoice may be paid with a method: the account's, or its own fleet's.
+    /// Checks that the invoice may be paid with a payment method of the account or of its own fleet.
     ///
     /// # Errors
-    /// `payment_method_scope_invalid` for a driver's and another fleet's.
+    /// `payment_method_scope_invalid` for a payment method of a driver or of another fleet.
     pub fn check_method(&self, method: &PaymentMethod) -> Result<()> {
         let belongs =
             method.driver.is_none() && (method.fleet.is_none() || method.fleet == self.fleet);
@@ -422,14 +423,14 @@ impl Invoice {
         }
     }
 
-    /// What a charge for the invoice is called.
+    /// Returns the description of a charge for the invoice.
     pub fn bill(&self) -> String {
         format!("Invoice {}", self.id)
     }
 }
 
 impl Attempt {
-    /// What makes a repetition of the charge recognisable.
+    /// Returns the key by which a repetition of the charge is recognised.
     pub fn key(&self, invoice: &Id) -> String {
         format!("{invoice} attempt {}", self.number)
     }

@@ -1,4 +1,4 @@
-//! The seller and the buyer of an invoice: copies of what the account and the fleet said of themselves when it was finalized.
+//! The seller and the buyer of an invoice: copies of the details of the account and the fleet when the invoice was finalized.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -38,13 +38,13 @@ pub struct Seller {
 pub struct Buyer {
     /// Postal address; null if it was not set.
     pub address: Option<Address>,
-    /// Text that the buyer wants to find on its invoices, such as the number of an order; null if it was not set.
+    /// Text that the buyer requires on its invoices, such as the number of an order; null if it was not set.
     pub buyer_reference: Option<Text<256>>,
     /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
     /// Contact address.
     pub email: Email,
-    /// Null for an invoice of the whole account.
+    /// Id of the fleet; null for an invoice of the whole account.
     pub fleet: Option<Id>,
     /// Registered name.
     pub legal_name: Name,
@@ -72,7 +72,7 @@ impl Seller {
 }
 
 impl Buyer {
-    /// The account, which is the buyer of an invoice of the whole account.
+    /// Returns the account as the buyer of an invoice of the whole account.
     pub fn of_account(account: &Account) -> Self {
         let seller = Seller::of(account);
         Self {

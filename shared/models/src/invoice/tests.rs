@@ -9,7 +9,7 @@ pub fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-/// A completed session of 30 kWh that cost 11.90 with 1.90 of tax.
+/// Returns a completed session of 30 kWh that cost 11.90 including 1.90 of tax.
 pub fn session(number: u128, ended: &str) -> Stored<ChargingSession> {
     let json = json!({"id": Id::from_number(Kind::ChargingSession, number),
         "charging_station": Id::from_number(Kind::ChargingStation, 1), "connector": "1", "country": "GB", "created": ended,
@@ -73,7 +73,7 @@ fn a_line_says_who_charged_where_when_and_at_what_price() {
         ["Ada Byron", "AB12 CDE", "Depot", "39.66"]
     );
     assert_eq!((shown.duration_seconds, shown.free), (Some(1800), false));
-    // Two energy prices have no one price, and what is free says so.
+    // With two energy prices there is no single price, and a line that is free of charge has `free`.
     let line = serde_json::from_value(line).unwrap();
     let cost = cost_of(&mut session);
     cost.lines.push(line);

@@ -1,7 +1,7 @@
-//! The sums of an invoice, and what of them is taxed at which rate.
+//! The sums of an invoice, in total and by tax rate.
 //!
-//! They are computed once, when the invoice is drafted, and kept up by its transitions: however many lines an invoice has, none is read
-//! for them. The lines add up to `due` plus `paid` plus `credited`, and to `net` plus `tax`.
+//! The sums are computed once, when the invoice is drafted, and updated by its transitions, without reading the lines again. The lines add
+//! up to `due` plus `paid` plus `credited`, and to `net` plus `tax`.
 
 use rust_decimal::Decimal;
 use rust_decimal::RoundingStrategy;
@@ -25,24 +25,25 @@ pub struct InvoiceTotals {
     pub gross: i64,
     /// The same as `amount_paid`.
     pub paid: i64,
-    /// What credit notes have taken off the amount due.
+    /// The amount that credit notes have deducted from the amount due.
     pub credited: i64,
-    /// What was paid and refunded.
+    /// The amount that was paid and refunded.
     pub refunded: i64,
     /// The same as `amount_due`.
     pub due: i64,
-    /// What `net` and `tax` are made of, by country, rate and category.
+    /// The components of `net` and `tax`, by country, rate and category.
     pub by_rate: Vec<TaxAmount>,
 }
 
-/// What is taxed at one rate, in minor units.
+/// An amount that is taxed at one rate, in minor units.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaxAmount {
-    /// Where the tax is due: the country of the station, and for reservation fees that of the account's billing address, if it has one.
+    /// The country in which the tax is due: that of the station, and for reservation fees that of the account's billing address, if it has
+    /// one.
     #[schema(required)]
     pub country: Option<Country>,
-    /// A decimal number of percent. Where a charging network bills an amount that no rate of the tariff explains, it is the rate that the
-    /// amounts with and without tax imply, rounded to two digits.
+    /// Tax rate in percent, as a decimal number. If a charging network bills an amount that no rate of the tariff explains, it is the rate
+    /// that follows from the amounts with and without tax, rounded to two digits.
     #[schema(example = "20")]
     pub tax_percent: TaxPercent,
     /// Category of the tax as electronic invoices name it.
@@ -67,18 +68,18 @@ pub enum TaxCategory {
 }
 
 impl TaxAmount {
-    /// Minor units with tax.
+    /// Returns the amount with tax, in minor units.
     pub fn gross(&self) -> i64 {
         self.net + self.tax
     }
 
-    /// Whether both are of the same country, rate and category.
+    /// Checks whether both have the same country, rate and category.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let key = |one: &Self| (one.country.clone(), one.tax_percent, one.category);
         key(self) == key(other)
     }
 
-    /// The same amount with the other sign.
+    /// Returns the same amount with the opposite sign.
     #[must_use]
     pub fn negated(&self) -> Self {
         Self {
@@ -88,7 +89,7 @@ impl TaxAmount {
         }
     }
 
-    /// Adds an amount to those of its country, rate and category.
+    /// Adds the amount to the entry with its country, rate and category.
     pub(super) fn add_to(&self, by_rate: &mut Vec<Self>) {
         match by_rate.iter_mut().find(|one| one.is_like(self)) {
             Some(same) => {
@@ -99,7 +100,7 @@ impl TaxAmount {
         }
     }
 
-    /// The taxes of a session: one for each rate.
+    /// Returns the taxes of a session: one for each rate.
     pub(super) fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Self> {
         let lines = session.state.cost().map_or(&[][..], |cost| &cost.lines);
         let total = session.total();
@@ -121,7 +122,7 @@ impl TaxAmount {
         taxes
     }
 
-    /// The tax of an amount of a session that is made of no lines.
+    /// Returns the tax of an amount of a session that has no cost lines.
     pub(super) fn of_total(
         session: &ChargingSession,
         internal: &SessionInternal,
@@ -152,7 +153,7 @@ impl TaxAmount {
         }
     }
 
-    /// The tax that an amount includes at the rate of reservation fees.
+    /// Returns the tax that an amount includes at the rate of reservation fees.
     pub(super) fn of_fee(gross: i64, percent: TaxPercent, country: Option<Country>) -> Self {
         let net = percent.net_of(gross);
         Self {
@@ -168,7 +169,7 @@ impl TaxAmount {
     }
 }
 
-/// The sums of amounts by country, rate and category.
+/// Returns the sums of amounts by country, rate and category.
 pub fn by_rate<'a>(taxes: impl Iterator<Item = &'a TaxAmount>) -> Vec<TaxAmount> {
     let mut sums = Vec::new();
     taxes.for_each(|tax| tax.add_to(&mut sums));
@@ -176,7 +177,7 @@ pub fn by_rate<'a>(taxes: impl Iterator<Item = &'a TaxAmount>) -> Vec<TaxAmount>
 }
 
 impl InvoiceTotals {
-    /// The sums of lines, each with its taxes, of which so much was paid before.
+    /// Returns the sums of lines, each with its taxes; `paid` of the total was paid before.
     pub(super) fn of<'a>(lines: impl Iterator<Item = (Total, &'a [TaxAmount])>, paid: i64) -> Self {
         let mut totals = Self::default();
         for (line, taxes) in lines {
@@ -192,7 +193,7 @@ impl InvoiceTotals {
         totals
     }
 
-    /// Adds the sums of a line, of which so much was paid before.
+    /// Adds the sums of a line, of which `paid` was paid before.
     pub(super) fn add(&mut self, (line, taxes): (Total, &[TaxAmount]), paid: i64) {
         self.net += line.net;
         self.tax += line.tax();
@@ -216,7 +217,8 @@ impl InvoiceTotals {
     }
 }
 
-/// The rate in percent of an amount: `stated` if the tariff has it or has no rate that explains the amount, else the one that does.
+/// Returns the tax rate of an amount in percent: `stated` if the tariff has this rate or has no rate that explains the amount, else the
+/// rate that explains it.
 fn rate(amount: Total, pricing: &[Price], stated: Decimal) -> Decimal {
     let mut rates = pricing.iter().map(Price::percent);
     if pricing.iter().map(Price::percent).any(|one| one == stated) {
@@ -229,7 +231,7 @@ fn rate(amount: Total, pricing: &[Price], stated: Decimal) -> Decimal {
     rates.find(explains).unwrap_or(stated)
 }
 
-/// The rate that an amount with and without tax implies, in percent.
+/// Returns the rate in percent that follows from an amount with and without tax.
 fn implied(amount: Total) -> Decimal {
     let percent = Decimal::from(amount.tax()) * Decimal::ONE_HUNDRED;
     let percent = percent.checked_div(Decimal::from(amount.net));

@@ -1,4 +1,4 @@
-//! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
+//! The transitions of an invoice. Each checks its condition, changes the invoice and its internal state, and records the event.
 
 use super::{
     Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, Issue, Issued, LEASE,
@@ -15,7 +15,7 @@ use kernel::id::{Id, Kind};
 use kernel::time::{Timestamp, millis};
 
 impl Stored<Invoice> {
-    /// Applies an update to a draft or open invoice; what the body leaves out stays.
+    /// Applies an update to a draft or open invoice. Omitted fields keep their values.
     ///
     /// # Errors
     /// `invoice_update_invalid_state` in any other state.
@@ -44,7 +44,7 @@ impl Stored<Invoice> {
         Ok(())
     }
 
-    /// What has to be done about the invoice, and when; the more urgent first.
+    /// Returns the tasks for the invoice with their times, the more urgent ones first.
     pub(super) fn concerns(&self) -> impl Iterator<Item = (Timestamp, Concern)> {
         let InvoiceInternal {
             attempt,
@@ -81,7 +81,7 @@ impl Stored<Invoice> {
         .flatten()
     }
 
-    /// What has to be done about the invoice now.
+    /// Returns the task for the invoice that is due now.
     pub fn concern(&self, now: Timestamp) -> Option<Concern> {
         let mut due = self.concerns().filter(|(at, _)| *at <= now);
         due.next().map(|(_, concern)| concern)
@@ -103,8 +103,8 @@ impl Stored<Invoice> {
         self.internal.sessions_unpaid = false;
     }
 
-    /// Locks the lines and opens the invoice for payment, with its number and copies of its parties. One on which nothing is due is paid
-    /// by that.
+    /// Locks the lines and opens the invoice for payment, with its number and copies of its parties. If nothing is due on it, the invoice
+    /// becomes paid.
     ///
     /// # Errors
     /// `invoice_finalize_invalid_state` unless it is a draft.
@@ -139,7 +139,7 @@ impl Stored<Invoice> {
 
     pub(super) fn settle(&mut self, method: Option<Id>, now: Timestamp) {
         let mut shown = self.object.line_items.iter();
-        // Where nothing is due, a session may be paid by a credit.
+        // If nothing is due, a session may be paid by a credit.
         let is_credited =
             self.object.line_items_has_more || shown.any(|line| line.kind == LineType::Adjustment);
         self.internal.sessions_unpaid = self.object.amount_due > 0 || is_credited;
@@ -154,12 +154,12 @@ impl Stored<Invoice> {
         self.record(EventType::InvoicePaid);
     }
 
-    /// Records that so much of what was paid for its lines was refunded.
+    /// Records that `amount` of the payments for its lines was refunded.
     pub fn count_refund(&mut self, amount: i64) {
         self.object.totals.refunded += amount;
     }
 
-    /// Voids the invoice, so that its sessions can be billed by another.
+    /// Voids the invoice, so that another invoice can bill its sessions.
     ///
     /// # Errors
     /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is in progress.

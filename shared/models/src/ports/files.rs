@@ -1,5 +1,5 @@
-//! Keeping files: a port. A file is written once, as a whole, and fetched by a link that holds for a while. What an
-//! operator hands in is read from the same place.
+//! The port of the file store. A file is written once, as a whole, and downloaded by a link that is valid for a limited time. Files that
+//! an operator uploads are read from the same place.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use futures::future::BoxFuture;
 
 use kernel::error::Result;
 
-/// How long a link to a file holds.
+/// The time for which a link to a file is valid.
 pub const LINK: Duration = Duration::from_secs(15 * 60);
 
 pub trait Files: Send + Sync {
-    /// Keeps a file. When this returns, links to it work.
+    /// Stores a file. When this returns, links to it work.
     ///
     /// # Errors
-    /// The store of the files is out of reach; there is no half of the file.
+    /// The file store cannot be reached; no part of the file is stored then.
     fn put<'a>(
         &'a self,
         key: &'a str,
@@ -22,25 +22,25 @@ pub trait Files: Send + Sync {
         content: Vec<u8>,
     ) -> BoxFuture<'a, Result<()>>;
 
-    /// Reads a file that an operator has put there.
+    /// Reads a file that an operator has uploaded.
     ///
     /// # Errors
-    /// There is no such file, or the store of the files is out of reach.
+    /// There is no such file, or the file store cannot be reached.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>>;
 
-    /// The keys that begin with this prefix, at most a thousand of them.
+    /// Returns the keys that begin with this prefix, at most a thousand of them.
     ///
     /// # Errors
-    /// The store of the files is out of reach.
+    /// The file store cannot be reached.
     fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
 
     /// Deletes a file, if there is one with that key.
     ///
     /// # Errors
-    /// The store of the files is out of reach.
+    /// The file store cannot be reached.
     fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>>;
 
-    /// An address anybody can fetch the file from for [`LINK`].
+    /// Returns an address from which anybody can download the file for [`LINK`].
     ///
     /// # Errors
     /// The link cannot be signed.

@@ -1,4 +1,4 @@
-//! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
+//! The ports of the service besides the table: a clock, queues, and one-time schedules.
 
 pub mod files;
 pub mod network;
@@ -14,21 +14,21 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::time::{SignedDuration, Timestamp, millis, minutes};
 
-/// What time it is.
+/// The source of the current time.
 pub trait Clock: Send + Sync {
-    /// The service's time: that of everything that happens in it. Local runs and tests can move it.
+    /// Returns the service's time, which is used for everything in the service. Local runs and tests can move it.
     fn now(&self) -> Timestamp;
 
-    /// The machine's time, which cannot be moved: that of what others compare with their own clocks, such as the time of a signature.
-    /// A clock that is not connected with that of a machine has one time only.
+    /// Returns the machine's time, which cannot be moved. It is used for values that others compare with their own clocks, such as the
+    /// time of a signature. A clock that is not connected with that of a machine has only one time.
     fn wall_clock(&self) -> Timestamp {
         self.now()
     }
 }
 
-/// Hands messages to the functions that work on them: at least once each, in no order.
+/// Delivers messages to the functions that process them: each at least once, in no particular order.
 pub trait Queue: Send + Sync {
-    /// Sends a message that arrives after so many seconds, at most 900.
+    /// Sends a message that arrives after this number of seconds, at most 900.
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
 
     /// Sends messages, each with its delay in seconds, with as few calls as possible. If it fails, some of them may have been sent.
@@ -41,39 +41,39 @@ pub trait Queue: Send + Sync {
         })
     }
 
-    /// How many messages the queue of a function holds.
+    /// Returns the number of messages in the queue of a function.
     fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>>;
 
-    /// Puts a change that can never be relayed where an operator finds it.
+    /// Stores a change that can never be relayed where an operator finds it.
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>>;
 }
 
-/// How many messages a queue holds, those not counted that arrive later.
+/// The number of messages in a queue, without those that arrive later.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueDepth {
-    /// Those that wait for a worker.
+    /// The messages that wait for a worker.
     pub waiting: u64,
-    /// Those that a worker has, or that failed and are held back before they are delivered again.
+    /// The messages that a worker processes, or that failed and are held back before they are delivered again.
     pub in_flight: u64,
 }
 
 /// A change of the table that can never be relayed, without its content, which may be too large for a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedChange {
-    /// The object that changed; none for a row that belongs to no object.
+    /// The object that changed; None for an item that belongs to no object.
     pub object: Option<Id>,
-    /// The key of the row.
+    /// The key of the item.
     pub pk: String,
     pub sk: String,
-    /// Which write of the row it was.
+    /// The version of the item that was written.
     pub version: Option<u64>,
     pub error: String,
     pub failed_at: Timestamp,
 }
 
-/// Sends messages at a moment that is further away than a queue can wait.
+/// Sends messages at a moment that is later than the maximum delay of a queue.
 pub trait Schedules: Send + Sync {
-    /// Sends the message at that moment. A schedule of the same name is replaced.
+    /// Sends the message at that moment. A schedule with the same name is replaced.
     fn set<'a>(
         &'a self,
         name: &'a str,
@@ -81,11 +81,11 @@ pub trait Schedules: Send + Sync {
         message: &'a Message,
     ) -> BoxFuture<'a, Result<()>>;
 
-    /// Removes the schedule of that name, if there is one.
+    /// Removes the schedule with that name, if there is one.
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>>;
 }
 
-/// A place in a partition of the index of what is due: the keys of a row in it.
+/// A position in a partition of the index of due items: the keys of an item in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueCursor {
     pub pk: String,
@@ -96,32 +96,32 @@ pub struct DueCursor {
 /// A message of a queue: a job for a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The function that does the job, and whose queue the message is sent to.
+    /// The function that does the job. The message is sent to its queue.
     pub function: &'static str,
     /// The name of the job.
     pub job: &'static str,
     pub subject: JobSubject,
-    /// The purpose of its schedule, if it has one: at most 50 characters, which [`schedule_name`] adds the minute to.
+    /// The purpose of its schedule, if it has one: at most 50 characters, to which [`schedule_name`] adds the minute.
     pub schedule: String,
     /// The job as JSON.
     pub body: String,
-    /// How many messages led to this one, each sent while the one before was worked on.
+    /// The number of messages that led to this one, each sent while the previous one was processed.
     pub hops: u32,
 }
 
-/// What a job is about.
+/// The subject of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobSubject {
     /// The owner of the object. None for the work of charging networks, which belong to no account.
     pub tenant: Option<Tenant>,
     pub object: Option<Id>,
-    /// Whose work must not hold up that of others: a webhook endpoint or a charging network that may take long to respond, or an account with
-    /// many batches.
+    /// The party whose work must not delay the work of others: a webhook endpoint or a charging network that may take long to respond, or
+    /// an account with many batches.
     pub waits_for: Option<Id>,
 }
 
 impl JobSubject {
-    /// An object of a tenant.
+    /// Returns the subject for an object of a tenant.
     pub fn of(tenant: &Tenant, object: &Id) -> Self {
         Self {
             tenant: Some(tenant.clone()),
@@ -130,7 +130,7 @@ impl JobSubject {
         }
     }
 
-    /// An object that belongs to no tenant.
+    /// Returns the subject for an object that belongs to no tenant.
     pub fn shared(object: &Id) -> Self {
         Self {
             object: Some(object.clone()),
@@ -138,7 +138,7 @@ impl JobSubject {
         }
     }
 
-    /// The same, with whom the job waits for.
+    /// Returns the same subject, with the party that the job waits for.
     #[must_use]
     pub fn waiting_for(mut self, other: &Id) -> Self {
         self.waits_for = Some(other.clone());
@@ -146,7 +146,7 @@ impl JobSubject {
     }
 }
 
-/// The names of the schedules that an object may have whose next action is at that moment.
+/// Returns the names of the schedules that an object may have if its next action is at that moment.
 pub fn schedule_names(id: &Id, at: Timestamp) -> Vec<String> {
     if id.is(Kind::WebhookDelivery) {
         return vec![schedule_name(id.as_str(), at)];
@@ -157,8 +157,8 @@ pub fn schedule_names(id: &Id, at: Timestamp) -> Vec<String> {
         .collect()
 }
 
-/// The name of the schedule of a message: its purpose, and the minute in which it falls due. So no name is used again while EventBridge Scheduler
-/// deletes the schedule that had it before.
+/// Returns the name of the schedule of a message: its purpose, and the minute in which it falls due. So no name is used again while
+/// EventBridge Scheduler deletes the schedule that had it before.
 pub fn schedule_name(purpose: &str, at: Timestamp) -> String {
     let moment = at.to_string();
     let minute = moment.split(':').take(2).flat_map(str::chars);
@@ -166,21 +166,21 @@ pub fn schedule_name(purpose: &str, at: Timestamp) -> String {
     format!("{purpose}-{minute}")
 }
 
-/// The purpose of the schedule of the next action of an object.
+/// Returns the purpose of the schedule of an object's next action.
 pub fn action_schedule(id: &Id, action: Action) -> String {
     format!("{id}-{}", action.as_str())
 }
 
-/// The purpose of a schedule that belongs to no single object.
+/// Returns the purpose of a schedule that belongs to no single object.
 pub fn digest_of(what: &str, name: &str) -> String {
     let digest = Sha256::digest(name);
     format!("{what}-{}", hex::encode(&digest[..16]))
 }
 
-/// The longest a queue can hold a message back.
+/// The maximum delay of a message in a queue.
 const QUEUE_DELAY: SignedDuration = minutes(15);
 
-/// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
+/// Sends a message at a moment: at once, with the delay of the queue, or by a schedule, depending on how far away the moment is.
 ///
 /// # Errors
 /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.

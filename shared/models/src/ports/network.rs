@@ -1,8 +1,8 @@
-//! What starts and stops the current at a charging station, and keeps an EVSE free: the charging network that operates it.
+//! The port of charging networks, which start and stop charging at a station and keep an EVSE free.
 //!
-//! An answer says what became of a command so far. A pending one is followed by a result, which the network sends later
-//! (`SentCommand` of the table), or by nothing: whoever has sent the command waits for its result until a deadline,
-//! and decides then. No command is sent a second time by an adapter, because the first one may have had its effect.
+//! A response contains the status of a command so far. A pending command is followed by a result, which the network sends later
+//! (`SentCommand` of the table), or by nothing: the sender of the command waits for its result until a deadline, and decides then. An
+//! adapter never sends a command a second time, because the first one may have had its effect.
 //!
 //! `functions/src/networks/operator.rs` chooses the adapter of a station: a simulation, which accepts everything at once, for stations
 //! without a network in test mode; otherwise the protocol of its network, which is OCPI.
@@ -18,12 +18,12 @@ use kernel::id::Id;
 use kernel::origin::Tenant;
 use kernel::time::Timestamp;
 
-/// What operates charging stations.
+/// The operator of charging stations.
 pub trait Network: Send + Sync {
     /// Starts a charging session.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached. What goes wrong at the network is in the answer.
+    /// `Unavailable` if DynamoDB cannot be reached. Errors at the network are returned in the status.
     fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus>>;
 
     /// Ends a charging session that the network has reported.
@@ -44,7 +44,7 @@ pub trait Network: Send + Sync {
     /// As [`Network::start`].
     fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus>>;
 
-    /// Sets the most power of a charging session that the network has reported, or clears what was set.
+    /// Sets the maximum power of a charging session that the network has reported, or clears it.
     ///
     /// # Errors
     /// As [`Network::start`].
@@ -54,39 +54,39 @@ pub trait Network: Send + Sync {
     ) -> BoxFuture<'a, Result<CommandStatus>>;
 }
 
-/// What became of a command so far.
+/// The status of a command so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandStatus {
-    /// It is done.
+    /// It was carried out.
     Accepted,
-    /// It is not done, and will not be as far as the network has said.
+    /// It was not carried out, and will not be, according to the network.
     Rejected(Rejection),
     /// The station's result follows, or is lost. `command` is the id under which it is stored, and `until` the moment after which the
     /// network does not expect it any more. The command may have its effect in any case.
     Pending { command: Id, until: Timestamp },
 }
 
-/// What a network has said since it was asked to keep an EVSE free.
+/// The network's response so far to the request to keep an EVSE free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReserveOutcome {
-    /// Nothing, or that the station has not answered in time: it may still keep the EVSE free.
+    /// There is none, or the station has not responded in time: it may still keep the EVSE free.
     Open,
     Kept,
-    /// It does not keep the EVSE free, or does not any more.
+    /// It does not keep the EVSE free, or no longer does.
     Refused,
 }
 
-/// Why a command is not done.
+/// The reason why a command was not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
     /// The network refuses it.
     Refused,
-    /// The network does not know the session or the reservation.
+    /// The session or the reservation is unknown to the network.
     Unknown,
     /// The network does not offer it, for this station or at all.
     NotSupported,
-    /// The network has answered with an error.
+    /// The network has responded with an error.
     Failed,
     /// It was not sent: the network is not connected.
     NotSent,
@@ -99,7 +99,7 @@ pub struct Subject {
     pub id: Id,
 }
 
-/// Where a command is to be carried out.
+/// The place where a command is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub evse: EvseId,
@@ -112,7 +112,7 @@ pub struct StartRequest {
     /// The charging session.
     pub subject: Subject,
     pub place: Place,
-    /// What the network bills the session to.
+    /// The token to which the network bills the session.
     pub token: Token,
 }
 
@@ -120,7 +120,7 @@ pub struct StartRequest {
 pub struct StopRequest {
     /// The charging session.
     pub subject: Subject,
-    /// The session of the network.
+    /// The session at the network.
     pub session: ObjectId,
 }
 
@@ -128,7 +128,7 @@ pub struct StopRequest {
 pub struct ProfileRequest {
     /// The charging session.
     pub subject: Subject,
-    /// The session of the network.
+    /// The session at the network.
     pub session: ObjectId,
     /// None clears the profile.
     pub profile: Option<PowerProfile>,
@@ -139,9 +139,9 @@ pub struct ReserveRequest {
     /// The reservation.
     pub subject: Subject,
     pub place: Place,
-    /// Who may charge there in the meantime.
+    /// The token that may be used to charge there in the meantime.
     pub token: Token,
-    /// What the network is to call the reservation: at most 36 characters. A second request with the same id replaces the first.
+    /// The id of the reservation at the network: at most 36 characters. A second request with the same id replaces the first.
     pub reservation_id: String,
     pub expires: Timestamp,
 }

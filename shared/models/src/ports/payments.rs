@@ -19,17 +19,17 @@ pub trait Payments: Send + Sync {
     /// Charges at most once per `key`: a repetition of the same charge returns the result of the first.
     ///
     /// # Errors
-    /// `Internal` if another charge was made under the key. `Unavailable` if the provider gave no clear answer: whether it
-    /// charged is then unknown, and the same charge has to be repeated until the answer is clear.
+    /// `Internal` if another charge was made under the key. `Unavailable` if the provider's response was not clear: then it is unknown
+    /// whether the provider charged, and the same charge has to be repeated until the response is clear.
     fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>>;
 
     /// Refunds a charge or a part of it, at most once per `key`.
     ///
     /// # Errors
-    /// `Unavailable` if the provider gave no clear answer: repeat the refund with the same key.
+    /// `Unavailable` if the provider's response was not clear: repeat the refund with the same key.
     fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>>;
 
-    /// The card or bank account that a token stands for; `None` if the provider does not know the token.
+    /// Returns the card or bank account of a token; `None` if the token is unknown to the provider.
     ///
     /// # Errors
     /// `Unavailable` if the provider cannot be reached.
@@ -55,10 +55,10 @@ impl Providers {
         Self { test, live }
     }
 
-    /// The provider of a mode.
+    /// Returns the provider of a mode.
     ///
     /// # Errors
-    /// 503 in live mode where none is configured.
+    /// 503 in live mode if none is configured.
     pub fn of(&self, mode: Mode) -> Result<&dyn Payments> {
         match (mode, &self.live) {
             (Mode::Test, _) => Ok(&*self.test),
@@ -71,7 +71,7 @@ impl Providers {
 }
 
 impl Default for Providers {
-    /// Simulated payments in test mode, none in live mode.
+    /// Returns simulated payments in test mode, and none in live mode.
     fn default() -> Self {
         Self::new(Arc::new(Simulated), None)
     }
@@ -80,7 +80,7 @@ impl Default for Providers {
 /// One charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
-    /// What makes a repetition recognisable: derived from what is paid for and the number of the attempt.
+    /// The idempotency key: derived from the subject of the payment and the number of the attempt.
     pub key: String,
     pub token: String,
     /// The provider's customer that the token belonged to when it was registered.
@@ -93,11 +93,11 @@ pub struct Charge {
     pub key_expired: bool,
 }
 
-/// How long after the first attempt a provider certainly remembers a key. Stripe keeps keys for at least 24 hours.
+/// The time after the first attempt for which a provider certainly stores a key. Stripe keeps keys for at least 24 hours.
 pub const KEY_REMEMBERED: SignedDuration = hours(23);
 
 impl Charge {
-    /// The key of a tenant's charge for something. It reveals neither, and is short enough for any provider.
+    /// Returns the key of a tenant's charge for something. It reveals neither, and is short enough for any provider.
     pub fn key(tenant: &Tenant, what: &str) -> String {
         let seed = format!("{} {} {what}", tenant.account, tenant.mode);
         hex::encode(Sha256::digest(seed))
@@ -107,20 +107,20 @@ impl Charge {
 /// The refund of a charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refund {
-    /// What makes a repetition recognisable.
+    /// The idempotency key.
     pub key: String,
     /// The key of the charge.
     pub charge: String,
     /// The provider's id of the charge; without it the charge is searched for by its key.
     pub reference: Option<String>,
     pub amount: Money,
-    /// Whether it returns a part of the charge, of which there may be others. A whole charge is refunded once.
+    /// Whether only a part of the charge is refunded; there may be several such refunds. A whole charge is refunded once.
     pub is_partial: bool,
     /// Whether this may repeat a refund from so long ago that the provider has forgotten its key.
     pub key_expired: bool,
 }
 
-/// How a charge ended at the provider.
+/// The result of a charge at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChargeResult {
     pub outcome: PaymentOutcome,
@@ -137,7 +137,7 @@ impl ChargeResult {
     }
 }
 
-/// The provider of test mode: its tokens say how their charges end.
+/// The provider of test mode: the token determines the result of a charge.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulated;
 

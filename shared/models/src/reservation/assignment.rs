@@ -1,4 +1,4 @@
-//! The result of an attempt to confirm a reservation: the connector it is assigned, and why stations were refused.
+//! The result of an attempt to confirm a reservation: the connector that is assigned to it, and why stations were refused.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,16 +13,16 @@ pub struct Assignment {
     /// The EVSE of the connector.
     pub evse: String,
     pub connector: String,
-    /// Whether a charging network operates the station, which has to keep the EVSE free.
+    /// Whether a charging network operates the station. The network then has to keep the EVSE free.
     pub is_of_network: bool,
     pub window: Window,
 }
 
-/// What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
-/// The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included.
+/// The result of the last attempt to confirm: how many stations are in the radius, and how many of them each filter refused. The stations
+/// in the radius that are not counted in `refused` are those that could be booked, including the chosen one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatchSummary {
-    /// Stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
+    /// Number of stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
     /// counted.
     pub stations_in_radius: u32,
     /// How many stations or connectors each filter refused.
@@ -44,11 +44,10 @@ pub enum MatchFilter {
     Booked,
 }
 
-/// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
-/// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `too_slow`, `price`, `closed`, `policy`, `booked`. Each
-/// station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
-/// considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
-/// better are `not_considered`.
+/// How many stations each filter refused. The filters are applied in this order, which is not that of the JSON: `not_connected`,
+/// `not_reservable`, `connector_type`, `out_of_order`, `too_slow`, `price`, `closed`, `policy`, `booked`. Each station is counted at most
+/// once: at the first filter that none of its connectors passes. If the attempt found no connector, it considered every station, and the
+/// counts show why each was refused. If it found one, the stations that could not be better are counted as `not_considered`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatchRefusals {
     /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
@@ -60,7 +59,7 @@ pub struct MatchRefusals {
     pub connector_type: u32,
     /// Every such connector is `faulted`, `unavailable` or `unknown`.
     pub out_of_order: u32,
-    /// No such connector charges what the reservation's need asks for in the time that is left.
+    /// No such connector can charge the reservation's need in the time that is left.
     #[serde(default)]
     pub too_slow: u32,
     /// The effective price of every such connector is above the driver's `max_price_per_kwh` in every window, or in another

@@ -1,15 +1,15 @@
-//! The limits of a window, and how a request beyond them is refused.
+//! The limits of a window, and the errors for requests beyond them.
 
 use kernel::error::{Code, Error};
 use kernel::time::{SignedDuration, days, hours, minutes};
 
-/// How far ahead a window may start.
+/// The maximum time from now to the start of a window.
 pub(super) const HORIZON: SignedDuration = days(90);
-/// How long after `ideal_end` a window may end at the latest.
+/// The maximum time from `ideal_end` to the end of a window.
 pub(super) const LATEST: SignedDuration = days(7);
-/// The greatest radius of an area, in metres.
+/// The maximum radius of an area, in metres.
 pub const MOST_RADIUS: u32 = 100_000;
-/// The greatest number of connector types that a reservation names.
+/// The maximum number of connector types of a reservation.
 pub const MOST_CONNECTOR_TYPES: usize = 3;
 pub const SHORTEST: SignedDuration = minutes(15);
 pub(super) const LONGEST: SignedDuration = hours(24);

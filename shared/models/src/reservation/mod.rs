@@ -1,8 +1,8 @@
 //! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
-//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While it is confirmed at the station of a
-//! charging network, [`outward`] keeps the EVSE free there. A confirmed reservation whose connector is lost is matched again at once: it
-//! is assigned another one, or is pending again (*unassigned*).
+//! Life cycle: pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While the reservation is confirmed at
+//! the station of a charging network, [`outward`] keeps the EVSE free there. If the connector of a confirmed reservation is lost, the
+//! reservation is matched again at once: it is assigned another connector, or is pending again (*unassigned*).
 
 mod assignment;
 mod limits;
@@ -45,12 +45,12 @@ use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, minutes};
 use kernel::window::Window;
 
-/// How long before `ideal_start` the first attempt to confirm is made.
+/// The time between the first attempt to confirm and `ideal_start`.
 pub const LEAD: SignedDuration = minutes(30);
 /// The time between two attempts to confirm.
 pub const RETRY: SignedDuration = minutes(5);
 
-/// A reservation as it is stored. It is serialized as clients see it (`view`).
+/// A reservation in the form in which it is stored. It is serialized as clients see it (`view`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Reservation {
@@ -73,7 +73,7 @@ pub struct Reservation {
     pub match_summary: Option<MatchSummary>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub metadata: Metadata,
-    /// What the vehicle needs, if no window was asked for. Then `ideal_start` and `ideal_end` are the block that is chosen.
+    /// The need of the vehicle, if no window was requested. Then `ideal_start` and `ideal_end` are those of the chosen block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need: Option<Box<Need>>,
     pub payment_method: Option<Id>,
@@ -107,18 +107,18 @@ impl Object for Reservation {
     }
 }
 
-/// What is stored with a reservation and does not change with its state.
+/// The part of the internal state of a reservation that does not depend on its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
-    /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
+    /// The vehicle's plug when the reservation was created. Updates of `connector_type` are checked against it.
     #[serde(default = "usual_plug", skip_serializing_if = "is_usual_plug")]
     pub charging_standard: ConnectorType,
-    /// What the fee includes of tax, fixed at creation.
+    /// The tax that the fee includes, in percent, fixed at creation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fee_tax_percent: TaxPercent,
     /// The vehicle's fleet.
     pub fleet: Option<Id>,
-    /// The invoice that claimed the fee.
+    /// The invoice that has claimed the fee.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
     /// The level of the battery that the plan of a need is based on, in hundredths of a percent; none if it was unknown.
@@ -126,7 +126,7 @@ pub struct ReservationInternal {
     pub planned_level: Option<u16>,
 }
 
-/// The plug that need not be stored.
+/// Returns the default plug, which is not stored.
 fn usual_plug() -> ConnectorType {
     ConnectorType::Type2
 }
@@ -149,10 +149,10 @@ impl Default for ReservationInternal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancellationPolicy {
-    /// Whether a cancellation can be free of charge.
+    /// The type of the policy: whether a cancellation can be free of charge.
     #[serde(rename = "type")]
     pub kind: CancellationType,
-    /// Seconds before the start.
+    /// Number of seconds before the start until which a cancellation is free of charge.
     pub free_until_before: u32,
 }
 
@@ -172,23 +172,23 @@ pub enum CancellationType {
     NonRefundable,
 }
 
-/// The price of a reservation, which is fixed at its creation.
+/// The price of a reservation, fixed at its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     pub currency: Currency,
-    /// Minor units.
+    /// The fee in minor units.
     pub fee: i64,
-    /// What the fee includes of tax.
+    /// The tax that the fee includes, in percent.
     pub fee_tax_percent: TaxPercent,
 }
 
-/// When the first attempt to confirm is made.
+/// Returns the time of the first attempt to confirm.
 fn first_attempt(ideal_start: Timestamp, now: Timestamp) -> Timestamp {
     ideal_start.plus(-LEAD).max(now)
 }
 
 impl Reservation {
-    /// A new, pending reservation; the body has passed [`NewReservation::check`].
+    /// Returns a new, pending reservation. The body must have passed [`NewReservation::check`].
     ///
     /// # Errors
     /// `reservation_invalid_input` with the field at fault.
@@ -271,8 +271,9 @@ impl Reservation {
         Ok(())
     }
 
-    /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, whatever `latest_end` is
-    /// stored: at one attempt every 5 minutes from 30 minutes before `ideal_start` on, that bounds the number of attempts at 2,023.
+    /// Returns the last moment at which an attempt to confirm can be useful. It is at most 7 days after `ideal_start`, whatever
+    /// `latest_end` is stored. With one attempt every 5 minutes, starting 30 minutes before `ideal_start`, this limits the number of
+    /// attempts to 2,023.
     fn last_attempt(&self) -> Timestamp {
         if let Some(need) = &self.need {
             return need.ready_by.plus(-SHORTEST);
@@ -284,12 +285,12 @@ impl Reservation {
             .min(self.ideal_start.plus(LATEST))
     }
 
-    /// The last moment at which cancelling is free by `free_until_before` alone, for a window that starts then.
+    /// Returns the last moment at which cancelling is free because of `free_until_before` alone, for a window with this start.
     fn free_before(&self, start: Timestamp) -> Timestamp {
         start.plus_seconds(-i64::from(self.cancellation_policy.free_until_before))
     }
 
-    /// The last moment at which cancelling is free; none unless a connector is or was reserved, and by a policy that has no such moment.
+    /// Returns the last moment at which cancelling is free. None if no connector is or was reserved, or if the policy has no such moment.
     pub fn free_cancellation_until(&self) -> Option<Timestamp> {
         let reserved = self.state.reserved()?;
         let free = self.free_before(reserved.window.from);
@@ -297,7 +298,8 @@ impl Reservation {
         is_refundable.then(|| reserved.late_free_until.map_or(free, |late| late.max(free)))
     }
 
-    /// Whether cancelling is free: while no connector is reserved or another one is sought, and until [`Self::free_cancellation_until`].
+    /// Checks whether cancelling is free: while no connector is reserved or another one is searched, and until
+    /// [`Self::free_cancellation_until`].
     fn is_free_to_cancel(&self, now: Timestamp) -> bool {
         match &self.state {
             ReservationState::Pending { .. }
@@ -311,7 +313,7 @@ impl Reservation {
         }
     }
 
-    /// Whether cancelling is free only because the connector was reserved late.
+    /// Checks whether cancelling is free only because the connector was reserved late.
     pub fn is_late_free_cancellation(&self, now: Timestamp) -> bool {
         match &self.state {
             ReservationState::Confirmed {
@@ -322,7 +324,7 @@ impl Reservation {
         }
     }
 
-    /// Whether a connector of this station is reserved.
+    /// Checks whether a connector of this station is reserved.
     pub fn is_for(&self, station: &Id) -> bool {
         self.status() == ReservationStatus::Confirmed
             && self
@@ -335,12 +337,12 @@ impl Reservation {
         self.state.status()
     }
 
-    /// The window that is or was reserved.
+    /// Returns the window that is or was reserved.
     pub fn window(&self) -> Option<Window> {
         self.state.reserved().map(|reserved| reserved.window)
     }
 
-    /// The EVSEs that are not kept free for the reservation.
+    /// Returns the EVSEs that are not kept free for the reservation.
     pub fn refused_evses(&self) -> &[RefusedEvse] {
         match &self.state {
             ReservationState::Pending {
@@ -353,12 +355,12 @@ impl Reservation {
         }
     }
 
-    /// Whether the reservation is confirmed, and its vehicle does not charge on it yet.
+    /// Checks whether the reservation is confirmed and its vehicle is not charging on it yet.
     pub fn awaits_vehicle(&self) -> bool {
         self.status() == ReservationStatus::Confirmed && self.state.session().is_none()
     }
 
-    /// What is due, in minor units: from the confirmation on the reservation's own fee.
+    /// Returns the amount due, in minor units. From the confirmation on it is the reservation's own fee.
     pub fn fee_due(&self) -> i64 {
         match (&self.state, self.state.fee()) {
             (ReservationState::Confirmed { .. }, _) => self.reservation_fee,
@@ -367,7 +369,7 @@ impl Reservation {
         }
     }
 
-    /// What a charge of the fee is called.
+    /// Returns the description of a charge of the fee.
     pub fn fee_description(&self) -> String {
         format!("Fee of reservation {}", self.id)
     }

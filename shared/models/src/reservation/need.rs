@@ -1,4 +1,4 @@
-//! Reservations by need: how much energy by when, in place of a window. The service chooses the block of time.
+//! Reservations by need: an amount of energy and a deadline instead of a window. The service chooses the block of time.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,21 +9,21 @@ use kernel::error::Result;
 use kernel::time::{DAY, SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
-/// The starts of blocks are whole multiples of this since 1970.
+/// The grid for the starts of blocks: they are whole multiples of this duration since 1970.
 pub const GRID: SignedDuration = minutes(5);
 
-/// The most energy that can be asked for, in Wh.
+/// The maximum energy of a need, in Wh.
 const MOST_ENERGY: u32 = 10_000_000;
 
-/// What the vehicle needs, and by when. The reservation is one unbroken block of charging at one connector.
+/// The need of the vehicle, and the time by which it is needed. The reservation is one uninterrupted block of charging at one connector.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// Metered Wh, losses included: at most 10,000,000. Either this or `target_level`.
+    /// Metered energy to charge in Wh, losses included: at most 10,000,000. Either this or `target_level`.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy_wh: Option<u32>,
-    /// The state of charge in percent that the vehicle is to have: more than 0, at most 100. Either this or `energy_wh`.
+    /// The state of charge in percent that the vehicle has to reach: more than 0, at most 100. Either this or `energy_wh`.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schema(maximum = 100)]
     pub target_level: Option<f64>,
@@ -32,7 +32,7 @@ pub struct Need {
     /// When charging may begin: at most 7 days before `ready_by`. Default: now, or 7 days before `ready_by` if that is later.
     #[serde(default, skip_serializing_if = "is_default")]
     pub earliest_start: Option<Timestamp>,
-    /// What the chosen block has least of. Of blocks that are equal in that the one that costs less, then the earliest one.
+    /// The quantity that the chosen block minimises. Among equal blocks the cheaper one is chosen, then the earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optimize: Optimize,
     /// The highest effective price in minor units of the reservation's `currency`, with tax.
@@ -56,9 +56,9 @@ pub enum Optimize {
 pub struct ChargingPlan {
     /// Whether the block charges the whole need.
     pub status: PlanStatus,
-    /// The metered Wh of the need that the block does not charge; 0 if it is `feasible`.
+    /// The part of the need that the block does not charge, in metered Wh; 0 if it is `feasible`.
     pub short_by_wh: u32,
-    /// Why it is `short`; null if it is `feasible`.
+    /// The reason why it is `short`; null if it is `feasible`.
     #[schema(required)]
     pub limited_by: Option<LimitedBy>,
     /// The beginning of the block; null if no block is possible at all.
@@ -67,25 +67,25 @@ pub struct ChargingPlan {
     /// The end of the block.
     #[schema(required)]
     pub until: Option<Timestamp>,
-    /// The metered Wh that are charged.
+    /// The energy that is charged, in metered Wh.
     pub energy_wh: u32,
-    /// What they cost by the connector's tariff, in minor units of the reservation's `currency`, with tax. Null if the price is unknown or
-    /// in another currency.
+    /// The cost of this energy by the connector's tariff, in minor units of the reservation's `currency`, with tax. Null if the price is
+    /// unknown or in another currency.
     #[schema(required)]
     pub cost: Option<i64>,
-    /// What the same energy costs at the same connector if charging begins at the earliest start that is left when it is planned. The
-    /// confirmation keeps it.
+    /// The cost of the same energy at the same connector if charging begins at the earliest start that is possible at the time of planning.
+    /// The confirmation does not change it.
     #[schema(required)]
     pub cost_if_immediate: Option<i64>,
-    /// Grams of CO2 of the energy, by the `energy_mix` of the station or else the average of its country. Null if neither is known.
+    /// CO2 of the energy in grams, by the `energy_mix` of the station or else the average of its country. Null if neither is known.
     #[schema(required)]
     pub carbon_g: Option<i64>,
     /// The seconds between the end of the block and `need.ready_by`.
     #[schema(required)]
     pub margin_seconds: Option<i64>,
-    /// 1 for the first plan of the reservation.
+    /// Number of the plan: 1 for the first plan of the reservation.
     pub revision: u32,
-    /// Why it was planned again; null for the first plan.
+    /// The reason why it was planned again; null for the first plan.
     #[schema(required)]
     pub replanned_because: Option<ReplanReason>,
 }
@@ -94,19 +94,19 @@ pub struct ChargingPlan {
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
     Feasible,
-    /// The block is the one that charges most.
+    /// The block charges less than the need; it is the one that charges most.
     Short,
 }
 
-/// Why a block does not charge all that is needed.
+/// The reason why a block does not charge the whole need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The battery has no room for so much.
+    /// The battery cannot hold this energy.
     Battery,
-    /// No connector charges so much until `ready_by`.
+    /// No connector can charge this energy by `ready_by`.
     Time,
-    /// The connectors that would do, or the vehicle, are reserved for a part of the time.
+    /// The suitable connectors, or the vehicle, are reserved for a part of the time.
     Bookings,
     /// No connector in the area can be reserved.
     Stations,
@@ -117,7 +117,7 @@ pub enum LimitedBy {
 pub enum ReplanReason {
     /// The reservation was updated.
     Update,
-    /// The connector was assigned: by then the best block was another one.
+    /// When the connector was assigned, another block was the best one.
     Confirmation,
     /// The vehicle reported a level that differs by more than 3 points from that of the plan.
     Telemetry,
@@ -161,7 +161,7 @@ impl Need {
         Ok(())
     }
 
-    /// The starts that a block can have from now on: each has a quarter of an hour until `ready_by`.
+    /// Returns the possible starts of a block from now on. Each is at least a quarter of an hour before `ready_by`.
     pub fn starts(&self, now: Timestamp) -> Vec<Timestamp> {
         let earliest = self.earliest_start.unwrap_or(now).max(now);
         let earliest = earliest.max(self.ready_by.plus(-LATEST)).unix_millis();
@@ -172,7 +172,7 @@ impl Need {
         steps.map(Timestamp::from_unix_millis).collect()
     }
 
-    /// The time in which a block is sought while none is possible.
+    /// Returns the window in which a block is searched while none is possible.
     pub(super) fn sought(&self, now: Timestamp) -> Window {
         let last = self.ready_by.plus(-SHORTEST);
         let from = self.starts(now).first().copied().unwrap_or(last);
@@ -184,13 +184,13 @@ impl Need {
 }
 
 impl ChargingPlan {
-    /// The block, if there is one.
+    /// Returns the block, if there is one.
     pub fn block(&self) -> Option<Window> {
         let (from, until) = self.from.zip(self.until)?;
         Some(Window { from, until })
     }
 
-    /// The plan as the next one after another. If it is the same block at the same cost, nothing is planned again.
+    /// Returns this plan as the successor of `before`, or `before` itself if the block and its cost are the same.
     #[must_use]
     pub fn following(mut self, before: Option<&Self>, because: ReplanReason) -> Self {
         let Some(before) = before else {

@@ -1,17 +1,17 @@
 //! A confirmed reservation at the network that operates its station.
 //!
-//! Terms. A reservation is *sent outward* by the command RESERVE_NOW, 15 minutes before its start, or at once if it is confirmed
-//! later. The network keeps the EVSE free until 15 minutes after the start. Every assignment of a station has an id of its own there,
-//! so that nothing that is said about an earlier assignment is taken for a later one.
+//! Terms. A reservation is *sent outward* by the command RESERVE_NOW, 15 minutes before its start, or at once if it is confirmed later. The
+//! network keeps the EVSE free until 15 minutes after the start. Every assignment of a station has an id of its own at the network, so that
+//! a message about an earlier assignment cannot be mistaken for one about a later assignment.
 //!
-//! Life cycle: due → sent → accepted. A network that refuses, or whose result does not arrive within 60 seconds, ends it: the
-//! reservation is matched again, without that EVSE. So does one that cancels a reservation that it has accepted.
+//! Life cycle: due → sent → accepted. If the network refuses, if its result does not arrive within 60 seconds, or if it cancels a
+//! reservation that it has accepted, the outward reservation ends: the reservation is matched again, without that EVSE.
 //!
-//! Invariants. The state is written before the command is sent. So whatever ends the assignment after that (a cancellation, a rematch, a
-//! failure, an early end of the session) finds it sent, and the relay sends CANCEL_RESERVATION.
+//! Invariants. The state is written before the command is sent. If the assignment ends after that (by a cancellation, a rematch, a failure,
+//! or an early end of the session), the state shows that it was sent, and the relay sends CANCEL_RESERVATION.
 //!
-//! Crashes. A command is sent at most once. A process that dies between writing the state and noting the response leaves a
-//! reservation whose result is lost. If a message is lost, the sweeper finds the reservation by its next action.
+//! Crashes. A command is sent at most once. If a process dies after it has written the state and before it has noted the response, the
+//! result of the reservation is lost. If a message is lost, the sweeper finds the reservation by its next action.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,27 +21,27 @@ use crate::charging_session::network::Billed;
 use kernel::id::Id;
 use kernel::time::{MINUTE, SignedDuration, Timestamp, minutes};
 
-/// How long before its start a reservation is sent.
+/// The time between sending RESERVE_NOW and the start of the reservation.
 pub(super) const AHEAD: SignedDuration = minutes(15);
 
 /// How long after its start a confirmed reservation waits for the vehicle.
 pub const GRACE: SignedDuration = minutes(15);
 
-/// How long the result of RESERVE_NOW is waited for.
+/// The maximum time to wait for the result of RESERVE_NOW.
 pub(super) const PATIENCE: SignedDuration = MINUTE;
 
-/// What a network has billed for not using a reservation.
+/// The amounts that a network has billed for an unused reservation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnusedReservation {
     pub cdrs: Vec<Billed>,
-    /// What adjustments add to the fee, in minor units.
+    /// The sum of the adjustments of the fee, in minor units.
     pub adjusted: i64,
 }
 
 /// A reservation at the network of its station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutwardReservation {
-    /// What the network calls it: 32 hexadecimal digits.
+    /// The network's id of the reservation: 32 hexadecimal digits.
     pub id: String,
     pub state: OutwardState,
 }
@@ -49,15 +49,15 @@ pub struct OutwardReservation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutwardState {
-    /// To be sent.
+    /// RESERVE_NOW is to be sent at this time.
     Due { at: Timestamp },
-    /// Sent, or about to be. The result is lost after `until`.
+    /// RESERVE_NOW was sent, or is about to be. The result counts as lost after `until`.
     Sent {
-        /// The command, once its response is noted.
+        /// The command, as soon as its response is noted.
         command: Option<Id>,
         until: Timestamp,
     },
-    /// The EVSE is kept free. `command` is the one whose result said so.
+    /// The network keeps the EVSE free. `command` is the one whose result confirmed this.
     Accepted { command: Option<Id> },
 }
 
@@ -80,7 +80,7 @@ impl OutwardReservation {
         }
     }
 
-    /// The RESERVE_NOW that the network has responded to.
+    /// Returns the command RESERVE_NOW to which the network has responded.
     pub fn command(&self) -> Option<&Id> {
         match &self.state {
             OutwardState::Due { .. } => None,
@@ -90,7 +90,7 @@ impl OutwardReservation {
         }
     }
 
-    /// Whether the network may keep the EVSE free.
+    /// Checks whether the network may be keeping the EVSE free.
     pub(super) fn is_sent(&self) -> bool {
         !matches!(self.state, OutwardState::Due { .. })
     }

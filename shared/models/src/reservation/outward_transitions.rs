@@ -8,7 +8,7 @@ use kernel::id::Id;
 use kernel::time::Timestamp;
 
 impl Stored<Reservation> {
-    /// The outward reservation, while the reservation waits for its vehicle.
+    /// Returns the outward reservation, while the reservation waits for its vehicle.
     pub fn outward(&self) -> Option<&OutwardReservation> {
         match &self.object.state {
             ReservationState::Confirmed {
@@ -19,8 +19,8 @@ impl Stored<Reservation> {
         }
     }
 
-    /// The station, and the id at its network, of the reservation that the network has to cancel now that this one is no longer as it was
-    /// `before`.
+    /// Returns the outward reservation that the network has to cancel, because this reservation has changed since `before`: the station,
+    /// and the id at its network.
     pub fn to_cancel<'a>(&self, before: &'a Self, now: Timestamp) -> Option<(&'a Id, &'a str)> {
         let confirmed = |state: &'_ ReservationState| match state {
             ReservationState::Confirmed { reserved, .. } => {
@@ -37,7 +37,7 @@ impl Stored<Reservation> {
         ends.then_some((&reserved.station, outward.id.as_str()))
     }
 
-    /// Whether RESERVE_NOW is to be sent now.
+    /// Checks whether RESERVE_NOW is to be sent now.
     pub fn is_outward_due(&self, now: Timestamp) -> bool {
         self.is_due(Action::ReserveAtNetwork, now)
             && self.outward().is_some_and(|one| !one.is_sent())
@@ -50,7 +50,7 @@ impl Stored<Reservation> {
         self.set_outward(OutwardState::Sent { command, until });
     }
 
-    /// Records the command whose result is waited for.
+    /// Records the command whose result is expected.
     pub fn await_outward(&mut self, command: Id, now: Timestamp) {
         let until = match self.outward().map(|outward| &outward.state) {
             Some(OutwardState::Sent { until, .. }) => *until,
@@ -60,7 +60,7 @@ impl Stored<Reservation> {
         self.set_outward(OutwardState::Sent { command, until });
     }
 
-    /// Records that the network keeps the EVSE free. What is left is to see whether the vehicle comes.
+    /// Records that the network keeps the EVSE free. From now on the reservation waits for the vehicle.
     pub fn accept_outward(&mut self, command: Option<Id>) {
         self.set_outward(OutwardState::Accepted { command });
     }
@@ -114,7 +114,7 @@ impl Stored<Reservation> {
         };
     }
 
-    /// Whether the reserved EVSE is not kept free for the reservation.
+    /// Checks whether the reserved EVSE is not kept free for the reservation.
     pub fn is_refused(&self) -> bool {
         self.object.state.reserved().is_some_and(|reserved| {
             let mut refused = reserved.refused_evses.iter();
@@ -156,7 +156,7 @@ mod tests {
         row.begin_outward(now);
         let until = now.plus(PATIENCE);
         assert_eq!(row.next_action_at(), Some(until));
-        // It is sent once, even if nobody has noted the response.
+        // The command is sent only once, even if its response was not noted.
         assert!(!row.is_outward_due(now) && !row.is_outward_due(until));
         row.await_outward(command(1), now.plus(SECOND));
         assert_eq!(row.next_action_at(), Some(until));
@@ -179,7 +179,7 @@ mod tests {
         assert!(row.is_due(Action::ConfirmReservation, now));
         let cancelled = row.to_cancel(&sent, now).map(|(_, id)| id);
         assert_eq!(cancelled, sent.outward().map(|one| one.id.as_str()));
-        // The network does so by itself when it has expired.
+        // The network cancels the reservation itself when it has expired.
         assert!(row.to_cancel(&sent, start.plus(GRACE)).is_none());
         row.refuse_outward(now);
         assert_eq!(row.object.refused_evses().len(), 1);

@@ -19,7 +19,7 @@ use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp};
 use kernel::window::Window;
 
-/// Why a window is refused for a reservation by need.
+/// The message of the error for a window in a reservation by need.
 pub(super) const WINDOW_BESIDE_NEED: &str = "must not be given beside need";
 
 /// The circle in which a station is searched.
@@ -37,8 +37,8 @@ pub struct Area {
     pub radius: u32,
 }
 
-/// What an attempt to confirm reads besides the reservation: its driver, vehicle, fleet and area. A message carries it, so that
-/// the attempt reads them at the same time as the reservation.
+/// The objects that an attempt to confirm reads besides the reservation: its driver, vehicle, fleet and area. A message contains them, so
+/// that the attempt reads these objects at the same time as the reservation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationRequest {
     pub driver: Id,
@@ -55,10 +55,10 @@ pub struct NewReservation {
     pub driver: Id,
     /// Id of the vehicle to charge. It has to be active, and related to the driver.
     pub vehicle: Id,
-    /// In the future, at most 90 days ahead. Required without `need`.
+    /// Preferred beginning: in the future, at most 90 days ahead. Required without `need`.
     #[serde(default)]
     pub ideal_start: Option<Timestamp>,
-    /// 15 minutes to 24 hours after `ideal_start`. Required without `need`.
+    /// Preferred end: 15 minutes to 24 hours after `ideal_start`. Required without `need`.
     #[serde(default)]
     pub ideal_end: Option<Timestamp>,
     /// Plugs that the driver accepts: 1 to 3 different ones, the vehicle's `charging_standard` among them.
@@ -69,13 +69,13 @@ pub struct NewReservation {
     /// Id of the payment method for the reservation fee. Default: that of the driver, the fleet or the account.
     #[serde(default)]
     pub payment_method: Option<Id>,
-    /// At or before `ideal_start`.
+    /// Earliest beginning, at or before `ideal_start`.
     #[serde(default)]
     pub earliest_start: Option<Timestamp>,
-    /// At or after `ideal_end`, at most 7 days after it.
+    /// Latest end, at or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Option<Timestamp>,
-    /// What the vehicle needs, in place of `ideal_start`, `ideal_end`, `earliest_start` and `latest_end`.
+    /// The need of the vehicle, instead of `ideal_start`, `ideal_end`, `earliest_start` and `latest_end`.
     #[serde(default)]
     pub need: Option<Need>,
     #[serde(default)]
@@ -106,10 +106,10 @@ pub struct ReservationChange {
     /// Earliest beginning, at or before `ideal_start`. Null: no earlier than `ideal_start`.
     #[serde(default)]
     pub earliest_start: Patch<Timestamp>,
-    /// At or after `ideal_end`, at most 7 days after it.
+    /// Latest end, at or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Patch<Timestamp>,
-    /// Another need, or one in place of the window.
+    /// A new need, which replaces the present need or window.
     #[serde(default)]
     pub need: Change<Need>,
     #[serde(default)]
@@ -146,7 +146,7 @@ impl NewReservation {
         check_types(&self.connector_type)
     }
 
-    /// The window that is asked for; for a need the time in which its block is sought.
+    /// Returns the requested window; for a need, the time in which its block is searched.
     pub(super) fn ideal_window(&self, now: Timestamp) -> Result<Window> {
         if let Some(need) = &self.need {
             return Ok(need.sought(now));

@@ -13,10 +13,10 @@ use kernel::window::Window;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ReservationState {
-    /// No connector is reserved yet, or no longer.
+    /// No connector is reserved yet, or any longer.
     Pending {
         next_attempt: Timestamp,
-        /// Set once the connector that was reserved is lost.
+        /// Set if a reserved connector was lost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unassigned: Option<Unassigned>,
     },
@@ -32,7 +32,7 @@ pub enum ReservationState {
         #[serde(default, skip_serializing_if = "is_default")]
         fee: FeeState,
     },
-    /// The vehicle has not come.
+    /// The vehicle has not arrived.
     Expired {
         reserved: Reserved,
         #[serde(default, skip_serializing_if = "is_default")]
@@ -49,7 +49,7 @@ pub enum ReservationState {
     },
 }
 
-/// What a confirmed reservation waits for.
+/// The event that a confirmed reservation waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -67,7 +67,7 @@ pub enum Step {
     Charging { session: Id },
 }
 
-/// What is kept of a connector that was reserved and is lost.
+/// The data that is kept about a reserved connector after it was lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unassigned {
     /// The EVSEs that are not kept free for the reservation.
@@ -79,37 +79,37 @@ pub struct Unassigned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reserved {
     pub station: Id,
-    /// The EVSE of the connector, whose calendar the reservation is in.
+    /// The EVSE of the connector. The reservation is in the calendar of this EVSE.
     pub evse: String,
     pub connector: String,
     pub window: Window,
     /// When the first connector was reserved.
     pub confirmed_at: Timestamp,
-    /// Until when cancelling is free although `free_until_before` has passed, because the connector was reserved late; at most the
-    /// start of the window.
+    /// The time until which cancelling is free although `free_until_before` has passed, because the connector was reserved late; at most
+    /// the start of the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_free_until: Option<Timestamp>,
-    /// The reservation as the network of the station knows it; none for a station without a network.
+    /// The reservation at the network of the station; none for a station without a network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outward: Option<OutwardReservation>,
     /// The EVSEs that are not kept free for the reservation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_evses: Vec<RefusedEvse>,
-    /// What the network of the station has billed for not using the reservation.
+    /// The amounts that the network of the station has billed for not using the reservation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unused: UnusedReservation,
 }
 
-/// What is due of the fee of a reservation that is over.
+/// The state of the fee of a reservation that has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeeState {
-    /// Nothing is due, unless the network bills something.
+    /// Nothing is due, unless the network bills an amount.
     #[default]
     None,
     /// The reservation was cancelled free of charge.
     Waived,
-    /// So many minor units are due since the end of the reservation.
+    /// The amount, in minor units, is due since the end of the reservation.
     Due {
         since: Timestamp,
         amount: i64,
@@ -119,22 +119,22 @@ pub enum FeeState {
     Paid {
         since: Timestamp,
         amount: i64,
-        /// What of that was refunded.
+        /// The refunded part of the paid amount.
         #[serde(default, skip_serializing_if = "is_default")]
         refunded: i64,
     },
 }
 
-/// The fee of a reservation that is over.
+/// The fee of a reservation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fee {
     /// When it became due: at the end of the reservation.
     pub since: Timestamp,
-    /// Minor units of the reservation's currency.
+    /// The amount in minor units of the reservation's currency.
     pub amount: i64,
-    /// What of `amount` is paid.
+    /// The paid part of `amount`.
     pub paid: i64,
-    /// What of that was refunded.
+    /// The refunded part of the paid amount.
     pub refunded: i64,
 }
 
@@ -162,7 +162,7 @@ pub enum ReservationStatus {
 }
 
 impl ReservationStatus {
-    /// Whether the reservation is pending or confirmed.
+    /// Checks whether the reservation is pending or confirmed.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Confirmed)
     }
@@ -200,7 +200,7 @@ impl ReservationState {
         }
     }
 
-    /// The connector that is or was reserved.
+    /// Returns the connector that is or was reserved.
     pub fn reserved(&self) -> Option<&Reserved> {
         match self {
             Self::Pending { .. } | Self::Failed { .. } => None,
@@ -221,7 +221,7 @@ impl ReservationState {
         }
     }
 
-    /// The fee; none before the reservation is over.
+    /// Returns the state of the fee; `None` before the reservation has ended.
     pub fn fee(&self) -> FeeState {
         match self {
             Self::Completed { fee, .. }
@@ -240,7 +240,7 @@ impl ReservationState {
         }
     }
 
-    /// The session that fulfils or has fulfilled the reservation.
+    /// Returns the session that fulfils or has fulfilled the reservation.
     pub fn session(&self) -> Option<&Id> {
         match self {
             Self::Confirmed {
@@ -285,14 +285,14 @@ impl ReservationState {
 }
 
 impl Reserved {
-    /// When the reservation expires unless the vehicle has come; until then the network keeps the EVSE free.
+    /// Returns the time at which the reservation expires if the vehicle has not arrived. Until then the network keeps the EVSE free.
     pub fn expires(&self) -> Timestamp {
         self.window.from.plus(GRACE)
     }
 }
 
 impl FeeState {
-    /// A fee that is due from now on, and charged if there is a payment method.
+    /// Returns a fee that is due from now on, and charged if there is a payment method.
     pub(super) fn due(amount: i64, is_charging: bool, now: Timestamp) -> Self {
         if amount == 0 {
             return Self::None;

@@ -14,7 +14,7 @@ fn now() -> Timestamp {
     at("2026-03-01T08:00:00Z")
 }
 
-/// A connector for a window.
+/// Returns a connector that is assigned for a window.
 fn assigned(from: Timestamp, until: Timestamp) -> Assignment {
     Assignment {
         station: Id::from_number(Kind::ChargingStation, 1),
@@ -63,7 +63,7 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
     Reservation::new(new, &driver, &vehicle, terms, now())
 }
 
-/// A reservation that is confirmed at the station of a network `before` its start, and that start.
+/// Returns a reservation that is confirmed at the station of a network `before` its start, and that start.
 pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservation>, Timestamp) {
     let mut row = reserve(json!({})).unwrap();
     let start = row.object.ideal_start;
@@ -401,12 +401,12 @@ fn cancelling_is_free_for_ten_minutes_after_a_late_confirmation() {
         assert_eq!(fee_due(&reservation, want), (0, is_late), "{confirmed}");
         assert_eq!(fee_due(&reservation, &after), (300, false), "{confirmed}");
     }
-    // Without them `free_until_before` alone counts.
+    // Without the ten minutes, only `free_until_before` counts.
     let mut strict = reservation.clone();
     let until = confirm(&mut strict, SignedDuration::ZERO, "2026-03-01T09:30:00Z");
     assert_eq!(until, "2026-03-01T09:30:00.000Z");
     assert_eq!(fee_due(&strict, "2026-03-01T09:30:00.001Z"), (300, false));
-    // A reassignment begins them again, and nobody pays for a connector that is lost.
+    // A reassignment starts the ten minutes again, and no fee is charged for a connector that is lost.
     confirm(&mut reservation, minutes(10), "2026-03-01T09:30:00Z");
     let now = at("2026-03-01T09:45:00Z");
     assert!(reservation.request_rematch(&assignment.station, &["1".into()], now));

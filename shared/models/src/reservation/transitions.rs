@@ -22,22 +22,22 @@ use kernel::money::Money;
 use kernel::time::{SignedDuration, Timestamp};
 use kernel::window::Window;
 
-/// A level that differs by less from that of the plan is noise. In hundredths of a percent.
+/// The minimum difference between a level and that of the plan, in hundredths of a percent. Smaller differences are noise.
 const NOISE: u16 = 300;
 
-/// A level in hundredths of a percent.
+/// Converts a level in percent to hundredths of a percent.
 fn hundredths(level: f64) -> u16 {
     (level * 100.0).round().clamp(0.0, 10_000.0) as u16
 }
 
 impl Stored<Reservation> {
-    /// Whether an update changes what the block of a reservation by need is chosen for.
+    /// Checks whether an update changes a value on which the block of a reservation by need depends.
     pub fn is_planned_again_by(&self, change: &ReservationChange) -> bool {
         let is_moved = change.location.set().is_some() || change.connector_type.set().is_some();
         change.need.set().is_some() || (self.object.need.is_some() && is_moved)
     }
 
-    /// Applies an update to a pending reservation; what the body leaves out stays.
+    /// Applies an update to a pending reservation. Omitted fields keep their values.
     ///
     /// # Errors
     /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
@@ -97,14 +97,14 @@ impl Stored<Reservation> {
         check_size(&self.object).map_err(coded)
     }
 
-    /// Whether a level in percent differs by more than 3 points from the one that the plan of a need is based on.
+    /// Checks whether a level in percent differs by more than 3 points from the one that the plan of a need is based on.
     pub fn is_planned_for_another(&self, level: f64) -> bool {
         let planned = self.internal.planned_level;
         planned.is_none_or(|planned| hundredths(level).abs_diff(planned) > NOISE)
     }
 
-    /// Sets the block of a pending reservation by need, found with a level of the battery in percent. The first attempt to confirm is
-    /// made half an hour before it.
+    /// Sets the block of a pending reservation by need. `level` is the level of the battery, in percent, with which the block was chosen.
+    /// The first attempt to confirm is made half an hour before the block.
     pub fn plan(
         &mut self,
         plan: ChargingPlan,
@@ -131,7 +131,7 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Sets the block that a reservation by need is confirmed with.
+    /// Sets the block with which a reservation by need is confirmed.
     pub fn plan_confirmed(&mut self, plan: ChargingPlan) {
         let before = self.object.charging_plan.take();
         let plan = plan.following(before.as_deref(), ReplanReason::Confirmation);
@@ -149,9 +149,9 @@ impl Stored<Reservation> {
         self.object.charging_plan = Some(Box::new(plan));
     }
 
-    /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. It expires if
-    /// the vehicle has not arrived 15 minutes after the start of the window. Cancelling is free for as long as `late_free` from now on,
-    /// whatever `free_until_before` is, but not after the start; if the tenant has caused the move, only for as long as before.
+    /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. The reservation expires if
+    /// the vehicle has not arrived 15 minutes after the start of the window. Cancelling is free during `late_free` from now on, whatever
+    /// `free_until_before` is, but not after the start. If the tenant has caused the move, cancelling is free only for as long as before.
     pub fn confirm(
         &mut self,
         assignment: &Assignment,
@@ -195,7 +195,7 @@ impl Stored<Reservation> {
         self.record(event);
     }
 
-    /// What an attempt to confirm reads besides the reservation.
+    /// Returns the objects that an attempt to confirm reads besides the reservation.
     pub fn request(&self) -> ReservationRequest {
         ReservationRequest {
             driver: self.object.driver.clone(),
@@ -205,9 +205,9 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Records an attempt that found no connector: the next one follows in 5 minutes, or the reservation fails if it is too
-    /// late or another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation
-    /// fails that has lost its connector, the reason is always `station_unavailable`.
+    /// Records an attempt that found no connector. The next attempt follows in 5 minutes, or the reservation fails if it is too late or
+    /// another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation that has lost
+    /// its connector fails, the reason is always `station_unavailable`.
     pub fn record_failed_attempt(
         &mut self,
         reason: FailedReason,
@@ -247,8 +247,8 @@ impl Stored<Reservation> {
         }
     }
 
-    /// When the next attempt is made: 5 minutes after this one was due, so that attempts keep their schedule however late each
-    /// of them is made.
+    /// Returns the time of the next attempt: 5 minutes after this one was due, so that attempts keep their schedule even if each of them is
+    /// made late.
     fn next_attempt(&self, now: Timestamp) -> Timestamp {
         let due = self.next_action_at().filter(|due| *due <= now);
         let next = due.unwrap_or(now).plus(RETRY);
@@ -258,7 +258,7 @@ impl Stored<Reservation> {
         }
     }
 
-    /// The window that is reserved, until it starts or the vehicle arrives; after its start only while the reservation awaits
+    /// Returns the reserved window until it starts or the vehicle arrives. After its start it is returned only while the reservation awaits
     /// a rematch.
     pub fn reserved_window(&self, now: Timestamp) -> Option<Window> {
         let ReservationState::Confirmed { reserved, step } = &self.object.state else {
@@ -272,7 +272,7 @@ impl Stored<Reservation> {
         waits.then_some(reserved.window)
     }
 
-    /// Requests another connector if one of these is reserved: the next attempt is due now. Returns whether anything changed.
+    /// Requests another connector if one of these is reserved. The next attempt is due now. Returns whether anything changed.
     pub fn request_rematch(&mut self, station: &Id, connectors: &[String], now: Timestamp) -> bool {
         match &mut self.object.state {
             ReservationState::Confirmed {
@@ -292,7 +292,7 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Whether another connector is sought for a confirmed reservation.
+    /// Checks whether another connector is searched for a confirmed reservation.
     pub fn is_awaiting_rematch(&self) -> bool {
         matches!(
             self.object.state,
@@ -303,7 +303,7 @@ impl Stored<Reservation> {
         )
     }
 
-    /// Whether another connector is sought because a vehicle of the same tenant occupies the reserved one.
+    /// Checks whether another connector is searched because a vehicle of the same tenant occupies the reserved one.
     fn is_displaced_by_tenant(&self) -> bool {
         matches!(
             self.object.state,
@@ -317,7 +317,7 @@ impl Stored<Reservation> {
         )
     }
 
-    /// Keeps the reserved connector, because it is in order again. Returns false if no other one was sought.
+    /// Keeps the reserved connector, because it is in order again. Returns false if no other one was searched.
     pub fn reinstate(&mut self) -> bool {
         match &mut self.object.state {
             ReservationState::Confirmed {
@@ -331,7 +331,7 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
+    /// Cancels a pending or confirmed reservation. The fee remains due if cancelling is no longer free.
     ///
     /// # Errors
     /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
@@ -398,13 +398,13 @@ impl Stored<Reservation> {
         }
     }
 
-    /// A fee that is due from now on. It is charged if the reservation has a payment method. Otherwise, and if the charge is declined, it
-    /// is billed by an invoice.
+    /// Returns a fee that is due from now on. It is charged if the reservation has a payment method. Otherwise, and if the charge is
+    /// declined, it is billed by an invoice.
     pub(super) fn fee_from(&self, amount: i64, now: Timestamp) -> FeeState {
         FeeState::due(amount, self.object.payment_method.is_some(), now)
     }
 
-    /// Whether the charge of a fee that was due before `until` is still in flight, so that it cannot be billed yet.
+    /// Checks whether the charge of a fee that was due before `until` is still in flight, so that the fee cannot be billed yet.
     pub fn is_unsettled(&self, until: Timestamp) -> bool {
         matches!(self.object.state.fee(), FeeState::Due { since, is_charging: true, .. } if since < until)
     }
@@ -423,7 +423,7 @@ impl Stored<Reservation> {
         true
     }
 
-    /// Records that so much of the paid fee was refunded.
+    /// Records that `returned` of the paid fee was refunded.
     pub fn count_refund(&mut self, returned: i64, now: Timestamp) {
         if let FeeState::Paid {
             since,
@@ -440,7 +440,7 @@ impl Stored<Reservation> {
         }
     }
 
-    /// The fee, if the reservation is over and has one that was not waived.
+    /// Returns the fee, if the reservation has ended and has one that was not waived.
     pub fn fee(&self) -> Option<Fee> {
         match self.object.state.fee() {
             FeeState::None | FeeState::Waived => None,
@@ -463,7 +463,7 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Records the outcome of the charge of the fee, and returns its transaction. A fee whose charge was declined stays due.
+    /// Records the outcome of the charge of the fee and returns its transaction. A fee whose charge was declined remains due.
     pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let movement = Movement {
             kind: TransactionType::Charge,

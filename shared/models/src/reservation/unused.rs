@@ -1,12 +1,12 @@
-//! What the network of a station bills for a reservation that was never used: a CDR whose `evse_uid` is `#NA` and which names the
-//! RESERVE_NOW of the reservation.
+//! The amounts that the network of a station bills for a reservation that was never used, by a CDR whose `evse_uid` is `#NA` and which
+//! names the RESERVE_NOW of the reservation.
 //!
-//! The fee of such a reservation is the larger of its own fee and of what the network bills in all. A fee that nobody has begun to charge
-//! or to invoice is raised; what is more or less than a fee that was charged or invoiced becomes an adjustment. CDRs may come twice, in any
-//! order, and before the reservation has expired here.
+//! The fee of such a reservation is the larger of its own fee and the total that the network bills. A fee that is neither charged nor
+//! invoiced yet is raised. The difference to a fee that was charged or invoiced becomes an adjustment. CDRs may be received twice, in any
+//! order, and before the reservation has expired in this service.
 //!
 //! Nothing is billed for a reservation that was cancelled free of charge, was used or has failed, nor for an EVSE that the reservation is
-//! no longer assigned to: such CDRs are not taken in.
+//! no longer assigned to: such CDRs are not applied.
 
 use super::outward::OutwardReservation;
 use super::{FeeState, Reservation, ReservationState, ReservationStatus};
@@ -16,16 +16,16 @@ use crate::stored::Stored;
 use kernel::id::Id;
 use kernel::time::Timestamp;
 
-/// What a CDR for an unused reservation led to.
+/// The result of a CDR for an unused reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnusedOutcome {
-    /// Nothing is due for the reservation, or in another currency. The CDR was not taken in.
+    /// Nothing is due for the reservation, or the CDR has another currency. The CDR was not applied.
     NotDue,
-    /// It was taken in before.
+    /// The CDR was applied before.
     Known,
-    /// It was noted, or has changed the fee that is due.
+    /// The CDR was noted, or has changed the fee that is due.
     Noted,
-    /// The fee was charged or invoiced before, and so many minor units are to be billed, or credited, in addition.
+    /// The fee was charged or invoiced before, and this amount in minor units is to be billed in addition, or credited.
     Adjusted(i64),
 }
 
@@ -64,7 +64,7 @@ impl Stored<Reservation> {
         self.correct_fee(now)
     }
 
-    /// The fee of the reservation if it is not used.
+    /// Returns the fee of the reservation if it is not used.
     pub(super) fn unused_fee(&self) -> i64 {
         let own = self.object.reservation_fee;
         let reserved = self.object.state.reserved();
@@ -73,7 +73,7 @@ impl Stored<Reservation> {
         billed.map_or(own, |billed| billed.gross.max(own))
     }
 
-    /// Makes the fee of a reservation that is over what it is by the CDRs so far.
+    /// Corrects the fee of a reservation that has ended by the CDRs so far.
     fn correct_fee(&mut self, now: Timestamp) -> UnusedOutcome {
         let wanted = self.unused_fee();
         let due = self.fee().map_or(0, |fee| fee.amount);
@@ -83,7 +83,7 @@ impl Stored<Reservation> {
             | FeeState::Due {
                 is_charging: true, ..
             } => None,
-            // A fee that is due already keeps its time, and whether its charge was declined.
+            // A fee that is due already keeps the time since which it is due, and the information whether its charge was declined.
             FeeState::Due { since, .. } if wanted != 0 => Some(FeeState::Due {
                 since,
                 amount: wanted,
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// A reservation that its network keeps by the first command, and its start.
+    /// Returns a reservation that its network has accepted by the first command, and its start.
     fn kept() -> (Stored<Reservation>, Timestamp) {
         let (mut row, start) = confirmed_at_network(minutes(120));
         row.accept_outward(Some(command(1)));

@@ -1,4 +1,4 @@
-//! The reservation as clients see it.
+//! The form of a reservation that clients see.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::RefOr;
@@ -21,7 +21,7 @@ use kernel::time::Timestamp;
 struct View {
     id: Id,
     object: Kind,
-    /// Until when a cancellation is free of charge.
+    /// The rules for cancellations that are free of charge.
     cancellation_policy: CancellationPolicy,
     /// The block that is chosen for `need`; null without a need.
     #[schema(required)]
@@ -44,16 +44,16 @@ struct View {
     driver: Id,
     /// Earliest beginning that the driver accepts; null if it is `ideal_start`.
     earliest_start: Option<Timestamp>,
-    /// Why the reservation failed; null if it did not.
+    /// The reason why the reservation failed; null if it did not.
     failed_reason: Option<FailedReason>,
     /// The last moment at which cancelling is free of charge: `cancellation_policy.free_until_before` seconds before `reserved_start`, or
-    /// 10 minutes after the reservation was confirmed or reassigned if that is later, but at most `reserved_start`. After three
-    /// cancellations of a vehicle within a day that were free only because of these 10 minutes, they are not given for it. Null while no
-    /// connector is reserved, when cancelling is free, and if the policy is `non_refundable`.
+    /// 10 minutes after the reservation was confirmed or reassigned if that is later, but at most `reserved_start`. A vehicle does not have
+    /// these 10 minutes after three of its cancellations within a day were free only because of them. Null while no connector is reserved,
+    /// when cancelling is free, and if the policy is `non_refundable`.
     free_cancellation_until: Option<Timestamp>,
-    /// How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
-    /// or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
-    /// Once the reservation is over, it is charged to `payment_method`.
+    /// The amount due, in minor units of `currency`: the `reservation_fee` from the confirmation on; 0 before, and after a failure or a
+    /// free cancellation. If the reservation is not used and the charging network bills more than the `reservation_fee` for it, the amount
+    /// that the network bills. When the reservation has ended, the amount is charged to `payment_method`.
     fee_due: i64,
     /// Preferred end of the window.
     ideal_end: Timestamp,
@@ -66,7 +66,7 @@ struct View {
     /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
     match_summary: Option<MatchSummary>,
     metadata: Metadata,
-    /// What the vehicle needs; null if a window was asked for.
+    /// The need of the vehicle; null if a window was requested.
     #[schema(required)]
     need: Option<NeedView>,
     /// Id of the payment method for the reservation fee; null if there is none.
@@ -91,7 +91,7 @@ struct NeedView {
     /// Metered Wh to charge, losses included; null if `target_level` is set.
     #[schema(required)]
     energy_wh: Option<u32>,
-    /// State of charge in percent that the vehicle is to have; null if `energy_wh` is set.
+    /// State of charge in percent that the vehicle has to reach; null if `energy_wh` is set.
     #[schema(required)]
     target_level: Option<f64>,
     /// Time at which the vehicle has to be ready.
@@ -99,7 +99,7 @@ struct NeedView {
     /// Time from which charging may begin; null if it was not set.
     #[schema(required)]
     earliest_start: Option<Timestamp>,
-    /// What the chosen block has least of.
+    /// The quantity that the chosen block minimises.
     optimize: Optimize,
     /// Highest effective price per kWh in minor units of `currency`, with tax; null without a limit.
     #[schema(required)]
@@ -198,7 +198,7 @@ impl Serialize for Reservation {
     }
 }
 
-/// From the form in which it is stored.
+/// Deserializes the form in which it is stored.
 impl<'de> Deserialize<'de> for Reservation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer)

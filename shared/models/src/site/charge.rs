@@ -1,4 +1,4 @@
-//! What the plan of a site depends on, and what a vehicle still needs until its next departure.
+//! The inputs of the plan of a site, and the energy that a vehicle still needs until its next departure.
 
 use std::collections::HashMap;
 
@@ -20,39 +20,39 @@ use kernel::money::Currency;
 use kernel::time::{HOUR, SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
-/// A level that differs by less points from the plan is noise, and so are so many Wh.
+/// A level that differs from the plan by less than this number of points is noise, and so is an energy below this number of Wh.
 const NOISE: f64 = 3.0;
 pub(super) const TOLERANCE: u32 = 20;
 
-/// How long it takes until the first profile of a session is in force.
+/// The time until the first profile of a session is in force.
 const STARTING: SignedDuration = minutes(5);
 
-/// How long a vehicle is assumed to follow its profile without a report of the network.
+/// The time for which a vehicle is assumed to follow its profile without a report of the network.
 const UNREPORTED: SignedDuration = HOUR;
 
-/// The level that is assumed of a vehicle without telemetry, in percent.
+/// The level that is assumed for a vehicle without telemetry, in percent.
 const UNKNOWN_LEVEL: f64 = 20.0;
 
-/// What a vehicle still needs until its next departure.
+/// The energy that a vehicle still needs until its next departure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Charge {
     pub vehicle: Id,
     pub departure: Id,
     pub at: Timestamp,
-    /// Metered Wh that are still needed, and those of them that come first.
+    /// The metered Wh that are still needed, and the part of them that has priority.
     pub(super) need: u32,
     pub(super) minimum: u32,
     /// Metered Wh, and their price in millionths of a minor unit.
     pub(super) delivered: u32,
     pub(super) cost: i64,
     pub(super) carbon: i64,
-    /// When it was planned first: charging at once would have begun then.
+    /// The time of the first plan: charging at once would have begun then.
     pub(super) first_planned: Timestamp,
-    /// What charging at once costs, in millionths of a minor unit.
+    /// The cost of charging at once, in millionths of a minor unit.
     pub(super) immediate: i64,
     /// Percent.
     pub level: f64,
-    /// When the level was reported that the charge is based on.
+    /// The time of the report of the level on which the charge is based.
     based: Timestamp,
     /// Metered Wh in the rest of the slot.
     pub(super) flow: u32,
@@ -81,29 +81,29 @@ pub struct SiteSession {
     pub is_active: bool,
     /// Whether the vehicle has stopped drawing energy.
     pub is_parked: bool,
-    /// The most W that the vehicle takes at the connector.
+    /// The maximum power in W of the vehicle at the connector.
     pub power: u32,
     /// Wh that the network has reported, and when they were measured.
     pub energy: u32,
     pub reported: Timestamp,
-    /// Whether its charging point and its network take charging profiles.
+    /// Whether its charging point and its network support charging profiles.
     pub takes_profiles: bool,
     pub profile: Option<SessionProfile>,
 }
 
 impl SiteSession {
-    /// Whether the session follows a profile, or will once its first one is accepted.
+    /// Checks whether the session follows a profile, or will once its first one is accepted.
     pub(super) fn is_limited(&self) -> bool {
         self.takes_profiles && self.profile.as_ref().is_none_or(|one| !one.has_failed())
     }
 
-    /// Whether a profile is in force, so that another one can reduce the power.
+    /// Checks whether a profile is in force, so that another one can reduce the power.
     pub(super) fn is_reducible(&self) -> bool {
         self.is_limited() && self.has_accepted()
     }
 
-    /// The Wh that have flowed since the last report by the profile in force, which the vehicle is assumed to follow: networks report rarely.
-    /// Without a report this counts for an hour.
+    /// Returns the Wh that have flowed since the last report by the profile in force, which the vehicle is assumed to follow: networks
+    /// report rarely. Without a report this is assumed for an hour.
     pub(super) fn assumed(&self, now: Timestamp) -> u32 {
         let follows = self.is_reducible() && !self.is_parked;
         let profile = self.profile.as_ref().filter(|_| follows);
@@ -115,20 +115,20 @@ impl SiteSession {
         accepted.map_or(0, |accepted| accepted.energy(&since))
     }
 
-    /// The most W in a window if the charging point keeps the profile that it has accepted, whatever it makes of later ones.
+    /// Returns the maximum power in W in a window if the charging point keeps the accepted profile, whether or not it accepts later ones.
     pub(super) fn most_possible(&self, window: &Window) -> u32 {
         let profile = self.profile.as_ref();
         let limit = profile.and_then(|one| one.most_possible(window));
         limit.unwrap_or(self.power).min(self.power)
     }
 
-    /// Whether a profile is in force.
+    /// Checks whether a profile is in force.
     pub(super) fn has_accepted(&self) -> bool {
         let profile = self.profile.as_ref();
         profile.is_some_and(|one| one.accepted.is_some())
     }
 
-    /// The most W in a window, whatever the network makes of profiles that are on their way.
+    /// Returns the maximum power in W in a window, whether or not the network accepts profiles that are in flight.
     pub(super) fn most(&self, window: &Window) -> u32 {
         let limit = self.profile.as_ref().and_then(|one| one.most(window));
         limit.unwrap_or(self.power).min(self.power)
@@ -139,20 +139,20 @@ impl SiteSession {
 #[derive(Debug, Clone)]
 pub struct PendingStart {
     pub session: Id,
-    /// The most W that the vehicle takes at the connector.
+    /// The maximum power in W of the vehicle at the connector.
     pub power: u32,
     /// Whether START_SESSION was sent.
     pub is_sent: bool,
 }
 
-/// What makes the vehicles follow the plan.
+/// The mechanism by which the vehicles follow the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Execution {
-    /// The simulation, in test mode at a site without stations of networks: every vehicle takes what is planned.
+    /// The simulation, in test mode at a site without stations of networks: every vehicle charges as planned.
     Simulation,
     /// Charging profiles of sessions at stations of networks.
     Profiles,
-    /// Nothing: no station takes charging profiles.
+    /// None: no station supports charging profiles.
     None,
 }
 
@@ -162,13 +162,13 @@ pub struct SiteVehicle {
     pub vehicle: Vehicle,
     pub next: Option<Departure>,
     pub telemetry: Option<VehicleTelemetry>,
-    /// Whether the vehicle has reported its last level, and no simulation.
+    /// Whether the last level was reported by the vehicle, and not by a simulation.
     pub has_reported: bool,
     /// The session in which it charges, and the last one of the plan in force.
     pub sessions: Vec<SiteSession>,
 }
 
-/// What a plan depends on besides the site.
+/// The inputs of a plan besides the site.
 #[derive(Debug, Clone)]
 pub struct PlanInputs {
     pub execution: Execution,
@@ -176,7 +176,7 @@ pub struct PlanInputs {
     /// Sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
     pub starts: Vec<PendingStart>,
     pub days: Vec<SiteDay>,
-    /// The price of the stations where the site has no prices, in thousandths of a minor unit per kWh.
+    /// The price of the stations if the site has no prices, in thousandths of a minor unit per kWh.
     pub tariff: Option<i64>,
     /// W of the strongest connector in order of each type; 0 if none is in order.
     pub offered: HashMap<ConnectorType, u32>,
@@ -184,13 +184,13 @@ pub struct PlanInputs {
     pub reserved: Vec<(Window, u32)>,
 }
 
-/// Why a vehicle will not have what it needs.
+/// The reason why a vehicle will not have the energy that it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShortageReason {
-    /// The vehicle cannot take so much until its departure.
+    /// The vehicle cannot charge that much until its departure.
     Time,
-    /// The limits of the site, or what is reserved there.
+    /// The limits of the site, or the power that is reserved there.
     Limit,
     /// The connectors of the site are too weak, or out of order.
     Power,
@@ -202,7 +202,7 @@ impl SiteVehicle {
         battery.map_or(UNKNOWN_LEVEL, |battery| battery.level)
     }
 
-    /// When the vehicle has reported its level, if it was not simulated.
+    /// Returns the time at which the vehicle reported its level; None if the level was simulated.
     fn reported(&self) -> Option<Timestamp> {
         let battery = self.telemetry.as_ref().and_then(|one| one.battery.as_ref());
         battery.filter(|_| self.has_reported).map(|one| one.updated)
@@ -232,13 +232,13 @@ impl SiteVehicle {
         }
     }
 
-    /// The session in which the vehicle charges.
+    /// Returns the session in which the vehicle charges.
     pub(super) fn session(&self) -> Option<&SiteSession> {
         self.sessions.iter().find(|one| one.is_active)
     }
 
-    /// The Wh that the vehicle takes in each window whatever is planned: in a session without a profile in force until the battery is full,
-    /// in one that is not planned what its profile allows. None for a vehicle that takes what is planned.
+    /// Returns the Wh that the vehicle charges in each window regardless of the plan: in a session without a profile in force, until the
+    /// battery is full; in a session that is not planned, what its profile allows. None for a vehicle that charges as planned.
     pub(super) fn forced(&self, charge: Option<&Charge>, windows: &[Window]) -> Option<Vec<u32>> {
         let session = self.session()?;
         if charge.is_some() && session.is_limited() {
@@ -252,13 +252,13 @@ impl SiteVehicle {
             false => battery.energy_between(Some(level), 100.0),
         };
         let flows = windows.iter().enumerate().map(|(place, window)| {
-            // Rounded up: it is taken off the limits.
+            // Rounded up, because it is subtracted from the limits.
             let most = match session.most(window) {
                 0 => 0,
                 power => energy(power.into(), window) + 1,
             };
             let most = u32::try_from(most).unwrap_or(u32::MAX);
-            // A vehicle that charges is not full, whatever the last level says.
+            // A vehicle that charges is not full, regardless of its last level.
             let flow = match place {
                 _ if session.is_parked => 0,
                 0 => most,
@@ -270,7 +270,7 @@ impl SiteVehicle {
         Some(flows.collect())
     }
 
-    /// The W that a session may take in a window on top of the plan, because its first profile is not in force.
+    /// Returns the power in W that a session may use in a window in addition to the plan, because its first profile is not in force.
     pub(super) fn starting(&self, now: Timestamp, window: &Window) -> u64 {
         let session = self.session().filter(|one| one.is_limited());
         let starts = session.filter(|one| !one.has_accepted());
@@ -278,7 +278,7 @@ impl SiteVehicle {
         starts.filter(|_| is_soon).map_or(0, |one| one.power.into())
     }
 
-    /// The least Wh with which the vehicle charges in each window, and not more than the `most` that it can take.
+    /// Returns the minimum energy in Wh with which the vehicle charges in each window, at most the `most` that it can charge.
     pub(super) fn least(&self, offered: u32, windows: &[Window], most: &[u32]) -> Vec<u32> {
         let power = Battery::of(&self.vehicle).lowest_power(offered);
         let least = windows.iter().zip(most).map(|(window, most)| {
@@ -289,7 +289,7 @@ impl SiteVehicle {
         least.collect()
     }
 
-    /// The constant power in W with which the vehicle counts at a connector that offers so many W.
+    /// Returns the constant power in W that is assumed for the vehicle at a connector that offers this power in W.
     pub(super) fn power(&self, offered: u32, charge: &Charge) -> u32 {
         let curve = Battery::of(&self.vehicle).charge(offered, Some(charge.level));
         let millis = match (curve.taper(), charge.need) {
@@ -302,14 +302,14 @@ impl SiteVehicle {
     }
 }
 
-/// The price of energy of the first of the stations with one in this currency, in thousandths of a minor unit per kWh, with tax.
+/// Returns the energy price of the first station that has one in this currency, in thousandths of a minor unit per kWh, with tax.
 pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<i64> {
     let mut prices = stations.iter().flat_map(|station| &station.pricing);
     let price = prices.find(|one| one.kind == PriceType::Energy && one.currency == currency)?;
     (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
 }
 
-/// The W of the strongest connector of each type that is in order: 0 if none is.
+/// Returns the power in W of the strongest connector of each type that is in order: 0 if none is.
 pub fn strongest<'a>(
     stations: impl IntoIterator<Item = &'a ChargingStation>,
 ) -> HashMap<ConnectorType, u32> {
@@ -328,26 +328,26 @@ pub fn strongest<'a>(
     strongest
 }
 
-/// The Wh of a power in W in a window, rounded down.
+/// Returns the Wh of a power in W in a window, rounded down.
 pub(super) fn energy(power: u64, window: &Window) -> u64 {
     let millis = whole_millis(window.until.since(window.from)).max(0);
     power.saturating_mul(millis.unsigned_abs()) / MILLIS_PER_HOUR
 }
 
-/// The power in whole W that takes at most so many Wh in a window.
+/// Returns the highest power in whole W that delivers at most this energy in Wh in a window.
 pub(super) fn whole_power(energy: u32, window: &Window) -> u64 {
     let millis = whole_millis(window.until.since(window.from)).max(1);
     u64::from(energy) * MILLIS_PER_HOUR / millis.unsigned_abs()
 }
 
-/// The average power in W of so many Wh in a window, rounded up.
+/// Returns the average power in W of this energy in Wh in a window, rounded up.
 pub(super) fn power(energy: u64, window: &Window) -> u64 {
     let millis = whole_millis(window.until.since(window.from)).max(1);
     (energy * MILLIS_PER_HOUR).div_ceil(millis.unsigned_abs())
 }
 
 impl PlanInputs {
-    /// Whether every vehicle takes what is planned, because it is simulated.
+    /// Checks whether every vehicle charges as planned, because it is simulated.
     pub fn is_simulated(&self) -> bool {
         self.execution == Execution::Simulation
     }
@@ -381,7 +381,7 @@ impl PlanInputs {
 }
 
 impl Charge {
-    /// The session at a network's station in which the vehicle charges.
+    /// Returns the session at a network's station in which the vehicle charges.
     pub fn session(&self) -> Option<&Id> {
         self.metered.as_ref().map(|metered| &metered.session)
     }
@@ -411,8 +411,9 @@ impl Charge {
         self.take(energy, inputs, window.from);
     }
 
-    /// Accounts for what the network has reported of the vehicle's sessions since a moment. For a new charge that is what flows from now on.
-    /// Returns whether a session has begun or ended, or follows its profile and did not before, or the reverse.
+    /// Accounts for the energy that the network has reported of the vehicle's sessions since a moment. For a new charge that is the
+    /// energy that flows from now on. Returns whether a session has begun or ended, or follows its profile and did not before, or the
+    /// reverse.
     pub(super) fn meter(
         &mut self,
         vehicle: &SiteVehicle,
@@ -445,7 +446,7 @@ impl Charge {
         control(&before) != control(&self.metered)
     }
 
-    /// Takes in what the vehicle has reported since. Returns whether that differs from the plan.
+    /// Applies the level that the vehicle has reported since. Returns whether it differs from the plan.
     pub(super) fn rebase(
         &mut self,
         vehicle: &SiteVehicle,
@@ -476,7 +477,7 @@ impl Charge {
 
     pub(super) fn outcome(&self, inputs: &PlanInputs, currency: Currency) -> DepartureOutcome {
         let capacity = inputs.vehicle(self).map(|one| one.vehicle.battery_capacity);
-        // Where nothing measures the energy, the last level that counts is at most 3 points old.
+        // If the energy is not metered, the last level that was applied differs by at most 3 points.
         let is_metered = inputs.is_simulated() || self.metered.is_some() || self.delivered > 0;
         let tolerance = match is_metered {
             true => TOLERANCE,
@@ -494,7 +495,7 @@ impl Charge {
     }
 }
 
-/// Millionths in whole units, rounded half away from zero.
+/// Converts millionths to whole units, rounded half away from zero.
 pub(super) fn minor_units(millionths: i64) -> i64 {
     let half = 500_000 * millionths.signum();
     millionths.saturating_add(half) / 1_000_000

@@ -1,5 +1,5 @@
-//! A series as CSV: a line with the names of the columns, and a line for each entry. The columns are `from`, the value and, where it is given,
-//! `until`, in any order. An empty `until` is none.
+//! A series as CSV: a line with the names of the columns, and a line for each entry. The columns are `from`, the value and optionally
+//! `until`, in any order. An empty `until` counts as omitted.
 
 use kernel::error::{Error, Result};
 use kernel::time::Timestamp;
@@ -7,7 +7,7 @@ use kernel::time::Timestamp;
 /// The begin, the end and the value of an entry.
 pub type Entry = (Timestamp, Option<Timestamp>, f64);
 
-/// Reads the entries of a list whose value has a name.
+/// Reads the entries of a list. `value` is the name of the value's column.
 ///
 /// # Errors
 /// 400 that names the column or the entry.

@@ -4,7 +4,7 @@ use super::{LimitType, Site};
 use crate::charging::policies::spans;
 use kernel::window::Window;
 
-/// The lowest limits of each window in W, before what is reserved.
+/// The lowest limits of each window in W, before reserved power is subtracted.
 pub(super) struct Limits {
     spans: Vec<(LimitType, u32, Option<Vec<Window>>)>,
 }

@@ -1,9 +1,10 @@
 //! Sites: depots, whose vehicles charge behind common limits.
 //!
-//! A site has a plan ([`plan`]): when each vehicle charges until its next departure. The item of the site holds the plan in force: of each
-//! vehicle what it still needs and the energy of the current slot. At the end of a slot, and when limits, prices, departures or telemetry
-//! change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the vehicles follow the plan. At
-//! stations of charging networks their sessions get charging profiles (`profiles.rs`), and start when there is room for them (`starts.rs`).
+//! A site has a plan ([`plan`]): when each vehicle charges until its next departure. The item of the site contains the plan in force: for
+//! each vehicle the energy that it still needs and the energy of the current slot. At the end of a slot, and when limits, prices,
+//! departures or telemetry change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the
+//! vehicles follow the plan. At stations of charging networks their sessions get charging profiles (`profiles.rs`), and start when there
+//! is room for them (`starts.rs`).
 
 pub mod charge;
 mod csv;
@@ -35,7 +36,7 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
-/// How many stations and limits a site has at most.
+/// The maximum number of stations and limits of a site.
 const MOST_STATIONS: usize = 20;
 const MOST_LIMITS: usize = 20;
 
@@ -51,7 +52,7 @@ pub struct Site {
     pub metadata: Metadata,
     /// Name shown in lists, at most 100 characters.
     pub name: Name,
-    /// What the plan has least of, once every need is met.
+    /// The quantity that the plan minimizes, once every need is met.
     #[serde(default)]
     pub optimize: SiteOptimize,
     /// The plan in force; null before the first departure.
@@ -87,7 +88,7 @@ impl Object for Site {
 /// The part of a stored site that is not shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteInternal {
-    /// What has changed since the last plan.
+    /// The changes since the last plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<SitePlanReason>,
     /// The charges of the plan in force.
@@ -119,7 +120,7 @@ pub struct SiteLimit {
 pub enum LimitType {
     /// Never exceeded.
     Capacity,
-    /// Exceeded only where a vehicle would not have what it needs otherwise.
+    /// Exceeded only if a vehicle would otherwise not have the energy that it needs.
     Cost,
 }
 
@@ -129,20 +130,20 @@ pub enum SiteOptimize {
     /// The price of the energy.
     #[default]
     Cost,
-    /// The carbon dioxide of the energy. Where its intensity is unknown, the highest known one counts; where none is known at all, the price.
+    /// The carbon dioxide of the energy. If its intensity is unknown, the highest known one is used; if none is known at all, the price.
     Carbon,
 }
 
-/// The plan in force, in short. `GET /v1/sites/{id}/plan` shows it in full.
+/// Summary of the plan in force. `GET /v1/sites/{id}/plan` shows it in full.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlanSummary {
-    /// Why the last revision differs from the one before.
+    /// The reasons why the last revision differs from the one before.
     pub changed_because: Vec<SitePlanReason>,
     /// When the revision was planned.
     pub planned_at: Timestamp,
-    /// How often the plan has changed.
+    /// The number of times that the plan has changed.
     pub revision: u32,
-    /// The departures that will not have what they need: the 100 with the greatest shortage.
+    /// The departures that will lack energy: the 100 with the greatest shortage.
     pub short: Vec<ShortDeparture>,
 }
 
@@ -152,11 +153,11 @@ pub enum SitePlanReason {
     /// Departures were added, changed or removed, or the next ones came within 48 hours.
     Departures,
     Limits,
-    /// Prices were set, or another aim, or carbon intensities of a site with the aim `carbon`.
+    /// Prices or another aim were set, or carbon intensities of a site with the aim `carbon`.
     Prices,
     /// A vehicle reported a level that differs from the plan by more than 3 points.
     Telemetry,
-    /// Other departures are short than before.
+    /// The departures that will lack energy have changed.
     Shortage,
     /// A session of a vehicle at a station of a network began or ended, or its charging profile was refused, or accepted after that.
     Sessions,
@@ -170,9 +171,9 @@ pub struct ShortDeparture {
     pub at: Timestamp,
     /// Id of the departure.
     pub departure: Id,
-    /// Why the energy is missing.
+    /// The reason why the energy will be missing.
     pub limited_by: ShortageReason,
-    /// Metered Wh.
+    /// Missing energy in metered Wh.
     pub short_by_wh: u32,
     /// Id of the vehicle.
     pub vehicle: Id,
@@ -195,7 +196,7 @@ pub struct NewSite {
     pub limits: Option<Vec<SiteLimit>>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// What the plan has least of, once every need is met. Default: `cost`.
+    /// The quantity that the plan minimizes, once every need is met. Default: `cost`.
     #[serde(default)]
     pub optimize: SiteOptimize,
     /// The ids of its charging stations, at most 20. A station belongs to at most one site of the account.
@@ -218,7 +219,7 @@ pub struct SiteUpdate {
     /// Name shown in lists, at most 100 characters.
     #[serde(default)]
     pub name: Change<Name>,
-    /// What the plan has least of, once every need is met.
+    /// The quantity that the plan minimizes, once every need is met.
     #[serde(default)]
     pub optimize: Change<SiteOptimize>,
     /// Replaces all stations.
@@ -232,7 +233,7 @@ pub struct SiteUpdate {
 impl RequestBody for SiteUpdate {}
 
 impl Site {
-    /// A new site without a plan.
+    /// Creates a site without a plan.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -271,7 +272,7 @@ impl Site {
 }
 
 impl Stored<Site> {
-    /// Applies an update. Omitted fields keep their values; other limits have the site planned again.
+    /// Applies an update. Omitted fields keep their values; after a change of the limits the site is planned again.
     ///
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
@@ -318,7 +319,7 @@ impl Stored<Site> {
         Ok(())
     }
 
-    /// Has the site planned at once, if it has anything to plan.
+    /// Requests that the site is planned at once, if it has anything to plan.
     pub fn plan_again(&mut self, because: SitePlanReason, now: Timestamp) {
         if self.internal.charges.is_empty() {
             return;

@@ -1,14 +1,14 @@
 //! The plan of a site: when each vehicle charges until its next departure.
 //!
-//! A *charge* is what a vehicle still needs until its next departure within 48 hours. Slots begin at quarter-hours and at departures, so
-//! that all powers are constant in each. The planner divides the metered Wh among them. What flows is accounted for at the end of a
-//! slot, and whenever the site is planned again; a part of a slot counts in proportion to its time.
+//! A *charge* is the energy that a vehicle still needs until its next departure within 48 hours. Slots begin at quarter-hours and at
+//! departures, so that all powers are constant in each. The planner divides the metered Wh among them. Energy that has flowed is
+//! accounted for at the end of a slot, and whenever the site is planned again; a part of a slot counts in proportion to its time.
 //!
-//! Levels that vehicles report replace those of the plan if they differ by more than 3 points: less is noise. A battery whose power
-//! depends on its level counts with the average power until it has what it needs.
+//! Levels that vehicles report replace those of the plan if they differ by more than 3 points: a smaller difference is noise. For a
+//! battery whose power depends on its level, the average power until its need is met is assumed.
 //!
-//! Alternating current flows with 6 A or not at all. The best plan is changed so that as few flows as possible are below that; the view
-//! says what that costs, and which flows remain.
+//! Alternating current flows with at least 6 A or not at all. The best plan is changed so that as few flows as possible are below that;
+//! the view shows the cost of this change, and the flows that remain below.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +25,13 @@ use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp, hours, whole_millis};
 use kernel::window::Window;
 
-/// How far a plan reaches.
+/// The length of time that a plan covers.
 pub const HORIZON: SignedDuration = hours(48);
 
-/// How many vehicles are planned together.
+/// The maximum number of vehicles that are planned together.
 pub const MOST_VEHICLES: usize = 500;
 
-/// How many short departures the summary names.
+/// The maximum number of short departures in the summary.
 const NAMED: usize = 100;
 
 /// A plan from a moment on.
@@ -44,14 +44,14 @@ pub struct Planned {
     pub(super) windows: Vec<Window>,
     pub(super) depot: Depot,
     pub(super) plan: Plan,
-    /// The best plan, if vehicles charged with any power.
+    /// The best plan if vehicles could charge with any power.
     pub(super) best: Plan,
-    /// W in each window that are not planned.
+    /// The power in W in each window that is not planned.
     pub(super) fixed: Vec<u64>,
     pub(super) prices: Vec<Option<(i64, bool)>>,
 }
 
-/// The windows between a moment and the last departure: quarter-hours, divided at departures.
+/// Returns the windows between a moment and the last departure: quarter-hours, divided at departures.
 fn windows(charges: &[Charge], from: Timestamp) -> Vec<Window> {
     let Some(last) = charges.iter().map(|charge| charge.at).max() else {
         return Vec::new();
@@ -73,8 +73,8 @@ fn windows(charges: &[Charge], from: Timestamp) -> Vec<Window> {
     bounds.into_iter().map(window).collect()
 }
 
-/// What is planned: the windows, the depot, the plan, the best one if vehicles charged with any power, and the W in each window that are
-/// not planned.
+/// The result of planning: the windows, the depot, the plan, the best plan if vehicles could charge with any power, and the power in W in
+/// each window that is not planned.
 struct Optimum {
     windows: Vec<Window>,
     depot: Depot,
@@ -133,7 +133,7 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     }
 }
 
-/// The Wh that can be planned in each window by the limits of the site, and what they weigh.
+/// Returns the Wh that can be planned in each window by the limits of the site, and their weights.
 fn slots(
     site: &Site,
     inputs: &PlanInputs,
@@ -167,7 +167,7 @@ fn slots(
     slots.collect()
 }
 
-/// The Wh that a charge still needs, without those that are assumed to have flowed until `from`.
+/// Returns the Wh that a charge still needs, without those that are assumed to have flowed until `from`.
 fn demand(charge: &Charge, inputs: &PlanInputs, windows: &[Window], from: Timestamp) -> Demand {
     let vehicle = inputs.vehicle(charge);
     let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
@@ -182,7 +182,7 @@ fn demand(charge: &Charge, inputs: &PlanInputs, windows: &[Window], from: Timest
     }
 }
 
-/// What a Wh of each window weighs in the aim of the site: its price, or its carbon dioxide.
+/// Returns the weight of a Wh of each window in the aim of the site: its price, or its carbon dioxide.
 fn weights(site: &Site, inputs: &PlanInputs, windows: &[Window]) -> Vec<i64> {
     let carbon = |window: &Window| inputs.carbon(window.from);
     let most = windows.iter().filter_map(carbon).max();
@@ -193,7 +193,7 @@ fn weights(site: &Site, inputs: &PlanInputs, windows: &[Window]) -> Vec<i64> {
     windows.iter().map(weight).collect()
 }
 
-/// The part of the Wh that a vehicle takes anyway that serves its need.
+/// Returns the part of the Wh that a vehicle charges regardless of the plan that serves its need.
 fn served(demand: &Demand, forced: &[u32]) -> Vec<u32> {
     let mut left = demand.need;
     let flows = forced.iter().zip(&demand.power).map(|(flow, power)| {
@@ -204,8 +204,8 @@ fn served(demand: &Demand, forced: &[u32]) -> Vec<u32> {
     flows.collect()
 }
 
-/// The W in each window that are not planned: reserved connectors, sessions that are not planned or are to start, and those whose first
-/// profile is not in force.
+/// Returns the power in W in each window that is not planned: reserved connectors, sessions that are not planned or are to start, and
+/// those whose first profile is not in force.
 fn fixed(site: &Site, inputs: &PlanInputs, charges: &[Charge], windows: &[Window]) -> Vec<u64> {
     let Some(now) = windows.first().map(|first| first.from) else {
         return Vec::new();
@@ -228,7 +228,7 @@ fn fixed(site: &Site, inputs: &PlanInputs, charges: &[Charge], windows: &[Window
     windows.iter().enumerate().map(of_window).collect()
 }
 
-/// The Wh that a vehicle can take in each window until it departs.
+/// Returns the Wh that a vehicle can charge in each window until it departs.
 fn powers(power: u32, charge: &Charge, windows: &[Window]) -> Vec<u32> {
     let of_window = |window: &Window| {
         let is_there = window.until <= charge.at;
@@ -242,7 +242,7 @@ fn powers(power: u32, charge: &Charge, windows: &[Window]) -> Vec<u32> {
     windows.iter().map(of_window).collect()
 }
 
-/// Brings the charges of the plan in force to a moment.
+/// Updates the charges of the plan in force to a moment.
 fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charge> {
     let mut charges = site.internal.charges.clone();
     let Some(settled) = site.internal.settled_at.filter(|at| *at < now) else {
@@ -260,7 +260,7 @@ fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charg
     if current.until >= now {
         return charges;
     }
-    // The runs at the ends of the slots since then are missing: what they would have planned has flowed.
+    // The runs at the ends of the slots since then are missing: the energy that they would have planned is assumed to have flowed.
     let Optimum { windows, plan, .. } = optimum(&site.object, inputs, &charges, current.until);
     for (place, window) in windows.iter().enumerate() {
         for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
@@ -271,7 +271,7 @@ fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charg
     charges
 }
 
-/// Plans a site at a moment: accounts for the time since the plan in force, takes in what has changed, and finds the best plan.
+/// Plans a site at a moment: accounts for the time since the plan in force, applies the changes since then, and finds the best plan.
 pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned {
     let mut before = settle(site, inputs, now);
     let mut changes = site.internal.changed.clone();
@@ -322,8 +322,8 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     }
 }
 
-/// The charges of the departures within the horizon, in their order: those of the plan in force with what has changed since then, and new
-/// ones. Adds the reasons for which they differ to `changes`.
+/// Returns the charges of the departures within the horizon, in their order: those of the plan in force with the changes since then, and
+/// new ones. Adds the reasons for which they differ to `changes`.
 fn continued(
     mut kept: Vec<Charge>,
     inputs: &PlanInputs,
@@ -366,7 +366,7 @@ fn continued(
     charges
 }
 
-/// What it costs to charge at once at full power, from when the charge was planned first.
+/// Returns the cost of charging at once at full power, from the time of the first plan on.
 fn immediate(charge: &Charge, inputs: &PlanInputs) -> i64 {
     let vehicle = inputs.vehicle(charge);
     let power = vehicle.map_or(0, |one| one.power(inputs.offered(one), charge));
@@ -383,7 +383,7 @@ fn immediate(charge: &Charge, inputs: &PlanInputs) -> i64 {
 }
 
 impl Planned {
-    /// The Wh that a vehicle will miss.
+    /// Returns the Wh that a vehicle will lack.
     pub(super) fn short_by(&self, place: usize) -> u32 {
         let unserved = self.depot.demands[place].unserved(&self.plan.flows[place]);
         if unserved > TOLERANCE { unserved } else { 0 }
@@ -407,7 +407,7 @@ impl Planned {
         }
     }
 
-    /// The departures that will not have what they need, the greatest shortage first.
+    /// Returns the departures that will lack energy, the greatest shortage first.
     fn short(&self, inputs: &PlanInputs) -> Vec<ShortDeparture> {
         let all = self.charges.iter().enumerate();
         let short = all.filter_map(|(place, charge)| {
@@ -425,7 +425,8 @@ impl Planned {
         short
     }
 
-    /// When the site is planned again without a change: at the end of the slot, or when the next departure comes near.
+    /// Returns the time at which the site is planned again without a change: at the end of the slot, or when the next departure comes
+    /// within the horizon.
     fn next_action_at(&self, inputs: &PlanInputs) -> Option<Timestamp> {
         let slot = self.windows.first().map(|window| window.until);
         slot.or_else(|| {
@@ -436,7 +437,7 @@ impl Planned {
 }
 
 impl Stored<Site> {
-    /// Puts a plan into force. Returns whether anything is to be written.
+    /// Puts a plan into force. Returns whether anything has to be written.
     pub fn put_into_force(
         &mut self,
         planned: &Planned,
@@ -448,7 +449,7 @@ impl Stored<Site> {
         let ids = |short: &[ShortDeparture]| -> BTreeSet<Id> {
             short.iter().map(|one| one.departure.clone()).collect()
         };
-        // A departure that is over is short no more: that is no change.
+        // A departure that is over no longer lacks energy: that is no change.
         let is_ahead = |one: &&ShortDeparture| one.at > now;
         let was: Vec<ShortDeparture> = before.map_or_else(Vec::new, |plan| {
             plan.short.iter().filter(is_ahead).cloned().collect()

@@ -1,9 +1,9 @@
-//! The charging profiles that the plan of a site gives the sessions of its vehicles at stations of networks.
+//! The charging profiles that the plan of a site assigns to the sessions of its vehicles at stations of networks.
 //!
 //! A profile has the power of every slot until the departure, and 0 W from then on. It is sent when it differs from the one in force.
 //!
-//! Invariant: whichever of the profiles that are on their way are in force, all sessions together may take no more than the capacity
-//! limit, as far as profiles can make that so. Until a charging point has accepted a new profile both count, the new and the old one. A profile
+//! Invariant: whichever of the profiles in flight are in force, all sessions together may use at most the power of the capacity limit, as
+//! far as profiles can achieve that. Until a charging point has accepted a new profile, both the new and the old one count. A profile
 //! that would not fit then waits: the smaller of both is sent first, and the plan's own one when the others have become smaller.
 
 use super::Site;
@@ -16,7 +16,7 @@ use kernel::id::Id;
 use kernel::time::Timestamp;
 use kernel::window::Window;
 
-/// A profile that differs by less W is not sent again.
+/// A profile that differs by less than this number of W is not sent again.
 const NOISE: u64 = 100;
 
 /// A session that follows its profile, with the W of each window.
@@ -24,12 +24,12 @@ struct Limited<'a> {
     session: &'a SiteSession,
     departs: Timestamp,
     wanted: Vec<u64>,
-    /// Whichever profile is in force.
+    /// The maximum power, whichever profile is in force.
     most: Vec<u64>,
 }
 
 impl Planned {
-    /// The profiles that are to be sent now, by session.
+    /// Returns the profiles that are to be sent now, by session.
     pub fn profiles(&self, site: &Site, inputs: &PlanInputs) -> Vec<(Id, PowerProfile)> {
         let limited: Vec<Limited> = (0..self.charges.len())
             .filter_map(|place| self.limited(place, inputs))
@@ -70,7 +70,7 @@ impl Planned {
         let session = Some(session).filter(|one| one.is_limited() && !one.is_parked)?;
         let flows = self.plan.flows[place].iter().zip(&self.windows);
         let wanted = flows.map(|(flow, window)| match *flow {
-            // A vehicle that misses so little is not short, and the step would be too small for it to charge.
+            // A shortage within the tolerance does not count, and the step would be too small for the vehicle to charge.
             0..=charge::TOLERANCE => 0,
             flow => charge::whole_power(flow, window),
         });
@@ -86,7 +86,7 @@ impl Planned {
         })
     }
 
-    /// The W in each window that all sessions with profiles may take together.
+    /// Returns the power in W in each window that all sessions with profiles may use together.
     fn room(&self, site: &Site, inputs: &PlanInputs, limited: &[Limited]) -> Vec<u64> {
         let reach = match (self.windows.first(), self.windows.last()) {
             (Some(first), Some(last)) => Window {
@@ -103,7 +103,7 @@ impl Planned {
         let forced: Vec<Vec<u32>> = forced.collect();
         let room = self.windows.iter().enumerate().map(|(slot, window)| {
             let taken: u64 = forced.iter().map(|one| u64::from(one[slot])).sum();
-            // What a session takes before its first profile is in force is among the loads of the sessions.
+            // The power of a session before its first profile is in force is among the loads of the sessions.
             let starting = limited.iter().filter(|one| !one.session.has_accepted());
             let starting = starting
                 .map(|one| u64::from(one.session.power))
@@ -130,7 +130,7 @@ impl Planned {
 }
 
 impl Limited<'_> {
-    /// Whether the profile in force is another than the planned one. Where all together may take too much, each W counts.
+    /// Checks whether the profile in force differs from the planned one. If all profiles together may exceed the limit, each W counts.
     fn differs(&self, is_over: bool) -> bool {
         let noise = NOISE;
         let mut slots = self.wanted.iter().zip(&self.most);

@@ -15,15 +15,15 @@ use kernel::window::Window;
 /// The length of a slot.
 pub const SLOT: SignedDuration = minutes(15);
 
-/// How many slots a UTC day has.
+/// The number of slots of a UTC day.
 const SLOTS: usize = 96;
 
-/// How long the days are kept, and how much time a request sets at most.
+/// The time for which the days are kept, the maximum time that a request sets, and its maximum number of entries.
 const KEPT: SignedDuration = days(60);
 const REACH: SignedDuration = days(8);
 const MOST_ENTRIES: usize = 800;
 
-/// A value is at most this, before it is counted in thousandths.
+/// The maximum of a value, before it is converted to thousandths.
 const MOST: f64 = 1e6;
 
 /// The prices and the carbon intensity of a UTC day.
@@ -53,7 +53,7 @@ impl Object for SiteDay {
     }
 }
 
-/// Which of the two series of a site.
+/// One of the two series of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SiteSeries {
@@ -65,7 +65,7 @@ pub enum SiteSeries {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPrices {
-    /// 1 to 800 entries in the order of time, over at most 8 days. They replace what is known from the first to the end of the last.
+    /// 1 to 800 entries in the order of time, over at most 8 days. They replace the known values from the first to the end of the last.
     #[schema(min_items = 1, max_items = 800)]
     pub prices: Vec<NewPrice>,
 }
@@ -103,7 +103,7 @@ pub struct NewPrice {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCarbon {
-    /// 1 to 800 entries in the order of time, over at most 8 days. They replace what is known from the first to the end of the last.
+    /// 1 to 800 entries in the order of time, over at most 8 days. They replace the known values from the first to the end of the last.
     #[schema(min_items = 1, max_items = 800)]
     pub carbon: Vec<NewCarbonValue>,
 }
@@ -145,7 +145,7 @@ pub struct SeriesChange {
     pub series: SiteSeries,
     /// Id of the site.
     pub site: Id,
-    /// How many quarter-hours have a value in that time.
+    /// The number of quarter-hours with a value in that time.
     pub slots: usize,
     /// The end of the time that was replaced.
     pub until: Timestamp,
@@ -235,13 +235,13 @@ fn change(
 }
 
 impl SeriesChange {
-    /// The days that it changes.
+    /// Returns the days that it changes.
     pub fn days(&self) -> Vec<Timestamp> {
         let (from, until) = (self.from, self.until);
         days_of(&Window { from, until })
     }
 
-    /// Sets what lies within a day. False if it changes nothing.
+    /// Sets the values that lie within a day. Returns false if nothing changes.
     pub fn apply(&self, day: &mut SiteDay) -> bool {
         let begin = Timestamp::from_unix_millis(day.from);
         let series = match self.series {
@@ -273,7 +273,7 @@ impl SeriesChange {
     }
 }
 
-/// The beginnings of the UTC days that a window touches.
+/// Returns the beginnings of the UTC days that a window touches.
 pub fn days_of(window: &Window) -> Vec<Timestamp> {
     window.utc_days().map(begin).collect()
 }
@@ -286,12 +286,12 @@ fn begin(date: Date) -> Timestamp {
 }
 
 impl SiteDay {
-    /// The id of a day of a site.
+    /// Returns the id of a day of a site.
     pub fn id_of(site: &Id, day: Timestamp) -> Id {
         Id::derived(Kind::SiteDay, day, site.as_str())
     }
 
-    /// A day of which nothing is known.
+    /// Returns a day without known values.
     pub fn of(site: &Id, day: Timestamp) -> Self {
         Self {
             id: Self::id_of(site, day),
@@ -308,7 +308,7 @@ impl SiteDay {
     }
 }
 
-/// A value of a series at a moment, and whether it is that of a day before.
+/// Returns the value of a series at a moment, and whether it is the value of an earlier day.
 pub fn value_at(days: &[SiteDay], series: SiteSeries, at: Timestamp) -> Option<(i64, bool)> {
     let known = |at: Timestamp| {
         let day = begin(at.utc_date()).unix_millis();

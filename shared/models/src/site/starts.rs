@@ -1,12 +1,13 @@
-//! The start of sessions at stations of charging networks: a session takes all that it can until its first charging profile is in force, so it
-//! starts only where the capacity limits of the site leave room for that.
+//! The start of sessions at stations of charging networks: a session uses its maximum power until its first charging profile is in force,
+//! so it starts only if the capacity limits of the site leave room for that.
 //!
-//! A session that is started through the API waits in order of creation. The plan keeps room for those that fit beside what no profile can
-//! reduce, so the profiles of the others become smaller. When these are accepted, START_SESSION is sent. The room is kept until the first
-//! profile of the session is in force; a session whose profile is refused, or not answered, counts with all that it can take from then on.
+//! Sessions that are started through the API wait in order of creation. The plan keeps room for those that fit beside the power that no
+//! profile can reduce, so the profiles of the others become smaller. When these are accepted, START_SESSION is sent. The room is kept
+//! until the first profile of the session is in force; a session whose profile is refused, or has no result, counts with its maximum
+//! power from then on.
 //!
-//! The item of the site is written in the transaction that lets a session start, and in the one that gives sessions other profiles. So both
-//! follow from what the other has written.
+//! The item of the site is written in the transaction in which a session starts, and in the one in which sessions get other profiles. So
+//! each of the two is based on the data that the other has written.
 //!
 //! Sessions that no profile reduces, and that exceed a capacity limit by themselves, are stopped, the newest first.
 
@@ -17,14 +18,14 @@ use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp, minutes};
 use kernel::window::Window;
 
-/// How long a session that starts needs room for all that it can take: five minutes until it begins, and five until its first profile is in
-/// force.
+/// The time for which a session that starts needs room for its maximum power: five minutes until it begins, and five until its first
+/// profile is in force.
 const STARTING: SignedDuration = minutes(10);
 
-/// How far ahead a plan keeps that room, so that it is still there when the smaller profiles of the others were accepted.
+/// The time ahead for which a plan keeps that room, so that it still exists when the smaller profiles of the others were accepted.
 const KEPT: SignedDuration = minutes(25);
 
-/// The window in which a session that starts needs room.
+/// Returns the window in which a session that starts needs room.
 fn window(now: Timestamp) -> Window {
     Window {
         from: now,
@@ -42,7 +43,7 @@ impl PlanInputs {
         sessions.filter(|one| !one.is_parked)
     }
 
-    /// The starts that room is kept for: those that fit beside what no profile can reduce.
+    /// Returns the starts for which room is kept: those that fit beside the power that no profile can reduce.
     fn kept_starts(&self, site: &Site, now: Timestamp) -> impl Iterator<Item = &PendingStart> {
         let window = window(now);
         let limit = capacity(site, &window).unwrap_or(u64::MAX);
@@ -59,7 +60,7 @@ impl PlanInputs {
         })
     }
 
-    /// The W that are kept in a window of a plan from now on for sessions that are to start.
+    /// Returns the power in W that is kept in a window of a plan from now on for sessions that are to start.
     pub(super) fn kept(&self, site: &Site, now: Timestamp, slot: &Window) -> u64 {
         if self.starts.is_empty() || slot.from >= now.plus(KEPT) {
             return 0;
@@ -68,7 +69,7 @@ impl PlanInputs {
         starts.map(|start| u64::from(start.power)).sum()
     }
 
-    /// Whether a session may start now: all sessions together stay within the capacity limits, whichever of the profiles that are on their way
+    /// Checks whether a session may start now: all sessions together stay within the capacity limits, whichever of the profiles in flight
     /// are in force.
     pub fn may_start(&self, site: &Site, session: &Id, now: Timestamp) -> bool {
         let window = window(now);
@@ -86,7 +87,7 @@ impl PlanInputs {
         false
     }
 
-    /// The sessions that are to be stopped, because those that no profile reduces exceed a capacity limit.
+    /// Returns the sessions that are to be stopped, because those that no profile reduces exceed a capacity limit.
     pub fn excess(&self, site: &Site, now: Timestamp) -> Vec<Id> {
         let moment = Window::moment(now);
         let Some(limit) = capacity(site, &moment) else {

@@ -1,4 +1,4 @@
-//! The plan of a site as it is shown.
+//! The plan of a site as it is shown to clients.
 
 use planner::Plan;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use kernel::money::Currency;
 use kernel::time::Timestamp;
 use kernel::window::Window;
 
-/// `GET /v1/sites/{id}/plan`
+/// The response of `GET /v1/sites/{id}/plan`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SitePlan {
     /// Currency of prices and costs.
@@ -28,12 +28,12 @@ pub struct SitePlan {
     /// power. Negative where a `min_level` comes later and the energy is cheaper. Null without prices.
     #[schema(required)]
     pub gap_cost: Option<i64>,
-    /// Why not all of them do.
+    /// The reason why not all vehicles follow the plan.
     #[schema(required)]
     pub not_enforced_because: Option<NotEnforced>,
     /// When the plan was made.
     pub planned_at: Timestamp,
-    /// From this moment on the prices are those of the same hours of a day before; null if all are known.
+    /// The time from which on prices are assumed to be those of the same hours of an earlier day; null if all are known.
     #[schema(required)]
     pub prices_assumed_from: Option<Timestamp>,
     /// The revision of the plan in force; 0 before the first.
@@ -49,9 +49,10 @@ pub struct SitePlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotEnforced {
-    /// The stations of the site take no charging profiles.
+    /// The stations of the site do not support charging profiles.
     NoChargingProfiles,
-    /// The charging profile of a vehicle was refused or not answered, or its station takes none: it counts with the most that it can take.
+    /// The charging profile of a vehicle was refused or has no result, or its station does not support any: the vehicle counts with its
+    /// maximum power.
     ProfileNotAccepted,
 }
 
@@ -60,20 +61,20 @@ pub struct PlanSlot {
     /// g of CO2 per kWh; null if it is unknown.
     #[schema(required)]
     pub carbon_g_per_kwh: Option<f64>,
-    /// W that are exceeded only to meet a need: the lowest cost limit, less the reserved power; null without one.
+    /// Limit in W that is exceeded only to meet a need: the lowest cost limit, less the reserved power; null without one.
     #[schema(required)]
     pub cost_limit_w: Option<u64>,
-    /// Begin of the slot.
+    /// Beginning of the slot.
     pub from: Timestamp,
-    /// W that are never exceeded: the lowest capacity limit, less the reserved power; null without one.
+    /// Limit in W that is never exceeded: the lowest capacity limit, less the reserved power; null without one.
     #[schema(required)]
     pub limit_w: Option<u64>,
-    /// W of all vehicles of the plan together, on average.
+    /// Average power in W of all vehicles of the plan together.
     pub load_w: u64,
-    /// Minor units; null if it is unknown.
+    /// Price in minor units per kWh; null if it is unknown.
     #[schema(required)]
     pub price_per_kwh: Option<f64>,
-    /// W of the reserved connectors of the site's stations, and of sessions there that are not planned.
+    /// Power in W of the reserved connectors of the site's stations, and of sessions there that are not planned.
     pub reserved_w: u64,
     /// End of the slot.
     pub until: Timestamp,
@@ -84,13 +85,13 @@ pub struct PlannedVehicle {
     /// g of CO2 of all energy; null if it is unknown.
     #[schema(required)]
     pub carbon_g: Option<i64>,
-    /// The charging profile of its session; null without a session at a charging network, and for one that takes no profiles.
+    /// The charging profile of its session; null without a session at a charging network, and for one that does not support profiles.
     #[schema(required)]
     pub charging_profile: Option<ProfileView>,
-    /// What all energy costs, in minor units; null without prices.
+    /// The cost of all energy, in minor units; null without prices.
     #[schema(required)]
     pub cost: Option<i64>,
-    /// What charging at once at full power would cost, in minor units; null without prices.
+    /// The cost of charging at once at full power, in minor units; null without prices.
     #[schema(required)]
     pub cost_if_immediate: Option<i64>,
     /// When the vehicle departs.
@@ -101,22 +102,22 @@ pub struct PlannedVehicle {
     pub delivered_wh: u32,
     /// Metered Wh that are still to be delivered.
     pub energy_wh: u32,
-    /// When the last energy flows; null if none does.
+    /// The time at which the last energy flows; null if none does.
     #[schema(required)]
     pub finish: Option<Timestamp>,
-    /// How many Wh less may flow than the battery would take, at most: because its power counts as constant, or because the planned power of
-    /// a slot is below the 6 A with which vehicles charge.
+    /// The maximum energy in Wh by which the flow may be less than the battery would accept: because its power is assumed to be constant,
+    /// or because the planned power of a slot is below the 6 A with which vehicles charge.
     pub gap_wh: u32,
-    /// Percent.
+    /// State of charge in percent.
     pub level: f64,
-    /// Why energy will be missing; null if none will.
+    /// The reason why energy will be missing; null if none will.
     #[schema(required)]
     pub limited_by: Option<ShortageReason>,
-    /// W in each slot.
+    /// Power in W in each slot.
     pub loads_w: Vec<u32>,
     /// Metered Wh that will be missing.
     pub short_by_wh: u32,
-    /// Whether the vehicle will have what it needs.
+    /// Whether the vehicle will have the energy that it needs.
     pub status: VehiclePlanStatus,
     /// Id of the vehicle.
     pub vehicle: Id,
@@ -129,7 +130,7 @@ pub enum VehiclePlanStatus {
     Short,
 }
 
-/// Why not all vehicles follow the plan.
+/// Returns the reason why not all vehicles follow the plan.
 fn not_enforced(inputs: &PlanInputs) -> Option<NotEnforced> {
     let mut sessions = inputs.vehicles.iter().filter_map(SiteVehicle::session);
     match inputs.execution {
@@ -142,7 +143,7 @@ fn not_enforced(inputs: &PlanInputs) -> Option<NotEnforced> {
 }
 
 impl Planned {
-    /// The plan as it is shown.
+    /// Returns the plan as it is shown to clients.
     pub fn view(&self, site: &Site, inputs: &PlanInputs, now: Timestamp) -> SitePlan {
         let reach = |end: &Window| Window {
             from: now,
@@ -196,7 +197,7 @@ impl Planned {
         self.prices.iter().all(Option::is_some)
     }
 
-    /// What the Wh of each slot cost, in millionths of a minor unit.
+    /// Returns the cost of the Wh of each slot, in millionths of a minor unit.
     fn cost(&self, flows: &[u32]) -> i64 {
         let costs = flows.iter().zip(&self.prices);
         let costs =

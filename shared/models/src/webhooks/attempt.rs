@@ -1,4 +1,4 @@
-//! What follows from an attempt to deliver an event: the next attempt, and the health of the endpoint.
+//! The consequences of an attempt to deliver an event: the next attempt, and the health of the endpoint.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookE
 use crate::webhooks::breaker::{Breaker, FAILURES};
 use kernel::time::{DAY, SignedDuration, Timestamp, hours, millis, minutes, seconds, whole_millis};
 
-/// The waits between attempts: the first follows the first attempt.
+/// The waits between attempts. The first one follows the first attempt.
 const WAITS: [SignedDuration; 9] = [
     seconds(5),
     minutes(5),
@@ -21,7 +21,7 @@ const WAITS: [SignedDuration; 9] = [
     hours(24),
 ];
 
-/// What a receiver asks for in the header `webhook-delivery` of its response, whatever the status of that.
+/// The instruction of a receiver in the header `webhook-delivery` of its response, whatever the status of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
     /// No further deliveries: the endpoint is disabled.
@@ -31,7 +31,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// None for a value that means nothing.
+    /// Parses the value of the header; none for an unknown value.
     pub fn parse(text: &str) -> Option<Self> {
         match text.trim().to_ascii_lowercase().as_str() {
             "disable" => Some(Self::Disable),
@@ -41,16 +41,16 @@ impl Control {
     }
 }
 
-/// How a receiver responded to an attempt.
+/// The response of a receiver to an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryOutcome {
     /// The HTTP status; none without a response.
     pub status: Option<u16>,
-    /// What the receiver asks for besides.
+    /// The instruction in the header `webhook-delivery`.
     pub control: Option<Control>,
-    /// How long the receiver asks to wait.
+    /// The wait that the receiver requests.
     pub retry_after: Option<SignedDuration>,
-    /// The beginning of the response's body, or why there was no response.
+    /// The beginning of the response's body, or the reason why there was no response.
     pub response: String,
     /// Some of the response's headers.
     pub response_headers: BTreeMap<String, String>,
@@ -60,24 +60,24 @@ pub struct DeliveryOutcome {
 }
 
 impl DeliveryOutcome {
-    /// Whether the receiver acknowledged the event.
+    /// Checks whether the receiver acknowledged the event.
     pub fn succeeded(&self) -> bool {
         matches!(self.status, Some(200 | 201 | 202 | 204))
     }
 
-    /// Whether the receiver works: it acknowledged the event, or does not want it.
+    /// Checks whether the receiver works: it acknowledged the event, or rejected it on purpose.
     fn is_answer(&self) -> bool {
         self.succeeded() || self.control == Some(Control::AbortMessage)
     }
 
-    /// How long the receiver asks to wait with a status for which that counts.
+    /// Returns the wait that the receiver requests, for the statuses with which it is considered.
     fn asked_to_wait(&self) -> Option<SignedDuration> {
         let is_asking = matches!(self.status, Some(429 | 503));
         self.retry_after.filter(|_| is_asking)
     }
 
-    /// The delivery after this outcome of an attempt. Without a receiver, which was deleted or disabled, there is no next
-    /// attempt, nor if the receiver wants none. A delivery that is made once more has as many attempts as the first time. `jitter` lies between −0.2 and 0.2.
+    /// Returns the delivery after this outcome of an attempt. There is no next attempt if the receiver was deleted or disabled, or rejects
+    /// further attempts. A redelivery has as many attempts as the first delivery. `jitter` is between −0.2 and 0.2.
     pub fn delivery(
         &self,
         has_receiver: bool,
@@ -118,9 +118,10 @@ impl DeliveryOutcome {
 }
 
 impl Stored<WebhookEndpoint> {
-    /// Records the outcome of an attempt to deliver an event of that age in the health of the endpoint. A 410, or the receiver's wish, disables it
-    /// at once, and so do 120 hours of failures. Five failures in a row open its breaker, a response as the receiver wants it lets go what is
-    /// held. Returns whether the endpoint has changed; one that is disabled does not.
+    /// Records the outcome of an attempt to deliver an event that was created at `created` in the health of the endpoint. A 410, or the
+    /// instruction of the receiver, disables the endpoint at once, and so do 120 hours of failures. Five consecutive failures open its
+    /// breaker; a response of a working receiver releases the deliveries that are held. Returns whether the endpoint has changed. A
+    /// disabled endpoint does not change.
     pub fn record_outcome(
         &mut self,
         outcome: &DeliveryOutcome,
@@ -173,12 +174,12 @@ impl Stored<WebhookEndpoint> {
     }
 }
 
-/// The header `Retry-After`, as seconds or as a date, from now: at most 24 hours, however large the value
-/// is. None when it is neither.
+/// Parses the header `Retry-After`, as seconds or as a date, into the wait from now: at most 24 hours, however large the value is. None if
+/// it is neither.
 pub fn retry_after(text: &str, now: Timestamp) -> Option<SignedDuration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number that does not fit is larger than 24 hours, too.
+        // A number that overflows is longer than 24 hours as well.
         let wait = seconds(text.parse::<i64>().unwrap_or(i64::MAX));
         return Some(wait.min(DAY));
     }
@@ -342,7 +343,7 @@ mod tests {
         one.record_outcome(&outcome(500, None), late, late);
         assert_eq!(one.object.disabled_reason, Some(DisabledReason::Failing));
         assert_eq!(one.object.missed_since, Some(created(-9)));
-        // An event whose next attempt comes later is given up then.
+        // An event whose next attempt would be later is given up then.
         assert!(one.miss(created(-20)) && !one.miss(created(-19)));
         assert_eq!(one.object.missed_since, Some(created(-20)));
     }

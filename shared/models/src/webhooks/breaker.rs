@@ -1,15 +1,15 @@
 //! The circuit breaker of a webhook endpoint.
 //!
-//! Life cycle: closed → open → releasing → closed. An endpoint that fails five times in a row opens its breaker. From then on deliveries are
-//! held: they wait without being attempted. One of them, the oldest, is sent as a probe, at growing intervals. When an attempt succeeds, the
-//! held deliveries are released in the order of their age, and further ones are held behind them until none is left. While the breaker is
-//! open and no delivery is held, it is *idle*: the next delivery is the probe, or the next event of a replay.
+//! Life cycle: closed → open → releasing → closed. An endpoint that fails five times in a row opens its breaker. From then on deliveries
+//! are held: they wait without being attempted. The oldest of them is sent as a probe, at growing intervals. When an attempt succeeds, the
+//! held deliveries are released in the order of their age, and new ones are held behind them until none is left. While the breaker is open
+//! and no delivery is held, it is *idle*: the next delivery is the probe, or the next event of a replay.
 
 use serde::{Deserialize, Serialize};
 
 use kernel::time::{DAY, SignedDuration, Timestamp, minutes, seconds};
 
-/// How many attempts in a row fail until deliveries are held.
+/// The number of consecutive failed attempts after which deliveries are held.
 pub const FAILURES: u32 = 5;
 
 /// The intervals between probes; the last one is repeated.
@@ -23,7 +23,7 @@ const INTERVALS: [SignedDuration; 7] = [
     minutes(15),
 ];
 
-/// How long a release takes before it counts as interrupted: longer than the function can run.
+/// The duration after which a release counts as interrupted: longer than the function can run.
 const LEASE: SignedDuration = minutes(6);
 
 /// Whether deliveries to an endpoint are held.
@@ -34,18 +34,18 @@ pub enum Breaker {
     Closed,
     /// Deliveries are held.
     Open {
-        /// Probes so far.
+        /// The number of probes so far.
         probes: u32,
         next_probe: Timestamp,
     },
-    /// Deliveries are held, but none is there for a probe. This is the number of probes so far.
+    /// New deliveries are held, but none exists yet for a probe. `probes` is the number of probes so far.
     Idle { probes: u32 },
-    /// The held deliveries are sent; by this moment at the latest the work begins, or counts as interrupted.
+    /// The held deliveries are sent. The work begins at this time at the latest; after it, a run in progress counts as interrupted.
     Releasing { at: Timestamp },
 }
 
 impl Breaker {
-    /// One that opens now. The receiver may have asked to wait.
+    /// Returns a breaker that opens now. `asked` is the wait that the receiver requests.
     pub fn opened(asked: Option<SignedDuration>, now: Timestamp) -> Self {
         let wait = INTERVALS[0].max(asked.unwrap_or_default().min(DAY));
         Self::Open {
@@ -54,7 +54,7 @@ impl Breaker {
         }
     }
 
-    /// Whether a delivery is held instead of being attempted.
+    /// Checks whether deliveries are held instead of being attempted.
     pub fn holds(self) -> bool {
         self != Self::Closed
     }
@@ -63,12 +63,12 @@ impl Breaker {
         matches!(self, Self::Open { .. } | Self::Idle { .. })
     }
 
-    /// Whether nothing is held that could be sent as a probe.
+    /// Checks whether no delivery is held that could be sent as a probe.
     pub fn is_idle(self) -> bool {
         matches!(self, Self::Idle { .. })
     }
 
-    /// When the next probe is due, or the release.
+    /// Returns the time at which the next probe or the release is due.
     pub fn next_action_at(self) -> Option<Timestamp> {
         match self {
             Self::Open { next_probe, .. } => Some(next_probe),
@@ -77,7 +77,7 @@ impl Breaker {
         }
     }
 
-    /// Begins a probe, after which the next one is due later. Returns whether one is due.
+    /// Begins a probe if one is due, and schedules the next one. Returns whether one was due.
     pub fn begin_probe(&mut self, now: Timestamp) -> bool {
         let probes = match *self {
             Self::Open { probes, next_probe } if next_probe <= now => probes,
@@ -92,7 +92,7 @@ impl Breaker {
         true
     }
 
-    /// Takes back a probe for which no delivery was there.
+    /// Reverts a probe for which there was no delivery.
     pub fn idle(&mut self) {
         if let Self::Open { probes, .. } = *self {
             let probes = probes.saturating_sub(1);
@@ -100,7 +100,8 @@ impl Breaker {
         }
     }
 
-    /// Has a delivery that is held now probed or released, unless that is due anyway. Returns whether it was not.
+    /// Schedules a probe or a release for a delivery that is held now, unless one is scheduled already. Returns whether the breaker has
+    /// changed.
     pub fn wake(&mut self, now: Timestamp) -> bool {
         *self = match *self {
             Self::Closed => Self::Releasing { at: now },
@@ -113,14 +114,14 @@ impl Breaker {
         true
     }
 
-    /// Lets the held deliveries go.
+    /// Releases the held deliveries.
     pub fn release(&mut self, now: Timestamp) {
         if self.is_open() {
             *self = Self::Releasing { at: now };
         }
     }
 
-    /// Begins with the release. Returns whether it is due.
+    /// Begins the release. Returns whether it was due.
     pub fn begin_release(&mut self, now: Timestamp) -> bool {
         match self {
             Self::Releasing { at } if *at <= now => {
@@ -131,7 +132,7 @@ impl Breaker {
         }
     }
 
-    /// Ends a run of the release that has left deliveries: the next one begins at a moment.
+    /// Ends a run of the release before all deliveries were sent. The next run begins at `until`. Returns whether there is a release.
     pub fn put_off_release(&mut self, until: Timestamp) -> bool {
         match self {
             Self::Releasing { at } => {

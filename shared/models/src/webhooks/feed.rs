@@ -1,13 +1,14 @@
-//! The feed of events, which endpoints of `type` `polling` are read by.
+//! The feed of events, from which the clients of endpoints of `type` `polling` read.
 //!
-//! Terms. The *feed* of an account and mode has an *entry* for each event, at the *place* that the relay gave it: when it was appended, and the
-//! id of the event. The *cursor* of a reader is the last place that it has read.
+//! Terms. The *feed* of an account and mode has an *entry* for each event, at the *place* that the relay assigned to it: the time at which
+//! it was appended, and the id of the event. The *cursor* of a reader is the last place that it has read.
 //!
-//! Invariants. An entry appears in the table some moments after the time in its place, and entries of several relays not in the order of their
-//! places. A call of the table takes less than [`LAG`], so the feed is read up to that long before now: nothing appears before the cursor.
+//! Invariants. An entry appears in the table some moments after the time in its place, and entries of several relays may appear in another
+//! order than their places. A call of the table takes less than [`LAG`], so the feed is read only up to that long before now: no entry
+//! appears before the cursor.
 //!
-//! Crashes. A relay that died after it has appended an event appends it again at another place: a reader may be shown an event more than
-//! once, and recognises it by its id.
+//! Crashes. A relay that dies after it has appended an event appends it again at another place. A reader may therefore receive an event
+//! more than once, and recognises it by its id.
 
 use serde::Serialize;
 
@@ -15,28 +16,28 @@ use crate::event::{Event, EventType};
 use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp, hours, seconds};
 
-/// How long before now the feed is read up to.
+/// The minimum age of the entries that are read.
 pub const LAG: SignedDuration = seconds(10);
 
-/// How far a cursor stays behind where nothing is found.
+/// The maximum distance of a cursor behind the end of the feed if no entries are found.
 const IDLE: SignedDuration = hours(1);
 
 /// A place in the feed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FeedPlace {
     pub at: Timestamp,
-    /// The event at this place; none for the begin of the moment.
+    /// The event at this place; none for the beginning of the moment.
     pub event: Option<Id>,
 }
 
 impl FeedPlace {
-    /// The place before everything that is appended from a moment on.
+    /// Returns the place before all entries that are appended from a moment on.
     pub fn before(at: Timestamp) -> Self {
         Self { at, event: None }
     }
 
-    /// Where a reader that has found nothing behind this place reads on: at the same place, unless that falls behind so far that it would be
-    /// forgotten one day.
+    /// Returns the place from which a reader continues that has found no entry after this place. It is the same place, unless that is so
+    /// old that its entries would expire some day.
     #[must_use]
     pub fn after_nothing(self, until: Timestamp) -> Self {
         self.max(Self::before(until.plus(-IDLE)))
@@ -49,14 +50,14 @@ pub struct FeedEntry {
     pub at: Timestamp,
     pub event: Id,
     pub kind: EventType,
-    /// The one endpoint that is shown the entry; none for all.
+    /// The only endpoint that receives the entry; none for all endpoints.
     pub only: Option<Id>,
-    /// Whether the event is delivered once more on request.
+    /// Whether the entry is a redelivery by request.
     pub is_redelivery: bool,
 }
 
 impl FeedEntry {
-    /// The entry of an event that has happened.
+    /// Returns the entry of a new event.
     pub fn of(event: &Event, at: Timestamp) -> Self {
         Self {
             at,
@@ -67,7 +68,7 @@ impl FeedEntry {
         }
     }
 
-    /// The entry of an event that is delivered to an endpoint on request.
+    /// Returns the entry of an event that is delivered to an endpoint by request.
     pub fn on_request(event: &Event, at: Timestamp, endpoint: &Id) -> Self {
         Self {
             only: Some(endpoint.clone()),
@@ -84,7 +85,7 @@ impl FeedEntry {
     }
 }
 
-/// What a reader of the feed is shown.
+/// The response to a reader of the feed.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventFeed {
     pub data: Vec<Event>,

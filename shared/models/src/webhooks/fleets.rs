@@ -1,9 +1,9 @@
-//! The fleets that an event belongs to: an endpoint with `fleets` is sent the events of these fleets only.
+//! The fleets that an event belongs to. An endpoint with `fleets` receives only the events of these fleets.
 //!
-//! The event of a fleet belongs to that fleet, that of a driver to the fleets which the driver is attached to, and that of any other object to
-//! the fleet that its `fleet` names. The event keeps the fleets that its snapshot does not show: the fleet of a reservation, which is that of
-//! its vehicle, and those before the change, so that a fleet is notified when a driver or a vehicle leaves it. Events of objects without a
-//! fleet, such as policies, sites, charge cards and webhook endpoints, belong to none.
+//! The event of a fleet belongs to that fleet, the event of a driver to the fleets which the driver is attached to, and the event of any
+//! other object to the fleet that its `fleet` names. The fleets that the snapshot does not show are stored in the event: the fleet of a
+//! reservation, which is that of its vehicle, and the fleets before the change, so that a fleet is notified when a driver or a vehicle
+//! leaves it. Events of objects without a fleet, such as policies, sites, charge cards and webhook endpoints, belong to no fleet.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::stored::{Object, Stored};
 use kernel::id::{Id, Kind};
 
-/// The fleets that the snapshot of an object shows.
+/// Returns the fleets that the snapshot of an object shows.
 fn shown(kind: Kind, object: &Value) -> Vec<Id> {
     let id = |value: &Value| value.as_str().map(Id::from);
     match kind {
@@ -25,7 +25,7 @@ fn shown(kind: Kind, object: &Value) -> Vec<Id> {
     }
 }
 
-/// The fleets of a change that the snapshot after it does not show. `object` and `previous` are the snapshots after and before.
+/// Returns the fleets of a change that the snapshot after it does not show. `after` and `before` are the object with its snapshot.
 pub fn besides<T: Object>(
     after: (&Stored<T>, &Value),
     before: Option<(&Stored<T>, &Value)>,
@@ -44,7 +44,7 @@ pub fn besides<T: Object>(
 }
 
 impl Stored<Event> {
-    /// Whether the event belongs to one of these fleets.
+    /// Checks whether the event belongs to one of these fleets.
     pub fn belongs_to(&self, fleets: &[Id]) -> bool {
         let shown = shown(self.object.kind.subject(), &self.object.data.object);
         let mut own = shown.iter().chain(&self.internal.fleets);

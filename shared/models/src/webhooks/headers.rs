@@ -1,7 +1,7 @@
-//! Headers of the account's own, which the requests to a webhook endpoint carry: most often the credentials of a gateway before the receiver.
+//! Custom headers of an account in the requests to a webhook endpoint, usually the credentials for a gateway in front of the receiver.
 //!
-//! Names are compared without regard to case and kept in lowercase. The values are secrets: they are stored encrypted, and masked for
-//! readers, in events and in the log of deliveries.
+//! Names are case-insensitive and stored in lowercase. The values are secrets: they are stored encrypted, and masked for readers, in events
+//! and in the log of deliveries.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use kernel::error::{Error, Result};
 
-/// In place of what may not be shown.
+/// The text that replaces a value that may not be shown.
 pub const MASKED: &str = "****";
 
-/// How many headers an endpoint may have.
+/// The maximum number of headers of an endpoint.
 pub const MOST_HEADERS: usize = 10;
-/// How long a name may be, in characters.
+/// The maximum length of a name, in characters.
 pub const MOST_NAME: usize = 100;
-/// How long a value may be, in characters.
+/// The maximum length of a value, in characters.
 pub const MOST_VALUE: usize = 500;
 
-/// Headers that describe the connection or the body, which are those of the service's HTTP client.
+/// Headers that describe the connection or the body. The service's HTTP client sets them.
 const RESERVED: [&str; 10] = [
     "accept-encoding",
     "connection",
@@ -34,16 +34,16 @@ const RESERVED: [&str; 10] = [
     "upgrade",
 ];
 
-/// What reserved headers begin with: those about the body, those of proxies, and those that deliveries have anyway.
+/// The prefixes of reserved headers: those about the body, those of proxies, and those that deliveries have anyway.
 const RESERVED_PREFIXES: [&str; 4] = ["content-", "proxy-", "service-", "webhook-"];
 
-/// Values of headers by name. It does not show the values when printed for debugging.
+/// Values of headers by name. The `Debug` output does not contain the values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CustomHeaders(BTreeMap<String, String>);
 
 impl CustomHeaders {
-    /// Those of a new endpoint.
+    /// Returns the headers of a new endpoint.
     ///
     /// # Errors
     /// 400 for more than 10.
@@ -53,7 +53,7 @@ impl CustomHeaders {
         Ok(headers)
     }
 
-    /// Applies a body's change.
+    /// Applies the change of a body.
     ///
     /// # Errors
     /// 400 for more than 10 afterwards.
@@ -77,14 +77,14 @@ impl CustomHeaders {
         Ok(())
     }
 
-    /// The headers with asterisks in place of their values.
+    /// Returns the headers with their values replaced by asterisks.
     #[must_use]
     pub fn masked(&self) -> Self {
         let masked = self.0.keys().map(|name| (name.clone(), MASKED.to_owned()));
         Self(masked.collect())
     }
 
-    /// Names and values.
+    /// Returns an iterator over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let text = |(name, value): (_, _)| (String::as_str(name), String::as_str(value));
         self.0.iter().map(text)
@@ -97,7 +97,7 @@ impl fmt::Debug for CustomHeaders {
     }
 }
 
-/// What a body does to the headers of an endpoint.
+/// The change of the headers of an endpoint in a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HeadersChange {
     #[default]
@@ -149,7 +149,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Checks that a value has visible characters of ASCII only, and blanks between them.
+/// Checks that a value consists of visible ASCII characters, with blanks only between them.
 fn check_value(value: &str) -> Result<(), String> {
     let is_visible = |byte: u8| matches!(byte, b' '..=b'~');
     let is_trimmed = value.trim_matches(' ').len() == value.len();

@@ -1,4 +1,4 @@
-//! The health of a webhook endpoint, by the newest attempts of its log.
+//! The health of a webhook endpoint, computed from the newest attempts of its log.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,22 +6,22 @@ use utoipa::ToSchema;
 use crate::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use kernel::time::{DAY, SignedDuration, Timestamp};
 
-/// How far back attempts count.
+/// The period of which attempts count.
 pub const PERIOD: SignedDuration = DAY;
 
-/// How many attempts are looked at: the newest.
+/// The maximum number of attempts that count, the newest first.
 pub const MOST_ATTEMPTS: usize = 100;
 
-/// How deliveries to an endpoint went in the last 24 hours, by the newest attempts of its log.
+/// The results of deliveries to an endpoint in the last 24 hours, by the newest attempts of its log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EndpointHealth {
-    /// How many attempts were looked at: the newest of the last 24 hours, about 100 at most.
+    /// Number of attempts that count: the newest of the last 24 hours, about 100 at most.
     pub attempts: u32,
     /// The last attempt among them that was not acknowledged; null if there is none.
     pub last_failure: Option<LastFailure>,
-    /// Median of the milliseconds that an attempt took; null without attempts.
+    /// Median duration of an attempt in milliseconds; null without attempts.
     pub p50_ms: Option<u64>,
-    /// Milliseconds that 95 of 100 attempts took at most; null without attempts.
+    /// 95th percentile of the duration of an attempt in milliseconds; null without attempts.
     pub p95_ms: Option<u64>,
     /// Share of the attempts that were acknowledged, from 0 to 1; null without attempts.
     #[schema(minimum = 0, maximum = 1)]
@@ -33,15 +33,15 @@ pub struct EndpointHealth {
 pub struct LastFailure {
     /// When the attempt was made.
     pub at: Timestamp,
-    /// Why it was not acknowledged, in words.
+    /// The reason why it was not acknowledged, in plain text.
     #[schema(max_length = 300)]
     pub reason: String,
-    /// The receiver's HTTP status; null when there was no answer.
+    /// The receiver's HTTP status; null without a response.
     pub status: Option<u16>,
 }
 
 impl EndpointHealth {
-    /// That which follows from these attempts, in any order.
+    /// Returns the health that follows from these attempts, in any order.
     pub fn of(attempts: &[WebhookDelivery]) -> Self {
         let made = attempts.iter().filter(|one| one.was_made());
         let attempts: Vec<&WebhookDelivery> = made.collect();

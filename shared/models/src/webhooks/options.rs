@@ -1,11 +1,11 @@
-//! What an endpoint can be set to: at which pace it is sent what, and in which form.
+//! The settings of an endpoint: the rate, the types and the form of the events that are sent to it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::event_type::EventType;
 
-/// A whole number from 1 to 1,000.
+/// The maximum number of requests per second: a whole number from 1 to 1,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "u32", into = "u32")]
 #[schema(value_type = u32, minimum = 1, maximum = 1000)]
@@ -38,7 +38,7 @@ pub enum SignatureTimestamp {
     Unix,
 }
 
-/// One type of events, or all of them.
+/// A type of events, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Subscription {
@@ -75,6 +75,7 @@ pub enum Payload {
     /// The object as it was when the event happened.
     #[default]
     Snapshot,
-    /// `data.object` has `id` and `object` alone, and there are no `previous_attributes`: the receiver retrieves what it may read.
+    /// `data.object` has only `id` and `object`, and there are no `previous_attributes`: the receiver retrieves the object, if it may read
+    /// it.
     Thin,
 }

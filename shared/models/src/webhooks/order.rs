@@ -1,32 +1,32 @@
-//! The order in which an endpoint with `ordered` is sent the events of one object.
+//! The order in which the events of one object are sent to an endpoint with `ordered`.
 //!
-//! Terms. The events of an object are numbered without gaps (`sequence`). The *queue* of an object at an endpoint has an *entry* for each of its
-//! events from when the relay has planned the deliveries of the event, and the number of the event whose turn is next. An event that the
+//! Terms. The events of an object are numbered without gaps (`sequence`). The *queue* of an object at an endpoint has the number of the
+//! next event to send, and an *entry* for each event. The relay adds the entry when it plans the deliveries of the event. An event that the
 //! endpoint is not subscribed to, or misses because it is disabled, has an entry that only counts.
 //!
-//! Life cycle. The first attempt to deliver an event is made when its turn has come; its further attempts follow as at any endpoint. When the
-//! delivery is finished, because it was acknowledged or has no attempt left, the turn passes to the next number.
+//! Life cycle. The first attempt to deliver an event is made when its turn has come; its further attempts follow as at any endpoint. When
+//! the delivery is finished, because it was acknowledged or has no attempt left, the turn passes to the next number.
 //!
-//! Invariants. An event is sent for the first time when the deliveries of all events of its object before it are finished. Events of
+//! Invariants. An event is sent for the first time when the deliveries of all earlier events of its object are finished. Events of
 //! different objects do not wait for one another.
 //!
-//! Crashes. The entry is written before the message of the delivery, and whoever finishes a delivery looks at the queue after its outcome was
-//! written. So one of the two finds the next event, and a message that comes again passes the turn again. A number that never gets an
-//! entry, because its change can never be relayed, is passed over after a quarter of an hour.
+//! Crashes. The entry is written before the message of the delivery is sent, and after a delivery is finished the queue is read after its
+//! outcome was written. So one of the two processes finds the next event, and a repeated message passes the turn again. If a number never
+//! gets an entry, because its change can never be relayed, it is skipped after a quarter of an hour.
 
 use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp, days, minutes, seconds};
 
-/// How long a missing event is waited for.
+/// The maximum time to wait for a missing event.
 pub const PATIENCE: SignedDuration = minutes(15);
 
 /// How long the number of the next event is kept after its last change.
 pub const KEPT: SignedDuration = days(60);
 
-/// How old an object is at most whose queue begins with its first event: less than the queue is kept.
+/// The maximum age of an object whose queue begins with its first event. It is shorter than the time for which the queue is kept.
 const YOUNG: SignedDuration = days(30);
 
-/// How long after its creation the relay may not know an endpoint yet.
+/// The time after the creation of an endpoint during which the relay may not have read it yet.
 const KNOWN_AFTER: SignedDuration = seconds(10);
 
 /// An event in the queue of its object.
@@ -42,27 +42,27 @@ pub struct Entry {
 /// The queue of an object at an endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// The number whose turn it is; none if the endpoint was sent no event of the object yet.
+    /// The number whose turn it is; none if no event of the object was sent to the endpoint yet.
     pub next: Option<u64>,
     /// The first entries by their numbers.
     pub entries: Vec<Entry>,
 }
 
-/// Whose turn it is.
+/// The event whose turn it is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn<'a> {
     Of(&'a Entry),
-    /// An event that has no entry yet, before the one with this number.
+    /// An event without an entry yet, before the one with this number.
     Missing {
         before: u64,
     },
-    /// Nothing is there.
+    /// The queue has no further entries.
     Nobody,
 }
 
 impl Queue {
-    /// Whose turn it is. A queue begins with the first event of an object that was created after the endpoint, and with the first event that
-    /// has an entry where the object is older.
+    /// Returns the event whose turn it is. If the object was created after the endpoint, the queue begins with the first event of the
+    /// object. If the object is older, it begins with the first event that has an entry.
     pub fn turn(
         &self,
         object_created: Option<Timestamp>,
@@ -135,10 +135,10 @@ mod tests {
     fn a_queue_starts_at_the_first_event_an_endpoint_can_receive() {
         assert_eq!(turn(&queue(None, &[2]), 50, 100), Some(0), "1 is missing");
         assert_eq!(turn(&queue(None, &[1, 2]), 50, 100), Some(1));
-        // The object is older than the endpoint, or as old.
+        // The object is as old as the endpoint, or older.
         assert_eq!(turn(&queue(None, &[7, 8]), -50, 100), Some(7));
         assert_eq!(turn(&queue(None, &[2]), 5, 100), Some(2));
-        // The queue is not kept as long as the object.
+        // The object is older than the time for which its queue is kept.
         let later = 50 + YOUNG.as_secs();
         let late = Queue {
             entries: vec![Entry {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use kernel::error::{Error, Result};
 
-/// `whsec_` and 32 base64 characters. It does not show itself when printed for debugging.
+/// A signing secret: `whsec_` and 32 base64 characters. The `Debug` output does not contain it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SigningSecret(String);
@@ -16,7 +16,7 @@ pub struct SigningSecret(String);
 impl SigningSecret {
     const PREFIX: &str = "whsec_";
 
-    /// A new secret of 24 random bytes.
+    /// Generates a secret of 24 random bytes.
     ///
     /// # Errors
     /// `Internal` if the system's source of randomness fails.
@@ -26,23 +26,23 @@ impl SigningSecret {
         Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
     }
 
-    /// A secret as it was stored.
+    /// Returns a secret that was stored.
     pub fn stored(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
+    /// Returns the prefix, four asterisks and the last four characters: the form for readers who may not sign.
     pub fn masked(&self) -> Self {
         let last4 = &self.0[self.0.len().saturating_sub(4)..];
         Self(format!("{}****{last4}", Self::PREFIX))
     }
 
-    /// The whole text: the key of `Service-Signature`.
+    /// Returns the whole text: the key of `Service-Signature`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The random bytes: the key of the Standard Webhooks signature.
+    /// Returns the random bytes: the key of the Standard Webhooks signature.
     pub fn bytes(&self) -> Vec<u8> {
         let encoded = self.0.strip_prefix(Self::PREFIX).unwrap_or_default();
         STANDARD.decode(encoded).unwrap_or_default()

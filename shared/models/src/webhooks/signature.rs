@@ -9,8 +9,8 @@ use crate::webhook_endpoint::{SignatureTimestamp, SigningSecret};
 use kernel::id::Id;
 use kernel::time::Timestamp;
 
-/// The headers a delivery carries. Each key of an endpoint signs, the newest first. `at` is the machine's time, not the service's:
-/// receivers refuse signatures that are not of the last five minutes by their own clocks.
+/// Returns the headers of a delivery. It is signed with each secret of the endpoint, the newest first. `at` is the time of the machine, not
+/// that of the service: receivers refuse signatures that are not from the last five minutes by their own clocks.
 pub fn headers(
     event: &Id,
     body: &[u8],

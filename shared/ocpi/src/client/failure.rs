@@ -1,4 +1,4 @@
-//! Why a request to a platform had no success.
+//! Failures of requests to platforms.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use kernel::backoff::Backoff;
 use kernel::error::Error;
 use kernel::time::{SignedDuration, seconds};
 
-/// How often a `GET` is sent, and the pauses in between.
+/// The number of attempts of a `GET`, and the pauses in between.
 const TRIES: u32 = 3;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), 3, Duration::from_millis(600));
 
-/// How long a `Retry-After` may be that is waited for within a request.
+/// The maximum `Retry-After` that is waited for within a request.
 const SHORT_WAIT: SignedDuration = seconds(2);
 
-/// How much of the body of a failed response is read, in bytes, and shown, in characters.
+/// The part of the body of a failed response that is read, in bytes, and shown, in characters.
 const MAX_READ: usize = 1024;
 const MAX_SHOWN: usize = 200;
 
-/// Why a request to a platform had no success.
+/// The failure of a request to a platform.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The address may not be called.
@@ -28,24 +28,24 @@ pub enum Failure {
     /// There was no response: the request may have had its effect.
     #[error("the platform cannot be reached: {0}")]
     Unreachable(String),
-    /// The HTTP status, how long the platform asks to wait, and what the body says.
+    /// The HTTP status, the time that the platform asks to wait, and the message in the body.
     #[error("the platform responded with HTTP {status}{explanation}")]
     Http {
         status: u16,
         retry_after: Option<SignedDuration>,
         explanation: Explanation,
     },
-    /// The response has more than so many bytes.
+    /// The response is larger than this number of bytes.
     #[error("the platform's response has more than {0} bytes")]
     TooLarge(u64),
-    /// The response is not what the standard says.
+    /// The response does not conform to the standard.
     #[error("the platform's response cannot be read: {0}")]
     Malformed(String),
     #[error("the platform responded with status code {code}: {message}", code = .0.0, message = .1)]
     Status(StatusCode, String),
 }
 
-/// The beginning of a response's body: the status code and message of its envelope where it has one, or its text.
+/// The beginning of a response's body: the status code and message of its envelope if it has one, or its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explanation(String);
 
@@ -76,7 +76,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Failure {
-    /// Whether the platform has understood the request and refuses it, so that repeating it does not help.
+    /// Returns whether the platform has understood the request and refuses it, so that a repetition does not help.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Http { status, .. } => (400..500).contains(status) && *status != 429,
@@ -86,7 +86,7 @@ impl Failure {
         }
     }
 
-    /// How long the platform asks to wait before the request is repeated, an hour at most.
+    /// Returns the time that the platform asks to wait before the request is repeated, an hour at most.
     pub fn retry_after(&self) -> Option<SignedDuration> {
         match self {
             Self::Http { retry_after, .. } => *retry_after,
@@ -105,7 +105,7 @@ impl Failure {
     /// Waits before a `GET` is repeated.
     ///
     /// # Errors
-    /// The failure, if repeating does not help at once.
+    /// The failure, if an immediate repetition does not help.
     pub(super) async fn pause(self, attempt: u32) -> Result<(), Self> {
         match self.retry_after() {
             _ if !self.is_passing() || attempt + 1 >= TRIES => Err(self),
@@ -123,7 +123,7 @@ impl Failure {
 }
 
 impl From<Failure> for Error {
-    /// For an operator or a queue: what cannot be reached now may be later.
+    /// For an operator or a queue: a platform that cannot be reached now may be reached later.
     fn from(failure: Failure) -> Self {
         match failure.is_refusal() {
             true => Self::malformed(failure.to_string()),
@@ -132,12 +132,12 @@ impl From<Failure> for Error {
     }
 }
 
-/// What an envelope with an error says.
+/// Returns the failure for an envelope with an error.
 pub(super) fn refused(code: StatusCode, message: &str) -> Failure {
     Failure::Status(code, kernel::error::excerpt(message).into())
 }
 
-/// The error with its causes, without the address, which may be long.
+/// Returns the failure for an error with its causes, without the address, which may be long.
 pub(super) fn unreachable(error: &reqwest::Error) -> Failure {
     let error: &dyn std::error::Error = error;
     let causes = std::iter::successors(error.source(), |error| error.source());

@@ -1,10 +1,10 @@
 //! A page of a list, read as a stream of objects.
 //!
-//! A page may have many megabytes, and an object takes up to eighty times the memory of its text once it is parsed. So the body is parsed
-//! while it arrives, and its objects are handed on as text, one by one. Whoever takes them sets the pace for the platform. The parser of
-//! `serde_json` blocks while it waits for bytes, so it has a thread of its own; it ends when the stream is dropped.
+//! A page may have many megabytes, and a parsed object needs up to eighty times the memory of its text. So the body is parsed while it
+//! arrives, and its objects are passed on as text, one by one. The consumer determines the speed at which the platform may send. The parser
+//! of `serde_json` blocks while it waits for bytes, so it has a thread of its own; it ends when the stream is dropped.
 //!
-//! The status code of the envelope may come after the data. Only [`PageStream::end`] says whether the page was a success.
+//! The status code of the envelope may come after the data. Only [`PageStream::end`] determines whether the page was a success.
 
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -22,10 +22,10 @@ use tokio::task::JoinHandle;
 use super::failure::{Failure, refused, unreachable};
 use crate::envelope::StatusCode;
 
-/// How long the next part of a page is waited for.
+/// The time limit for the next part of a page.
 const CHUNK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many parts of a page wait for the parser.
+/// The number of parts of a page that wait for the parser.
 const CHUNKS: usize = 4;
 
 /// The objects of a page.
@@ -38,7 +38,7 @@ pub struct PageStream {
 }
 
 impl PageStream {
-    /// The objects of a response with at most `max_bytes`.
+    /// Returns the objects of a response with at most `max_bytes`.
     pub(super) fn new(response: reqwest::Response, next: Option<String>, max_bytes: u64) -> Self {
         let (chunks, incoming) = mpsc::channel(CHUNKS);
         // An object that waits here may be as large as the page.
@@ -57,12 +57,12 @@ impl PageStream {
         }
     }
 
-    /// The next object; none after the last one, and if the rest of the page cannot be read.
+    /// Returns the next object; `None` after the last one, and if the rest of the page cannot be read.
     pub async fn next_object(&mut self) -> Option<Box<RawValue>> {
         self.objects.recv().await
     }
 
-    /// How many bytes have arrived.
+    /// Returns the number of bytes that have arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -70,7 +70,7 @@ impl PageStream {
     /// Waits for the end of the page.
     ///
     /// # Errors
-    /// The page could not be read to its end, or is that of an error.
+    /// The failure, if the page could not be read to its end or contains an error.
     pub async fn end(mut self) -> Result<(), Failure> {
         self.objects.close();
         let parsed = self.parser.await;
@@ -78,7 +78,7 @@ impl PageStream {
     }
 }
 
-/// Hands on what arrives, until the end of the response or a failure.
+/// Passes on the parts that arrive, until the end of the response or a failure.
 async fn read(
     mut response: reqwest::Response,
     chunks: mpsc::Sender<Result<Bytes, Failure>>,
@@ -107,7 +107,7 @@ async fn read(
     }
 }
 
-/// The body of a response, as the parser reads it.
+/// The body of a response as a source for the parser.
 struct Body {
     incoming: mpsc::Receiver<Result<Bytes, Failure>>,
     chunk: Bytes,
@@ -128,7 +128,7 @@ impl Read for Body {
     }
 }
 
-/// Reads an envelope and hands on the objects of its data.
+/// Reads an envelope and passes on the objects of its data.
 fn parse(body: impl Read, objects: mpsc::Sender<Box<RawValue>>) -> Result<(), Failure> {
     let mut parser = serde_json::Deserializer::from_reader(BufReader::new(body));
     let status = Page(&objects).deserialize(&mut parser);
@@ -139,7 +139,7 @@ fn parse(body: impl Read, objects: mpsc::Sender<Box<RawValue>>) -> Result<(), Fa
     }
 }
 
-/// Why a page could not be read: what happened to the response, or what is wrong with its content.
+/// Returns the reason why a page could not be read: the failure of the response, or the error in its content.
 fn failure(error: serde_json::Error) -> Failure {
     if !error.is_io() {
         return Failure::Malformed(error.to_string());
@@ -183,7 +183,7 @@ impl<'de> Visitor<'de> for Page<'_> {
     }
 }
 
-/// Hands on the elements of a list. Some platforms leave out an empty one, or send null.
+/// Passes on the elements of a list. Some platforms omit an empty list, or send null.
 struct Data<'a>(&'a mpsc::Sender<Box<RawValue>>);
 
 impl<'de> DeserializeSeed<'de> for Data<'_> {
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// The objects of a page that arrives in parts of this size, and how it ends.
+    /// Returns the objects of a page that arrives in parts of this size, and how it ends.
     fn read(page: &str, part: usize) -> (Vec<String>, Result<(), Failure>) {
         let (sender, mut objects) = mpsc::channel(100);
         let ended = parse(Parts(page.as_bytes(), part), sender);

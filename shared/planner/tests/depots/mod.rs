@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Depots of up to so many vehicles and slots, with needs of up to `need` Wh. Prices are few, so that many are equal.
+/// Depots of up to `vehicles` and `slots`, with needs of up to `need` Wh. Prices are few, so that many are equal.
 pub fn depots(vehicles: usize, slots: usize, need: u32) -> impl Strategy<Value = Depot> {
     (1..=vehicles, 1..=slots).prop_flat_map(move |(vehicles, slots)| {
         let most = u64::from(need) * vehicles as u64 / slots as u64 + 1;
@@ -38,7 +38,7 @@ pub fn depots(vehicles: usize, slots: usize, need: u32) -> impl Strategy<Value =
     })
 }
 
-/// Checks what holds for every plan: no power, need or capacity is exceeded.
+/// Checks the limits of every plan: no power, need or capacity is exceeded.
 pub fn check(depot: &Depot, plan: &Plan) {
     assert_eq!(plan.flows.len(), depot.demands.len());
     for (demand, flows) in depot.demands.iter().zip(&plan.flows) {

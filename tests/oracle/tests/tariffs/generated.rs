@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-/// A session as the run files describe it.
+/// A session in the terms of the run files.
 #[derive(Debug, Clone)]
 pub struct Session {
     pub zone: String,
     pub start: DateTime<Utc>,
     pub end: DateTime<Utc>,
-    /// kW
+    /// In kW.
     pub power: Decimal,
-    /// kWh
+    /// In kWh.
     pub energy: Decimal,
 }
 
@@ -82,7 +82,7 @@ pub fn any_tariff(restricted: bool, limited: bool) -> impl Strategy<Value = Valu
     let kind = proptest::sample::select(vec!["ENERGY", "TIME", "PARKING_TIME", "FLAT"]);
     let step = proptest::sample::select(vec![1u32, 60, 300, 900, 1000]);
     let vat = proptest::option::of(0u32..3000);
-    // The crate weighs limits without tax first, and knows none where no price holds; the standard weighs both.
+    // The crate compares limits without tax first, and has none if no price holds; the standard compares both.
     let vat = vat.prop_map(move |vat| if limited { Some(2000) } else { vat });
     let restrictions = proptest::option::weighted(0.7, any_restrictions());
     let element = (kind, 0u32..100_000, step, vat, restrictions);
@@ -117,12 +117,12 @@ pub fn any_tariff(restricted: bool, limited: bool) -> impl Strategy<Value = Valu
     })
 }
 
-/// Sessions that begin, change and end at full three minutes, so that a record says exactly how long everything took.
+/// Sessions begin, change and end at multiples of three minutes, so that a record contains exactly how long everything took.
 pub const GRID: i64 = 3;
 
 pub fn any_session() -> impl Strategy<Value = Session> {
     let power = proptest::sample::select(vec![20u32, 60, 100, 300]);
-    // Around the night in which the clocks are put forward in Amsterdam.
+    // Around the night in which the clocks go forward in Amsterdam.
     let start = 0i64..5 * 24 * 20;
     (start, power, 1i64..200, 0i64..200).prop_map(|(start, power, charging, parking)| {
         let start = DateTime::from_timestamp(1_774_483_200 + start * GRID * 60, 0).expect("a time");

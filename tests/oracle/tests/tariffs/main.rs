@@ -42,7 +42,7 @@ fn prices(tariff: &Value) -> Vec<Price> {
     for element in tariff["elements"].as_array().expect("elements") {
         for component in element["price_components"].as_array().expect("components") {
             let kind = component["type"].as_str().expect("a type");
-            // SESSION_TIME is in no standard; the crate ignores it as well.
+            // SESSION_TIME is not part of a standard; the crate ignores it as well.
             if kind == "SESSION_TIME" {
                 continue;
             }
@@ -57,7 +57,7 @@ fn prices(tariff: &Value) -> Vec<Price> {
         }
     }
     for (name, kind) in [("min_price", "MIN_PRICE"), ("max_price", "MAX_PRICE")] {
-        // A bare number is no price limit of this version.
+        // In this version, a bare number is not a price limit.
         let Some(limit) = tariff.get(name).filter(|limit| limit.is_object()) else {
             continue;
         };
@@ -92,7 +92,7 @@ fn restrictions(given: &Value) -> Value {
     Value::Object(ours)
 }
 
-/// What we ask for.
+/// The cost that the service computes.
 fn ours(tariff: &Value, session: &Session) -> Cost {
     let pricing = prices(tariff);
     let lasts = (session.end - session.start).num_milliseconds();
@@ -122,7 +122,7 @@ fn ours(tariff: &Value, session: &Session) -> Cost {
     )
 }
 
-/// Run files that expect something else than the standard says, what we ask for in all, and why.
+/// Run files whose expected result differs from the standard, the service's total, and the reason.
 const STANDS: &[(&str, &str, &str)] = &[
     (
         "AC-0008/test_run_with_many_day_parking_costs.json",
@@ -147,7 +147,7 @@ const STANDS: &[(&str, &str, &str)] = &[
 ];
 const HOURS: &str = "whole minutes become a minute more when hours with four digits are rounded up";
 
-/// What a kind of price makes together, in major units.
+/// The sum of one kind of price, in major units.
 fn sum(
     cost: &Cost,
     kind: Option<PriceType>,
@@ -264,7 +264,7 @@ fn every_run_file_agrees() {
     );
 }
 
-/// The record of a session, cut finely enough for every restriction.
+/// The record of a session, divided finely enough for every restriction.
 fn record(session: &Session) -> Value {
     let step = session.power / Decimal::from(20);
     let mut left = session.energy;
@@ -319,7 +319,7 @@ fn agree(tariff: &Value, session: &Session) -> Result<(), TestCaseError> {
         ),
         (Some(PriceType::Flat), theirs.total_fixed_cost.calculated),
     ] {
-        // Half of the smallest unit for each of our lines, and what they round themselves.
+        // Half of the smallest unit for each of the service's lines, and the rounding of the crate itself.
         let lines = ours
             .lines
             .iter()

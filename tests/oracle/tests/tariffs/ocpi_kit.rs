@@ -1,13 +1,13 @@
 //! Our prices agree with those of the tool `ocpi` of the crate `ocpi-kit`, on the tariff examples of the specification and on generated
 //! CDRs. `OCPI_TOOL` is its executable, which `.ci/network` installs.
 //!
-//! The specification leaves rounding to "applicable laws, contracts between the parties using OCPI and the currency used"
-//! (OCPI 2.2.1, 11.4.2, note). We round each line to the smallest unit of the currency. The tool rounds the cost and the tax of each
-//! charging period to four digits, and the total to two. The totals may differ by what that amounts to, and by no more.
+//! The specification leaves rounding to "applicable laws, contracts between the parties using OCPI and the currency used" (OCPI 2.2.1,
+//! 11.4.2, note). The service rounds each line to the smallest unit of the currency. The tool rounds the cost and the tax of each
+//! charging period to four digits, and the total to two. The totals may differ by the sum of these roundings, and by no more.
 //!
-//! One reading differs. "The `step_size` uses the total amount of a certain unit used during a session" (11.4.2): we round up all that
-//! was used, also where no price applied to a part of it, and so does the crate `ocpi-tariffs`. The tool rounds up the part that has
-//! a price. So the generated tariffs have a price for everything, and a test of its own shows the difference.
+//! One interpretation differs. "The `step_size` uses the total amount of a certain unit used during a session" (11.4.2): the service
+//! rounds up the whole quantity, even if no price applied to a part of it, and so does the crate `ocpi-tariffs`. The tool rounds up
+//! the part that has a price. Therefore the generated tariffs have a price for everything, and a separate test shows the difference.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::generated::{GRID, Session, any_session, any_tariff};
 use crate::{decimal, ours, sum};
 
-/// What the tool makes of a CDR.
+/// The tool's result for a CDR.
 #[derive(Debug)]
 struct Theirs {
     net: Decimal,
@@ -59,7 +59,7 @@ impl Theirs {
         });
         let mut command = Command::new(tool);
         command.arg("price").arg(&cdr).arg("--tariff").arg(&tariff);
-        // The exit code says whether the total of the CDR, which is 0 here, agrees.
+        // The exit code reports whether the total of the CDR, which is 0 here, agrees.
         let done = command
             .args(["--time-zone", &session.zone, "--json"])
             .output()
@@ -74,15 +74,15 @@ impl Theirs {
     }
 }
 
-/// A tariff of 2.2.1 as 2.3.0 has it: prices without tax, and limits before and after taxes.
+/// Converts a tariff of 2.2.1 to 2.3.0: prices without tax, and limits before and after taxes.
 fn in_2_3_0(tariff: &Value) -> Value {
     let mut tariff = tariff.clone();
     tariff["tax_included"] = json!("NO");
-    // Whether the tariff applies at all is not the question.
+    // Whether the tariff is valid at that time is not tested.
     for limit in ["start_date_time", "end_date_time"] {
         tariff.as_object_mut().expect("a tariff").remove(limit);
     }
-    // Some examples of the specification lack what the tool demands.
+    // Some examples of the specification lack members that the tool requires.
     let members = tariff.as_object_mut().expect("a tariff");
     for (name, value) in [
         ("last_updated", "2026-01-01T00:00:00Z"),
@@ -99,14 +99,14 @@ fn in_2_3_0(tariff: &Value) -> Value {
     tariff
 }
 
-/// The current of a power in kW: three phases at 230 V.
+/// The current for a power in kW: three phases at 230 V.
 fn amperes(power: Decimal) -> Decimal {
     power * Decimal::ONE_THOUSAND / VOLTS
 }
 
 const VOLTS: Decimal = Decimal::from_parts(690, 0, 0, false, 0);
 
-/// A tariff with restrictions of power in place of those of current, as we read it for a connector of three phases.
+/// A tariff with restrictions of power instead of current, as the service interprets it for a connector with three phases.
 fn in_power(tariff: &Value) -> Value {
     let mut tariff = tariff.clone();
     for element in tariff["elements"].as_array_mut().expect("elements") {
@@ -126,7 +126,7 @@ fn in_power(tariff: &Value) -> Value {
     tariff
 }
 
-/// The CDR of a session, cut finely enough for every restriction.
+/// The CDR of a session, divided finely enough for every restriction.
 fn cdr(session: &Session) -> Value {
     let time = |moment: DateTime<Utc>| moment.format("%FT%TZ").to_string();
     let step = session.power * Decimal::from(GRID) / Decimal::from(60);
@@ -156,7 +156,7 @@ fn cdr(session: &Session) -> Value {
         "last_updated": "2026-04-01T00:00:00Z"})
 }
 
-/// Why the totals differ by more than rounding, if they do.
+/// The description of a difference of the totals that exceeds rounding. None if there is none.
 fn disagreement(folder: &Folder, tariff: &Value, session: &Session) -> Option<String> {
     let (ours, theirs) = (
         ours(&in_power(tariff), session),

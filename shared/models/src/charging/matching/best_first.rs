@@ -4,11 +4,11 @@
 //! calendar of its EVSE is not known. The *base* of a pair is its score without the surcharge. The *price* of a pair is the
 //! effective price of its connector in its window; that of an unread station is a lower bound by its outline.
 //!
-//! How it works. [`BestFirst::next`] names what has to be read next; the caller reads it and passes it to
-//! [`BestFirst::add_stations`] or [`BestFirst::add_calendar`], until nothing is left to read. What is read next is what can
-//! have the lowest score: stations nearest first, unless the outline in the index shows that another may have a better price, is
-//! preferred, or is of the preferred speed class. The base of an unread station is bounded from below by its distance and its
-//! outline, the score of an open candidate by its best window in which the vehicle is free.
+//! How it works. [`BestFirst::next`] returns what has to be read next; the caller reads it and passes it to
+//! [`BestFirst::add_stations`] or [`BestFirst::add_calendar`], until nothing is left to read. The station or candidate that can
+//! have the lowest score is read next: stations nearest first, unless the outline in the index shows that another may have a better
+//! price, is preferred, or is of the preferred speed class. The base of an unread station has a lower bound by its distance and its
+//! outline, and the score of an open candidate by its best window in which the vehicle is free.
 //!
 //! The windows of a candidate may differ in price. Whatever the cheapest price is, the best of those priced in one currency has
 //! the lowest sum of base and price, and the best of those whose price is unknown the smallest shift. So a candidate has one
@@ -18,12 +18,12 @@
 //! be unread. So a known pair has a highest possible score, with the lowest price that is still possible, and an unread
 //! station or open candidate a lowest possible score, with the lowest price that is known. Between two with the same currency
 //! the cheapest price makes no difference, and the sums of base and price are compared. The search ends when
-//! 1. nothing that is unread or open can come before one of the pairs wanted, and
-//! 2. the order of those pairs is the same for every cheapest price that is still possible. Where it is not, the cheapest
-//!    of what is unread or open is read next.
+//! 1. no unread station and no open candidate can come before one of the requested pairs, and
+//! 2. the order of those pairs is the same for every cheapest price that is still possible. If it is not, the cheapest
+//!    unread station or open candidate is read next.
 //!
-//! So the result is the one that all stations and calendars of the radius would have, for any number of stations. A property
-//! test compares it with a matcher that reads everything.
+//! So the result is the same as if all stations and calendars of the radius were read, for any number of stations. A property test
+//! compares it with a matcher that reads everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,10 +41,11 @@ use kernel::id::Id;
 use kernel::money::Currency;
 use kernel::window::Window;
 
-/// How many stations are read at first, and at most at a time. In between, each time as many as have been read.
+/// The number of stations in the first read, and the maximum in one read. Each read in between is as large as all earlier ones
+/// together.
 const STATIONS: (usize, usize) = (20, 200);
 
-/// How many calendars are read at first, and at most at a time.
+/// The number of calendars in the first read, and the maximum in one read.
 const CALENDARS: (usize, usize) = (10, 100);
 
 /// A station of the radius as the index shows it.
@@ -56,7 +57,7 @@ pub struct IndexedStation {
     pub outline: Option<Outline>,
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Read these stations, and pass them to [`BestFirst::add_stations`].
@@ -64,11 +65,11 @@ pub enum Step {
     /// Read the calendars of these owners for the days of the request's windows, and pass each to
     /// [`BestFirst::add_calendar`].
     ReadCalendars(Vec<CalendarOwner>),
-    /// Nothing: the pairs wanted are known. [`BestFirst::ranking`] returns them.
+    /// Nothing has to be read: the requested pairs are known. [`BestFirst::ranking`] returns them.
     Stop,
 }
 
-/// A pair, and what its score consists of.
+/// A pair, and the components of its score.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
     pub assignment: Assignment,
@@ -79,7 +80,7 @@ pub struct Match {
 #[derive(Debug)]
 pub struct BestFirst<'a> {
     request: MatchRequest<'a>,
-    /// How many pairs are wanted: the best ones, each of another connector.
+    /// The number of requested pairs: the best ones, each with a different connector.
     wanted: usize,
     /// Whether policies allow each window of the request.
     allowed: Vec<bool>,
@@ -88,7 +89,7 @@ pub struct BestFirst<'a> {
     candidates: Vec<Candidate>,
     price_lists: PriceLists,
     calendars: BTreeMap<CalendarOwner, Vec<Window>>,
-    /// The counts of the filters that were applied to the stations read.
+    /// How many of the stations read each filter refused.
     summary: MatchSummary,
     /// The stations that were read and refused, each with the filter.
     refused: Vec<(Id, MatchFilter)>,
@@ -114,7 +115,7 @@ struct Prospect {
 /// A candidate in the best of its windows that are priced in one currency, or whose price is unknown.
 #[derive(Debug, Clone, Copy)]
 struct Pair<'a> {
-    /// The candidate's place among the candidates.
+    /// The index of the candidate in the list of candidates.
     place: usize,
     candidate: &'a Candidate,
     window: Window,
@@ -126,14 +127,14 @@ struct Pair<'a> {
     lowest: Option<PricePerKwh>,
 }
 
-/// What can be read next.
+/// A station or a candidate that can be read next.
 #[derive(Debug, Clone, Copy)]
 enum Open<'a> {
     Station(&'a Unread),
     Candidate(&'a Candidate),
 }
 
-/// What is known of a search at one moment.
+/// The state of a search at one moment.
 struct State<'a> {
     pairs: Vec<Pair<'a>>,
     open: Vec<(Open<'a>, Prospect)>,
@@ -149,8 +150,8 @@ struct Prices {
     possible: BTreeMap<Currency, i64>,
 }
 
-/// The stations that a search reads first. Policies do not change which these are, so both can be read at the same time, for a
-/// request that has no limits yet.
+/// Returns the stations that a search reads first. They do not depend on policies, so stations and policies can be read at the same
+/// time, for a request that has no limits yet.
 pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -> Vec<Id> {
     match BestFirst::new(request, stations, 1).next() {
         Step::ReadStations(ids) => ids,
@@ -204,7 +205,7 @@ impl Unread {
         }
     }
 
-    /// The prospects of its connectors in windows whose shift adds at least these points.
+    /// Returns the prospects of its connectors in windows whose shift adds at least these points.
     fn prospects(&self, shift: i64) -> impl Iterator<Item = Prospect> {
         let unknown = Prospect {
             base: i64::MIN,
@@ -222,7 +223,7 @@ impl Unread {
 }
 
 impl Prospect {
-    /// The best block that a kind of connector can have. None if it is too slow for the need.
+    /// Returns the best block that a kind of connector can have. None if it is too slow for the need.
     fn of_block(kind: &ConnectorKind, need: &Need, request: &MatchRequest<'_>) -> Option<Self> {
         let charge = request.vehicle.charge(kind.power, Some(kind.plug));
         let blocks = request.windows_of(&charge);
@@ -233,14 +234,14 @@ impl Prospect {
             .and_then(|cost| cost.price(request.vehicle, kind.power, kind.plug, length));
         let price = price.map(|price| price.total());
         Some(Self {
-            // The index knows nothing of carbon dioxide.
+            // The index contains no carbon dioxide values.
             base: need::base(need, first, price, Some(0), request),
             price,
             lowest: price,
         })
     }
 
-    /// Points that order prospects of one currency, or without a price.
+    /// Returns points that order prospects of one currency, or without a price.
     fn total(&self) -> i64 {
         let price = self.price.map_or(0, |price| price.minor_units);
         self.base
@@ -251,7 +252,7 @@ impl Prospect {
         self.price.map(|price| price.currency)
     }
 
-    /// The score if the cheapest price of the currency is this one or, being above, the prospect's own.
+    /// Returns the score if the cheapest price of the currency is this one, or the prospect's own price if that is lower.
     fn score(&self, cheapest: &BTreeMap<Currency, i64>) -> i64 {
         let surcharge = self.price.map_or(0, |price| {
             let cheapest = cheapest.get(&price.currency).copied();
@@ -265,9 +266,9 @@ impl Prospect {
     }
 }
 
-/// The pairs of a candidate that can be its best, by the currency of their prices, and those of unknown price. Of each currency they are
-/// those of which none before, with a smaller shift, has so low a price. While the candidate's calendar is not known, each of them
-/// can be the best.
+/// The pairs of a candidate that can be its best, by the currency of their prices; pairs of unknown price are a group of their own.
+/// A pair is left out if a pair before it in its group, with a smaller shift, has a price that is as low. While the candidate's
+/// calendar is unknown, each of them can be the best.
 struct BestPairs<'a>(BTreeMap<Option<Currency>, Vec<Pair<'a>>>);
 
 impl<'a> BestPairs<'a> {
@@ -298,7 +299,7 @@ impl<'a> BestPairs<'a> {
         self.0.values().flatten()
     }
 
-    /// The best pair of each currency, and of unknown price.
+    /// Returns the best pair of each currency, and of unknown price.
     fn best(&self) -> impl Iterator<Item = Pair<'a>> {
         let by_currency = self.0.values();
         by_currency.filter_map(|pairs| {
@@ -320,7 +321,7 @@ impl Prices {
         }
     }
 
-    /// Whether the cheapest price of a pair in this currency is not known yet.
+    /// Checks whether the cheapest price of a pair in this currency is still unknown.
     fn is_open(&self, currency: Currency) -> bool {
         self.known.get(&currency) != self.possible.get(&currency)
     }
@@ -335,7 +336,7 @@ impl Pair<'_> {
         }
     }
 
-    /// What decides between pairs of equal score.
+    /// Returns the key that orders pairs of equal score.
     fn tie_break(&self) -> impl Ord + use<> {
         (
             self.merits.shift,
@@ -347,7 +348,7 @@ impl Pair<'_> {
 }
 
 impl<'a> BestFirst<'a> {
-    /// A search for the best pairs, so many as are wanted, among the stations of the radius.
+    /// Creates a search for the `wanted` best pairs among the stations of the radius.
     pub fn new(request: &MatchRequest<'a>, stations: &[IndexedStation], wanted: usize) -> Self {
         let allowed = request.windows.iter();
         let mut search = Self {
@@ -372,8 +373,8 @@ impl<'a> BestFirst<'a> {
         search
     }
 
-    /// Adds stations that were read. `asked` are the ids that were asked for; those that are missing from `stations` no longer
-    /// exist or are not published, and do not count as stations in the radius.
+    /// Adds stations that were read. `asked` are the requested ids; those that are missing from `stations` no longer exist or are
+    /// not published, and do not count as stations in the radius.
     pub fn add_stations(&mut self, asked: &[Id], stations: Vec<ChargingStation>) {
         let asked: BTreeSet<&Id> = asked.iter().collect();
         self.unread.retain(|station| !asked.contains(&station.id));
@@ -394,13 +395,13 @@ impl<'a> BestFirst<'a> {
         }
     }
 
-    /// Adds a calendar: the windows in which its owner is reserved or charging for others than the reservation. A newer
-    /// reading replaces an older one.
+    /// Adds a calendar: the windows in which its owner is taken by others than the reservation. If the calendar was added before,
+    /// it is replaced.
     pub fn add_calendar(&mut self, owner: CalendarOwner, taken: Vec<Window>) {
         self.calendars.insert(owner, taken);
     }
 
-    /// What has to be read next.
+    /// Returns what has to be read next.
     pub fn next(&self) -> Step {
         // Without a window there is no pair, whatever the stations are.
         if self.request.windows.is_empty() || self.wanted == 0 {
@@ -412,7 +413,7 @@ impl<'a> BestFirst<'a> {
             reading = state.can_change_the_order(self.wanted);
         }
         let Some((first, _)) = reading.first() else {
-            // Where nothing can be booked, the summary says why of every station.
+            // If nothing can be booked, the summary has a reason for every station.
             return match state.pairs.is_empty() && !self.unread.is_empty() {
                 true => Step::ReadStations(self.next_stations(&mut self.unread.iter())),
                 false => Step::Stop,
@@ -447,8 +448,8 @@ impl<'a> BestFirst<'a> {
         first_of(stations.map(|station| &station.id), many)
     }
 
-    /// The best pairs by what was read, each of another connector, the best first. After [`Step::Stop`], these are the pairs
-    /// wanted. A surcharge counts from the cheapest pair of the connectors whose calendars were read.
+    /// Returns the best pairs by the data that was read, each with a different connector, the best first. After [`Step::Stop`],
+    /// these are the requested pairs. A surcharge is relative to the cheapest pair of the connectors whose calendars were read.
     pub fn ranking(&self) -> Vec<Match> {
         let State { pairs, prices, .. } = self.state();
         let mut ranked: Vec<(i64, Pair<'_>)> = pairs
@@ -475,7 +476,7 @@ impl<'a> BestFirst<'a> {
         ranked.into_iter().map(with_surcharge).collect()
     }
 
-    /// How many stations there are, and how many of them each filter refused, by what was read.
+    /// Returns the number of stations, and how many of them each filter refused, by the data that was read.
     pub fn summary(&self) -> MatchSummary {
         let state = self.state();
         let (of_pairs, of_open) = (state.stations_of_pairs(), state.stations_left_open());
@@ -486,8 +487,8 @@ impl<'a> BestFirst<'a> {
         summary
     }
 
-    /// The stations that each filter refused, by what was read: those that [`Self::summary`] counts, without those that were not
-    /// considered.
+    /// Returns the stations that each filter refused, by the data that was read: those that [`Self::summary`] counts, except those
+    /// that were not considered.
     pub fn refusals(&self) -> Vec<(Id, MatchFilter)> {
         let state = self.state();
         let (of_pairs, of_open) = (state.stations_of_pairs(), state.stations_left_open());
@@ -498,17 +499,17 @@ impl<'a> BestFirst<'a> {
         self.refused.iter().cloned().chain(booked).collect()
     }
 
-    /// The stations with a connector that passes every filter but the calendars.
+    /// Returns the stations with a connector that passes every filter but the calendars.
     fn stations_of_candidates(&self) -> BTreeSet<&Id> {
         self.candidates.iter().map(|one| &one.station).collect()
     }
 
-    /// Whether a station that was read has a connector that passes every filter but the calendars.
+    /// Checks whether a station that was read has a connector that passes every filter but the calendars.
     pub fn has_candidates(&self) -> bool {
         !self.candidates.is_empty()
     }
 
-    /// The calendars that were added, for another search.
+    /// Returns the calendars that were added, for another search.
     pub fn into_calendars(self) -> BTreeMap<CalendarOwner, Vec<Window>> {
         self.calendars
     }
@@ -568,7 +569,7 @@ impl<'a> BestFirst<'a> {
         State::new(pairs, open)
     }
 
-    /// The pair of a candidate, which is at this place among the candidates, and one of the windows of the request.
+    /// Returns the pair of the candidate with this index and one of the windows of the request.
     fn pair<'s>(
         &'s self,
         place: usize,
@@ -614,13 +615,13 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The stations that can be booked.
+    /// Returns the stations that can be booked.
     fn stations_of_pairs(&self) -> BTreeSet<&'a Id> {
         let pairs = self.pairs.iter();
         pairs.map(|pair| &pair.candidate.station).collect()
     }
 
-    /// The stations that were read, and of which it is not known whether they can be booked.
+    /// Returns the stations that were read and of which it is unknown whether they can be booked.
     fn stations_left_open(&self) -> BTreeSet<&'a Id> {
         let of_pairs = self.stations_of_pairs();
         let open = self.open.iter().filter_map(|(open, _)| match open {
@@ -630,9 +631,10 @@ impl<'a> State<'a> {
         open.filter(|station| !of_pairs.contains(station)).collect()
     }
 
-    /// What can come before one of the best pairs, so many as are wanted: that with the lowest possible score first.
+    /// Returns the stations and candidates that can come before one of the `wanted` best pairs: the one with the lowest possible
+    /// score first.
     fn can_come_first(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
-        // Of the pairs of one connector the better one counts.
+        // Only the better pair of each connector counts.
         let mut highest: BTreeMap<usize, i64> = BTreeMap::new();
         for pair in &self.pairs {
             let score = pair.prospect().score(&self.prices.possible);
@@ -661,7 +663,8 @@ impl<'a> State<'a> {
         sorted(open.collect())
     }
 
-    /// The cheapest of what is unread or open in the currencies whose cheapest price decides which pairs are the best.
+    /// Returns the cheapest unread stations and open candidates in the currencies whose cheapest price decides which pairs are the
+    /// best.
     fn can_change_the_order(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
         let pairs = self.pairs.iter();
         let mut pairs: Vec<(usize, Prospect)> =
@@ -697,18 +700,18 @@ impl<'a> State<'a> {
 }
 
 fn sorted(mut open: Vec<(Open<'_>, i64)>) -> Vec<(Open<'_>, i64)> {
-    // Of two that are equal, a candidate is closer to a result than a station.
+    // If two are equal, the candidate comes first, because it is closer to a result than a station.
     open.sort_by_key(|(open, points)| (*points, matches!(open, Open::Station(_))));
     open
 }
 
-/// The lowest of these numbers, so many as are wanted: the highest of them. None if there are fewer.
+/// Returns the `wanted`-th lowest of these numbers. None if there are fewer.
 fn lowest(mut numbers: Vec<i64>, wanted: usize) -> Option<i64> {
     numbers.sort_unstable();
     numbers.get(wanted.checked_sub(1)?).copied()
 }
 
-/// The first of these values, so many at most, each once.
+/// Returns the first `many` different values, or all if there are fewer.
 fn first_of<'a, T: Clone + Ord + 'a>(values: impl Iterator<Item = &'a T>, many: usize) -> Vec<T> {
     let mut seen = BTreeSet::new();
     let values = values.filter(|value| seen.insert((*value).clone()));

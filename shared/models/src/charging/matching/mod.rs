@@ -2,37 +2,37 @@
 //!
 //! Terms. A *candidate* is a connector that passes every filter but the calendars. A *pair* is a candidate and a window for
 //! which it can be booked. The *preferred window* is `ideal_start` to `ideal_end`, or for a confirmed reservation that is
-//! matched again the window that was confirmed, because the driver was notified of that one. The *shift* of a window is the
+//! matched again the window that was confirmed, because the driver was notified of that window. The *shift* of a window is the
 //! number of minutes between its start and that of the preferred window.
 //!
 //! Life cycle. An attempt to confirm a reservation
 //! 1. lists its windows ([`windows`]): all in steps of five minutes that `earliest_start` and `latest_end` allow;
 //! 2. reads the index entries of the stations in the radius, and then stations and calendars in the order that
-//!    [`best_first`] asks for, until no other pair can have a lower score than the best one found;
+//!    [`best_first`] determines, until no other pair can have a lower score than the best one found;
 //! 3. books that pair. If a calendar has changed meanwhile, it is read again and step 2 continues.
 //!
 //! Filters, in this order: the station is active and the EVSE can be reserved; the connector is of the vehicle's type; it is
 //! in order; its effective price in the window ([`super::effective_price`]) is within the driver's cap; the station is open for
 //! the whole window; policies in enforcement allow it; the calendars of the EVSE and of the vehicle are free. A station counts in
 //! [`MatchRefusals`] at the first filter that none of its connectors passes in any window. A station that could not have been better
-//! than the chosen one may stay unread, or its calendars may; then it counts as not considered.
+//! than the chosen one, or its calendars, may remain unread; then it counts as not considered.
 //!
 //! Needs. A reservation by need has no preferred window. Its *block* at a connector lasts until the energy of the need has flowed there,
 //! in whole minutes and for a quarter of an hour at least, so the blocks of connectors differ in length. The windows of a request
 //! are then the starts on the 5-minute grid, and those of a candidate its blocks that begin with them. Everything else is the same search,
 //! in which the score is the cost of the block ([`need`]).
 //!
-//! Score. One number over all pairs, the lower the better. All its parts are integers ([`score::Merits`]). Pairs of equal
+//! Score. Each pair has one number; lower is better. All its parts are integers ([`score::Merits`]). Pairs of equal
 //! score are ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on
 //! nothing but the stations, the calendars and the request.
 //!
-//! Prices. Where a price list holds whenever a charge begins, a connector has one price for all windows. Otherwise each window that
-//! passes the filters before is priced once for all connectors of the same price list, power and time zone (`prices`).
+//! Prices. If a price list holds regardless of when a charge begins, a connector has one price for all windows. Otherwise each window that
+//! passes the previous filters is priced once for all connectors of the same price list, power and time zone (`prices`).
 //!
 //! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
 //! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.
 //!
-//! Crashes. Nothing here has side effects. An attempt that dies is repeated from the beginning (`calendars` in the crate `table`
+//! Crashes. Nothing here has side effects. An attempt that crashes is repeated from the beginning (`calendars` in the crate `table`
 //! makes sure that it has not booked anything twice).
 
 pub mod best_first;
@@ -68,13 +68,13 @@ use kernel::origin::Mode;
 use kernel::time::{MINUTE, SignedDuration, Timestamp, millis, minutes, whole_millis};
 use kernel::window::Window;
 
-/// The steps in which a window may be shifted.
+/// The step by which a window may be shifted.
 const STEP: SignedDuration = minutes(5);
 
-/// How late an attempt that is due when a window begins may be made.
+/// The maximum delay of an attempt that is due when a window begins.
 const LATE: SignedDuration = MINUTE;
 
-/// What a reservation asks for, and the rules that apply to it.
+/// The request of a reservation, and the rules that apply to it.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchRequest<'a> {
     pub reservation: &'a Reservation,
@@ -92,12 +92,13 @@ pub struct MatchRequest<'a> {
 }
 
 impl<'a> MatchRequest<'a> {
-    /// What the vehicle needs, if the reservation is one by need.
+    /// Returns the need of the vehicle, if the reservation is by need.
     fn need(&self) -> Option<&'a Need> {
         self.reservation.need.as_deref()
     }
 
-    /// The windows of a connector at which the vehicle charges so: for a need, the blocks that begin with them and end in time.
+    /// Returns the windows of a connector for a charge: for a need, the blocks that begin with the windows of the request and end
+    /// in time.
     fn windows_of(&self, charge: &Charge) -> Cow<'a, [Window]> {
         let Some(need) = self.need() else {
             return Cow::Borrowed(self.windows);
@@ -109,7 +110,7 @@ impl<'a> MatchRequest<'a> {
             from: window.from,
             until: window.from.plus(length),
         });
-        // The starts are in order, so the blocks keep their places.
+        // The starts are in order, so the blocks keep their indexes.
         blocks
             .take_while(|block| block.until <= need.ready_by)
             .collect()
@@ -124,20 +125,20 @@ struct Candidate {
     connector: String,
     /// Whether a charging network operates the station.
     is_of_network: bool,
-    /// The windows in which it passes the filters, as places in the request's windows, in their order.
+    /// The windows in which it passes the filters, as indexes into the request's windows, in their order.
     windows: Arc<[usize]>,
-    /// How long its block lasts, for a need.
+    /// The duration of its block, for a need.
     length: Option<SignedDuration>,
-    /// The grams of carbon dioxide of what is charged, for a need.
+    /// The grams of carbon dioxide of the charged energy, for a need.
     grams: Option<i64>,
     prices: ConnectorPrices,
-    /// All but the shift and the surcharge.
+    /// All components except the shift and the surcharge.
     merits: Merits,
 }
 
 impl Candidate {
-    /// The price that the score depends on in one of its windows, unless it is unknown: the effective price, or for a need the cost of
-    /// the block.
+    /// Returns the price on which the score in one of its windows depends: the effective price, or for a need the cost of the
+    /// block. None if it is unknown.
     fn price(&self, place: usize) -> Option<PricePerKwh> {
         let price = self.prices.at(place)?;
         Some(match self.length {
@@ -146,7 +147,7 @@ impl Candidate {
         })
     }
 
-    /// One of its windows.
+    /// Returns one of its windows.
     fn window(&self, request: &MatchRequest<'_>, place: usize) -> Window {
         let window = request.windows[place];
         let until = self.length.map(|length| window.from.plus(length));
@@ -156,7 +157,7 @@ impl Candidate {
         }
     }
 
-    /// The owner of the calendar that has to be free.
+    /// Returns the owner of the calendar that has to be free.
     fn evse(&self) -> CalendarOwner {
         CalendarOwner::Evse {
             station: self.station.clone(),
@@ -165,7 +166,7 @@ impl Candidate {
     }
 }
 
-/// The window from which shifts are counted.
+/// Returns the window from which shifts are counted.
 fn preferred_window(reservation: &Reservation) -> Window {
     let is_confirmed = reservation.status() == ReservationStatus::Confirmed;
     let confirmed = reservation.window().filter(|_| is_confirmed);
@@ -175,10 +176,10 @@ fn preferred_window(reservation: &Reservation) -> Window {
     })
 }
 
-/// The windows a reservation can have from now on: the ideal one, and all others of the same length in steps of five minutes
-/// that lie within `earliest_start` and `latest_end`. They are in the order of their shift, of two equal ones the earlier
-/// first. No window begins more than a minute before `now`, nor more than half an hour before the ideal one: attempts to
-/// confirm do not begin earlier.
+/// Returns the windows that a reservation can have from now on: the ideal one, and all others of the same length in steps of five
+/// minutes that lie within `earliest_start` and `latest_end`. They are in the order of their shift; of two with the same shift, the
+/// earlier is first. No window begins more than a minute before `now`, or more than half an hour before the ideal one, because
+/// attempts to confirm do not begin earlier.
 ///
 /// For a need, the shortest blocks that begin on the 5-minute grid.
 pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
@@ -218,13 +219,13 @@ fn shift(window: &Window, preferred: &Window) -> i64 {
     window.from.since(preferred.from).abs().as_mins()
 }
 
-/// Whether it is not too late for a window.
+/// Checks whether it is not too late for a window.
 pub fn can_begin(window: &Window, now: Timestamp) -> bool {
     window.from >= now.plus(-LATE)
 }
 
-/// The connectors of a station that pass every filter but the calendars. `allowed` says of each window of the request whether
-/// policies allow it.
+/// Returns the connectors of a station that pass every filter but the calendars. `allowed` contains for each window of the request
+/// whether policies allow it.
 ///
 /// # Errors
 /// The first filter that no connector passes.
@@ -261,7 +262,7 @@ fn candidates_of(
 }
 
 impl MatchFilter {
-    /// The count of the stations that the filter refused.
+    /// Returns the count of the stations that the filter refused.
     fn count_in(self, refused: &mut MatchRefusals) -> &mut u32 {
         match self {
             Self::NotConnected => &mut refused.not_connected,
@@ -277,7 +278,8 @@ impl MatchFilter {
     }
 }
 
-/// The rule of a policy for which [`MatchFilter::Policy`] refused a station. None for a station that policies do not refuse.
+/// Returns the rule of a policy for which [`MatchFilter::Policy`] refused a station. None for a station that policies do not
+/// refuse.
 pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {
     let connectors = station.connectors.iter().filter(|connector| {
         connector.reservable
@@ -299,7 +301,7 @@ pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<B
     request.limits.breach(prices, &windows)
 }
 
-/// The effective price of a connector in a window, unless it is unknown.
+/// Returns the effective price of a connector in a window; None if it is unknown.
 fn price(
     station: &ChargingStation,
     connector: &Connector,
@@ -310,7 +312,7 @@ fn price(
     EffectivePrice::in_window(station, connector, request.vehicle, window, currency)
 }
 
-/// The windows for whose whole length a station is open, as places among them, in their order.
+/// Returns the windows for whose whole length a station is open, as indexes into `windows`, in their order.
 fn open_windows(station: &ChargingStation, windows: &[Window]) -> Vec<usize> {
     let (Some(from), Some(until)) = (
         windows.iter().map(|window| window.from).min(),
@@ -331,14 +333,14 @@ fn open_windows(station: &ChargingStation, windows: &[Window]) -> Vec<usize> {
 /// A connector with the windows in which it passes the filters, and its prices there.
 struct PassingConnector<'a> {
     connector: &'a Connector,
-    /// Its windows: the request's, or its blocks that begin with them.
+    /// Its windows: those of the request, or its blocks that begin with them.
     all: Cow<'a, [Window]>,
-    /// As places in the request's windows, in their order.
+    /// As indexes into the request's windows, in their order.
     windows: Vec<usize>,
     prices: ConnectorPrices,
 }
 
-/// The connectors of a station that pass the filters.
+/// Returns the connectors of a station that pass the filters.
 fn filter<'a>(
     station: &'a ChargingStation,
     allowed: &[bool],
@@ -383,7 +385,7 @@ fn filter<'a>(
     Ok(passing)
 }
 
-/// The connectors that can be reserved, fit the vehicle and are in order.
+/// Returns the connectors that can be reserved, fit the vehicle and are in order.
 fn fitting<'a>(
     station: &'a ChargingStation,
     request: &MatchRequest<'_>,
@@ -493,7 +495,7 @@ fn keep_windows(
 }
 
 impl PassingConnector<'_> {
-    /// The effective price in a window, unless it is unknown.
+    /// Returns the effective price in a window; None if it is unknown.
     fn price_in(
         &self,
         station: &ChargingStation,
@@ -505,7 +507,7 @@ impl PassingConnector<'_> {
     }
 }
 
-/// What can be said for and against a connector, whatever the window and the other candidates.
+/// Returns the components of a connector's score that do not depend on the window and the other candidates.
 fn merits(station: &ChargingStation, connector: &Connector, request: &MatchRequest<'_>) -> Merits {
     let preferences = request.preferences;
     let center = request.reservation.location.center();

@@ -1,9 +1,9 @@
-//! What the search for a need scores: the cost of a block, when it ends, or the carbon dioxide of its energy.
+//! The score of the search for a need: the cost of a block, its end, or the carbon dioxide of its energy.
 //!
 //! The cost of a block is exact and rounded once, by the tariff of the connector, for the energy of the need. Blocks in the currency of the
 //! reservation come before those in another one or of unknown price, whose costs cannot be compared with theirs. Of blocks that cost the
-//! same the earlier one is chosen, then the one whose ids of station and connector come first. Where the time counts, the block that ends
-//! first is chosen, then the one that costs less; where carbon dioxide counts, that with the least whole grams, then the one that costs less.
+//! same the earlier one is chosen, then the one whose ids of station and connector come first. If the time is optimized, the block that ends
+//! first is chosen, then the one that costs less; if carbon dioxide is optimized, that with the fewest whole grams, then the one that costs less.
 //! Energy whose carbon dioxide is unknown comes last.
 
 use super::{MatchRequest, PricePerKwh};
@@ -14,17 +14,19 @@ use crate::reservation::need::{Need, Optimize};
 use kernel::time::{DAY, MINUTE, SignedDuration, millis, whole_millis};
 use kernel::window::Window;
 
-/// The points of what cannot be compared with blocks in the reservation's currency: more than any cost.
+/// The points of blocks that cannot be compared with blocks in the reservation's currency: more than any cost.
 const INCOMPARABLE: i64 = 1 << 60;
 
-/// The points of a minute by which a block ends later, where the time counts: more than any cost.
+/// The points of each minute by which a block ends later, if the time is optimized: more than any cost.
 const LATER: i64 = 1 << 40;
 
-/// The points of a gram of carbon dioxide, where that counts, and the most grams that are told apart.
+/// The points of a gram of carbon dioxide, if that is optimized, and the number of grams from which on values are not
+/// distinguished.
 const GRAM: i64 = LATER;
 const MOST_GRAMS: i64 = (1 << 19) - 1;
 
-/// How long a block of a charge lasts: until the vehicle has charged what it needs. None if that is more than a day, or if no power flows.
+/// Returns the duration of a block of a charge: until the vehicle has charged the energy that it needs. None if that is more than a
+/// day, or if no power flows.
 pub(super) fn length(vehicle: ChargingVehicle, charge: &Charge) -> Option<SignedDuration> {
     let lasts = charge.time_until(vehicle.energy()?)?;
     let whole = whole_millis(lasts).checked_add(whole_millis(MINUTE) - 1)?;
@@ -33,7 +35,7 @@ pub(super) fn length(vehicle: ChargingVehicle, charge: &Charge) -> Option<Signed
     (length <= DAY).then_some(length)
 }
 
-/// The points of a block besides those of its cost. `grams` are those of its energy.
+/// Returns the points of a block without those of its cost. `grams` is the carbon dioxide of its energy.
 pub(super) fn base(
     need: &Need,
     block: &Window,

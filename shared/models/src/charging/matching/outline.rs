@@ -1,5 +1,5 @@
-//! What the index of stations by place holds of a station besides its position: enough for a lower bound of the score that
-//! any of its connectors can have, so that most stations of a city need not be read.
+//! The data of a station in the index of stations by place, besides its position: enough for a lower bound of the score that any of
+//! its connectors can have, so that most stations of a city need not be read.
 //!
 //! An outline names the operator, and the type, the power and the bound of the cost of each connector. It changes when the operator
 //! changes the station, and not when an EVSE becomes free or busy. In the table it is a short text, such as
@@ -27,7 +27,7 @@ pub struct Outline {
     pub connectors: BTreeSet<ConnectorKind>,
 }
 
-/// What connectors of a station have in common that are equally good for a vehicle, as far as the index shows.
+/// The common properties of a station's connectors that are equally good for a vehicle, as far as the index shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectorKind {
     pub plug: ConnectorType,
@@ -37,8 +37,8 @@ pub struct ConnectorKind {
     pub cost: Option<CostBound>,
 }
 
-/// The checksum of an operator's name (CRC-32). Operators with the same checksum cannot be distinguished in the index, which
-/// makes a lower bound lower than it has to be.
+/// Returns the checksum of an operator's name (CRC-32). Operators with the same checksum cannot be distinguished in the index,
+/// which makes a lower bound lower than necessary.
 pub fn operator_checksum(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes())
 }
@@ -86,7 +86,7 @@ impl fmt::Display for Outline {
     }
 }
 
-/// The text is not that of an outline.
+/// The error for a text that is not an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 

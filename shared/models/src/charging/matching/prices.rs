@@ -12,7 +12,7 @@ use crate::charging_station::{ChargingStation, Connector};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ConnectorPrices {
     InAllWindows(Option<EffectivePrice>),
-    /// By the place of the window in the request's windows; those that were asked for so far.
+    /// By the index of the window in the request's windows; only prices that were needed so far.
     ByWindow(Arc<[OnceLock<Option<EffectivePrice>>]>),
 }
 
@@ -21,7 +21,8 @@ pub(super) enum ConnectorPrices {
 pub(super) struct PriceLists(BTreeMap<(String, u32, String), ConnectorPrices>);
 
 impl PriceLists {
-    /// The prices of a connector in so many windows of a request; connectors of the same power have as many. `price` computes that of any window, where all have the same.
+    /// Returns the prices of a connector in this number of windows of a request; connectors of the same power have the same number.
+    /// `price` computes the price of any window, if all have the same price.
     pub(super) fn of(
         &mut self,
         station: &ChargingStation,
@@ -43,7 +44,7 @@ impl PriceLists {
         ConnectorPrices::InAllWindows(price())
     }
 
-    /// How many prices were computed for single windows.
+    /// Returns the number of prices that were computed for single windows.
     #[cfg(test)]
     pub(super) fn computed(&self) -> usize {
         let lists = self.0.values();
@@ -58,7 +59,7 @@ impl PriceLists {
 }
 
 impl ConnectorPrices {
-    /// The price in a window, by its place in the request's windows, computed unless it was before.
+    /// Returns the price in a window, by its index in the request's windows, and computes it if that was not done before.
     pub(super) fn get_or_compute(
         &self,
         place: usize,
@@ -70,7 +71,7 @@ impl ConnectorPrices {
         }
     }
 
-    /// The price in a window, by its place in the request's windows. None if it is unknown, or was not computed.
+    /// Returns the price in a window, by its index in the request's windows. None if it is unknown, or was not computed.
     pub(super) fn at(&self, place: usize) -> Option<EffectivePrice> {
         match self {
             Self::InAllWindows(price) => *price,
@@ -78,7 +79,7 @@ impl ConnectorPrices {
         }
     }
 
-    /// Whether the prices of windows may differ.
+    /// Checks whether the prices of windows may differ.
     pub(super) fn depend_on_window(&self) -> bool {
         matches!(self, Self::ByWindow(_))
     }

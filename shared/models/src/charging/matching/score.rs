@@ -1,4 +1,4 @@
-//! The score of a pair of a connector and a window: one number, the lower the better.
+//! The score of a pair of a connector and a window: one number; lower is better.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,10 +8,10 @@ use crate::driver::ChargingSpeed;
 /// The points of a minor unit per kWh above the cheapest pair.
 pub(super) const POINTS_PER_MINOR_UNIT: i64 = 5;
 
-/// What the score of a pair consists of. All parts are integers.
+/// The components of the score of a pair. All of them are integers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Merits {
-    /// Minutes between the window and the preferred one. Whole, because windows are shifted in steps of five minutes.
+    /// Minutes between the window and the preferred one. A whole number, because windows are shifted in steps of five minutes.
     pub shift: i64,
     /// Whole metres from the centre of the location, rounded down.
     pub meters: i64,
@@ -85,7 +85,7 @@ pub enum SpeedClass {
 }
 
 impl SpeedClass {
-    /// The class of a power in W.
+    /// Returns the class of a power in W.
     pub fn of(power: u32) -> Self {
         match power {
             0..43_000 => Self::Slow,
@@ -94,7 +94,7 @@ impl SpeedClass {
         }
     }
 
-    /// Whether the class is another than the driver prefers.
+    /// Checks whether the class differs from the one that the driver prefers.
     pub fn misses(self, preferred: ChargingSpeed) -> bool {
         match preferred {
             ChargingSpeed::Any => false,

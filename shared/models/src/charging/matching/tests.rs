@@ -52,7 +52,7 @@ fn the_preferred_window_comes_first_then_the_smallest_shift() {
         windows(&reservation(json!({})), at("2026-03-02T09:30:00Z")).len(),
         1
     );
-    // All of the week that `latest_end` may follow `ideal_end`, and what precedes the first attempt never.
+    // The whole week that `latest_end` may follow `ideal_end` is included, and no window before the first attempt.
     let week =
         json!({"earliest_start": "2026-03-01T00:00:00Z", "latest_end": "2026-03-09T11:00:00Z"});
     let all = windows(&reservation(week), at("2026-03-02T09:30:00Z"));
@@ -60,7 +60,7 @@ fn the_preferred_window_comes_first_then_the_smallest_shift() {
     assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
 }
 
-/// Reads what the search asks for. The index has no outlines, so every station is read.
+/// Reads the stations and calendars that the search requests. The index has no outlines, so every station is read.
 fn ranking(
     request: &MatchRequest<'_>,
     stations: &[ChargingStation],
@@ -257,7 +257,7 @@ fn every_part_of_a_score_weighs_what_it_should() {
         .iter()
         .map(|one| (number(one), one.merits.score()))
         .collect();
-    // Of two that are as good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
+    // Of two that are equally good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
     let want = [
         (5, -200),
         (6, -100),
@@ -272,7 +272,7 @@ fn every_part_of_a_score_weighs_what_it_should() {
     assert_eq!(scores, want);
 }
 
-/// A station at so many metres north of the location, with EVSEs `a` and `b` of one Type2 connector each.
+/// A station at a distance in metres north of the location, with EVSEs `a` and `b` of one Type2 connector each.
 fn at_distance(number: u128, meters: f64) -> ChargingStation {
     let mut station = crate::fixtures::station();
     station.id = Id::from_number(kernel::Kind::ChargingStation, number);
@@ -296,7 +296,7 @@ fn at_distance(number: u128, meters: f64) -> ChargingStation {
     station
 }
 
-/// Matches a reservation that any window from 10:00 to 12:30 suits, when the EVSEs of these numbers are taken until 11:00.
+/// Matches a reservation that can have any window from 10:00 to 12:30, while the EVSEs with these numbers are taken until 11:00.
 fn matched(
     stations: &[ChargingStation],
     reservation: &Reservation,
@@ -398,7 +398,7 @@ fn an_unknown_price_passes_a_cap_in_test_mode_only() {
     let stations = [at_distance(1, 150.0)];
     let mut preferences = preferences();
     let reservation = reservation(json!({}));
-    // What the operator asks for a reservation is not a price of charging.
+    // The operator's price for a reservation is not a price of charging.
     let mut for_reservations = stations.clone();
     let price = json!({"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
         "tax_percent": "20", "type": "ENERGY", "restrictions": {"reservation": "RESERVATION"}});

@@ -1,5 +1,5 @@
-//! How charging sessions start and end: who and what takes part, what a simulated session has charged (`simulated`), and what follows
-//! from the reports and CDRs of a network (`network`). The life cycle is described in [`crate::charging_session`].
+//! The start and the end of charging sessions: the parties, the energy of simulated sessions (`simulated`), and the effects of a
+//! network's reports and CDRs (`network`). The life cycle is described in [`crate::charging_session`].
 
 mod network;
 mod plausibility;
@@ -40,14 +40,14 @@ use kernel::window::Window;
 pub use network::{CardSession, CdrOutcome};
 pub use plausibility::Plausibility;
 
-/// How long before its reserved start a vehicle counts as come for its reservation.
+/// The time before its reserved start from which on a vehicle is assumed to have arrived for its reservation.
 const EARLY: SignedDuration = minutes(15);
 
 /// The maximum duration of a session.
 pub const LONGEST: SignedDuration = DAY;
 
-/// By how much the hold of a parked vehicle is extended at a time: less than the half hour before its window
-/// at which a reservation is matched, so that a parked vehicle does not keep others from reserving its connector.
+/// The time by which the hold of a parked vehicle is extended at once. It is less than the half hour before its window at which a
+/// reservation is matched, so that a parked vehicle does not prevent others from reserving its connector.
 pub const HOLD: SignedDuration = minutes(20);
 
 impl SessionCostLine {
@@ -71,7 +71,7 @@ impl SessionCostLine {
 #[derive(Debug, Clone, Copy)]
 pub struct Parties<'a> {
     pub station: &'a ChargingStation,
-    /// The location that the station is at its network.
+    /// The location of the station at its network.
     pub location: Option<&'a ObjectId>,
     pub connector: &'a Connector,
     pub driver: &'a Driver,
@@ -82,13 +82,13 @@ pub struct Parties<'a> {
     pub battery_level: Option<f64>,
     /// The last reading of its odometer.
     pub odometer: Option<&'a Odometer>,
-    /// What is billed in where the station has prices in it.
+    /// The currency of the bill, if the station has prices in it.
     pub currency: Currency,
-    /// What operates the station.
+    /// How the station is operated.
     pub operation: Operation,
 }
 
-/// What the calendars of the EVSE and the vehicle hold, from the day a session begins.
+/// The entries of the calendars of the EVSE and the vehicle, from the day on which a session begins.
 #[derive(Debug, Clone, Copy)]
 pub struct CalendarEntries<'a> {
     pub evse: &'a [Entry],
@@ -97,7 +97,7 @@ pub struct CalendarEntries<'a> {
     pub arriving: Option<&'a Reservation>,
 }
 
-/// The reservations by which this vehicle may be expected at a station now: from 15 minutes before their start.
+/// Returns the reservations for which this vehicle may be expected at a station now: from 15 minutes before their start.
 pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
     let expected = vehicle.iter().filter(|entry| {
         entry.holder.is(Kind::Reservation)
@@ -109,8 +109,8 @@ pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
     holders
 }
 
-/// The window in which a session that begins now is expected to charge: that of the reservation it fulfils, for which the price was
-/// accepted, or else as long as a session may last.
+/// Returns the window in which a session that begins now is expected to charge: that of the reservation it fulfils, for which the
+/// price was accepted, or else the maximum duration of a session.
 pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Window {
     let reserved = reservation.and_then(Reservation::window);
     reserved.unwrap_or(Window {
@@ -123,8 +123,8 @@ impl Parties<'_> {
     /// Checks that a session may start.
     ///
     /// # Errors
-    /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
-    /// that nothing operates, or that is not open.
+    /// 400 if an object is not active, does not fit or does not belong to the others; `charging_session_conflict` if nothing
+    /// operates the station, or if it is not open.
     fn check(&self, now: Timestamp) -> Result<()> {
         self.check_drive()?;
         self.check_station(now)
@@ -187,7 +187,7 @@ impl Parties<'_> {
         Ok(())
     }
 
-    /// Whether the payment method is the driver's, the vehicle's fleet's or the account's.
+    /// Checks whether the payment method belongs to the driver, to the vehicle's fleet or to the account.
     fn may_pay_with(&self, method: &PaymentMethod) -> bool {
         match (&method.driver, &method.fleet) {
             (Some(owner), _) => *owner == self.driver.id,
@@ -196,13 +196,13 @@ impl Parties<'_> {
         }
     }
 
-    /// The vehicle's charge at the connector from its present level on.
+    /// Returns the vehicle's charge at the connector from its present level on.
     fn charge(&self) -> Charge {
         let battery = Battery::of(self.vehicle);
         battery.charge(simulation::offered(self.connector), self.battery_level)
     }
 
-    /// The simulation of a session that charges at most `limit` Wh, and has to leave the connector at `free_until`.
+    /// Returns the simulation of a session that charges at most `limit` Wh, and has to leave the connector at `free_until`.
     fn simulation(
         &self,
         charge: &Charge,
@@ -238,12 +238,13 @@ impl Parties<'_> {
 }
 
 impl CalendarEntries<'_> {
-    /// Until when the connector is free from now on; none if no later reservation exists.
+    /// Returns the time until which the connector is free from now on; None if no later reservation exists.
     ///
     /// # Errors
-    /// `charging_session_conflict` when the connector is busy, out of order or another's now, or the vehicle charges.
+    /// `charging_session_conflict` if the connector is busy, out of order or reserved for another vehicle now, or if the vehicle is
+    /// charging.
     fn free_until(&self, connector: &Connector, now: Timestamp) -> Result<Option<Timestamp>> {
-        // A session that began a moment after `now` has overtaken this one: its time counts as well.
+        // A session that began a moment after `now` was stored before this one, so its time counts as well.
         let holds = |entry: &&Entry| {
             let begun = entry.window.from <= now || entry.holder.is(Kind::ChargingSession);
             begun && now < entry.window.until
@@ -280,11 +281,11 @@ impl CalendarEntries<'_> {
 }
 
 impl ChargingSession {
-    /// A session that begins now, or is asked for now where a network operates the station.
+    /// Creates a session that begins now. If a network operates the station, the session is requested now.
     ///
     /// # Errors
-    /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for what is not
-    /// free now, and for a station that nothing operates.
+    /// 400 if an object is not active, does not fit or does not belong to the others; `charging_session_conflict` if the connector
+    /// or the vehicle is not free now, or if nothing operates the station.
     pub fn start(
         new: NewChargingSession,
         parties: &Parties<'_>,
@@ -301,7 +302,7 @@ impl ChargingSession {
             ..
         } = parties;
         let charge = parties.charge();
-        // A reservation by need ends with what it has planned.
+        // A session for a reservation by need ends with the energy of the reservation's plan.
         let planned = || {
             let plan = entries.arriving?.charging_plan.as_ref()?;
             Some(plan.energy_wh).filter(|energy| *energy > 0)
@@ -318,7 +319,7 @@ impl ChargingSession {
             Some(_) => SessionState::pending(simulated.held_until, now),
             None => SessionState::begun(simulated, source),
         };
-        // A pending session may begin when its reservation is over.
+        // A pending session may begin after its reservation is over.
         let arriving = entries.arriving.filter(|_| of_network.is_none());
         let method = arriving.map(|reservation| &reservation.payment_method);
         let shares_method = method.is_some_and(|method| *method == new.payment_method);
@@ -361,7 +362,7 @@ impl ChargingSession {
 }
 
 impl SessionState {
-    /// A session that a network is to start. Its connector is held until a moment.
+    /// A session that a network is to start. Its connector is held until `until`.
     fn pending(until: Timestamp, now: Timestamp) -> Self {
         Self::Pending {
             hold: Some(Window { from: now, until }),
@@ -370,7 +371,7 @@ impl SessionState {
         }
     }
 
-    /// A session that has begun, and has not cost anything yet.
+    /// A session that has begun and has no cost yet.
     fn begun(simulated: Simulated, source: CostSource) -> Self {
         Self::Active {
             charged: Charged::default(),
@@ -390,7 +391,7 @@ impl Names {
     }
 }
 
-/// What is stored with a session at a connector of a network's location; none for a station without a network.
+/// Returns the data that is stored with a session at a connector of a network's location; None for a station without a network.
 fn network_session(
     location: Option<&ObjectId>,
     station: &ChargingStation,
@@ -404,7 +405,7 @@ fn network_session(
     })
 }
 
-/// W that an EVSE delivers at most, whichever of its connectors is used.
+/// Returns the maximum power of an EVSE in W, regardless of which of its connectors is used.
 fn evse_power(station: &ChargingStation, evse: &str) -> u32 {
     let connectors = station.connectors.iter().filter(|one| one.evse == evse);
     let kilowatts = connectors.map(|one| one.power).fold(0.0, f64::max);

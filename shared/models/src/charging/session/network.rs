@@ -1,4 +1,4 @@
-//! What follows from the reports and CDRs of a network: the state of a session, its energy, its cost, and what is billed for it.
+//! The effects of the reports and CDRs of a network: the state of a session, its energy, its cost, and the amount billed for it.
 
 use jiff::tz::TimeZone;
 
@@ -27,45 +27,45 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, days, whole_millis};
 
-/// How long after a session was created its price can become final so that invoices find the session. A price that
+/// The time after the creation of a session in which its price can become final so that invoices find the session. A price that
 /// becomes final later is billed as an adjustment.
 const FOUND: SignedDuration = days(6);
 
-/// What a CDR led to.
+/// The effect of a CDR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CdrOutcome {
-    /// It was taken in before.
+    /// It was recorded before.
     Known,
-    /// It was noted, and nothing follows from it for the amounts.
+    /// It was recorded, and does not affect the amounts.
     Noted,
     /// The price is not plausible, and waits for a decision.
     UnderReview,
     /// The price of the session is final now.
     Priced,
-    /// The price was final before, and this is to be billed, or credited, in addition.
+    /// The price was final before. This amount is to be billed or credited in addition.
     Adjusted(Total),
-    /// It bills in another currency than the one in which the session was billed. It was not taken in.
+    /// Its currency is not the one in which the session was billed. It was not recorded.
     OtherCurrency,
 }
 
-/// Who and what takes part in a session that was started with a card.
+/// The parties of a session that was started with a card.
 #[derive(Debug, Clone, Copy)]
 pub struct CardSession<'a> {
     pub station: &'a ChargingStation,
-    /// The location that the station is at its network.
+    /// The location of the station at its network.
     pub location: Option<&'a ObjectId>,
     pub connector: &'a Connector,
     pub driver: &'a Driver,
     pub vehicle: &'a Vehicle,
     /// The reservation that the session fulfils.
     pub reservation: Option<&'a Id>,
-    /// What is billed in until the network says otherwise.
+    /// The currency of the bill until the network reports another one.
     pub currency: Currency,
 }
 
 impl ChargingSession {
-    /// A session that a network has reported, and that was started with a card there. It is pending until the report is taken in. None
-    /// for a station without a network.
+    /// Creates a session that a network has reported, and that was started with a card there. It is pending until the report is
+    /// applied. None for a station without a network.
     pub fn by_card(card: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
         let CardSession {
             station,
@@ -118,8 +118,8 @@ impl ChargingSession {
 }
 
 impl Stored<ChargingSession> {
-    /// Applies a report of the network. `elsewhere` is whether the driver or the vehicle takes part in another session that has not ended: then a
-    /// session that was given up is not reopened but stopped. Returns whether anything changed.
+    /// Applies a report of the network. `elsewhere` is true if the driver or the vehicle takes part in another session that has not
+    /// ended: then a session that was given up is not reopened but stopped. Returns whether anything changed.
     pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
         let before = self.clone();
         let Some(network) = self.internal.network.as_deref_mut() else {
@@ -134,7 +134,7 @@ impl Stored<ChargingSession> {
             return false;
         }
         network.session = Some(report.session.clone());
-        // The same report may come twice.
+        // The same report may arrive twice.
         let is_new = network.reported != Some(report.last_updated);
         network.reported = Some(report.last_updated);
         if let Some(network) = self.object.state.at_network_mut().filter(|_| is_new) {
@@ -182,9 +182,9 @@ impl Stored<ChargingSession> {
         let network = self.object.state.at_network_mut().filter(|_| is_new);
         let was_stalled = network.is_some_and(|network| network.stalled_at.take().is_some());
         match report.state {
-            // What was sent while the network was lost may never have arrived.
+            // A command that was sent while the network was not reporting may never have arrived.
             ReportedState::Active if was_stalled => self.ask_stop_again(now),
-            // A session that was ended keeps nobody from charging elsewhere.
+            // A session that was ended does not prevent charging elsewhere.
             ReportedState::Active if is_new && was_ended => drop(self.ask_stop(now)),
             ReportedState::Completed if was_ended => self.confirm_end(),
             _ => {}
@@ -242,7 +242,8 @@ impl Stored<ChargingSession> {
         self.record(EventType::ChargingSessionCompleted);
     }
 
-    /// Ends a session that its network has lost. What it costs is what the network bills, or has reported last.
+    /// Ends a session on which its network does not report any more. Its cost is the amount that the network bills, or that it
+    /// reported last.
     ///
     /// # Errors
     /// `charging_session_state_conflict` if the session is not stalled.
@@ -275,7 +276,7 @@ impl Stored<ChargingSession> {
         self.object.session_started = report.started.min(now);
         let of_tariff = self.internal.pricing.first().map(|price| price.currency);
         self.object.currency = match (report.total, of_tariff) {
-            // The tariff says what it costs.
+            // The cost is computed from the tariff.
             (None, Some(currency)) => currency,
             _ => report.currency,
         };
@@ -294,12 +295,12 @@ impl Stored<ChargingSession> {
         self.set_cost(total, explained(total, &ours), source);
     }
 
-    /// Where amounts come from that the network does not report.
+    /// Returns the source of amounts that the network does not report.
     pub(super) fn source_by_tariff(&self) -> CostSource {
         CostSource::of_tariff(self.is_tariff_known(self.object.currency))
     }
 
-    /// What a session of so much energy and time costs at these prices.
+    /// Returns the cost of a session with this energy and these times at these prices.
     pub(super) fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
@@ -373,14 +374,14 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// What the session costs in all by now, its adjustments included.
+    /// Returns the total cost of the session so far, including its adjustments.
     fn billed(&self) -> Total {
         let own = self.object.total();
         let price = self.object.state.final_price();
         price.map_or(own, |price| own.plus(price.adjusted))
     }
 
-    /// Makes what a session with a final price costs in all so much, if it costs less than before or the amount is plausible.
+    /// Changes the total cost of a session with a final price to this amount, if that is less than before or plausible.
     fn adjust(
         &mut self,
         total: Total,
@@ -407,7 +408,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Makes what the session costs in all so much, by an adjustment.
+    /// Changes the total cost of the session to this amount, by an adjustment.
     pub(super) fn adjust_to(&mut self, total: Total) -> CdrOutcome {
         let more = total.minus(self.billed());
         let price = self.object.state.final_price_mut();
@@ -418,7 +419,8 @@ impl Stored<ChargingSession> {
         CdrOutcome::Adjusted(more)
     }
 
-    /// Ends the session with what the network bills. `counts` is whether the figures of this CDR are those of the session.
+    /// Ends the session with the amount that the network bills. `counts` is true if the figures of this CDR are those of the
+    /// session.
     fn take_price(
         &mut self,
         cdr: &CdrReport,
@@ -472,8 +474,9 @@ impl Stored<ChargingSession> {
         self.settle_price((total, lines, CostSource::Cdr), &claim, limits, now)
     }
 
-    /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. A CDR
-    /// that came before the session began, and had nothing to bill, counts for more. Nothing happens to a session that waits for no CDR.
+    /// Makes the price of a completed session without a CDR final: the amount that the network reported last, otherwise that of the
+    /// tariff. A CDR that arrived before the session began, and had nothing to bill, takes precedence. Nothing happens to a session
+    /// that does not wait for a CDR.
     pub fn close_without_cdr(&mut self, limits: &Plausibility, now: Timestamp) -> CdrOutcome {
         let (
             Some(network),
@@ -496,14 +499,14 @@ impl Stored<ChargingSession> {
         self.settle_price((total, lines, source), &self.claim(), limits, now)
     }
 
-    /// The lines of what the network bills, or has reported, for the session as it is known.
+    /// Returns the lines of the amount that the network bills or has reported, by the current data of the session.
     pub(super) fn lines(&self, total: Total) -> Vec<SessionCostLine> {
         let claim = self.claim();
         let ours = self.price(&self.internal.pricing, claim.energy, claim.times);
         explained(total, &ours)
     }
 
-    /// What is known of a session that has ended.
+    /// Returns the energy and the times of a session that has ended, as far as they are known.
     fn claim(&self) -> Claim {
         let session = &self.object;
         let network = self.internal.network.as_ref();
@@ -515,8 +518,8 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Makes the price of a completed session final if it is plausible. Else the session costs the service's own price for the time
-    /// being.
+    /// Makes the price of a completed session final if it is plausible. Otherwise the session has the service's own price for the
+    /// time being.
     fn settle_price(
         &mut self,
         (total, lines, source): (Total, Vec<SessionCostLine>, CostSource),
@@ -539,8 +542,8 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Makes the price final. A session that was created so long ago that no invoice finds it costs nothing by itself, and is billed by
-    /// an adjustment. Any other one with a payment method is charged now.
+    /// Makes the price final. A session that was created too long ago for an invoice to find it has no cost of its own, and is
+    /// billed by an adjustment. Any other session with a payment method is charged now.
     pub(super) fn finish(
         &mut self,
         total: Total,
@@ -576,7 +579,7 @@ impl CdrReport {
 }
 
 impl OwnPrice {
-    /// The service's own price, which is never more than what the network bills.
+    /// Returns the service's own price, at most the amount that the network bills.
     pub(super) fn capped(&self, total: Total) -> Total {
         let ours = total_by(&self.cost);
         if ours.gross > total.gross {
@@ -588,7 +591,7 @@ impl OwnPrice {
 }
 
 impl Charged {
-    /// What a session has charged that has ended.
+    /// Returns what was charged in a session that ended at this time.
     fn ended_by(self, ended: Timestamp) -> Self {
         let charging = self.ended.unwrap_or(ended);
         Self {
@@ -598,7 +601,8 @@ impl Charged {
     }
 }
 
-/// The lines of an amount: where the tariff explains it, those of the tariff; else one that says what the network bills.
+/// Returns the lines of an amount: those of the tariff if it explains the amount, otherwise one line with the amount that the
+/// network bills.
 fn explained(total: Total, ours: &Cost) -> Vec<SessionCostLine> {
     match total_by(ours) == total {
         true => ours.lines.iter().map(SessionCostLine::of).collect(),
@@ -606,7 +610,7 @@ fn explained(total: Total, ours: &Cost) -> Vec<SessionCostLine> {
     }
 }
 
-/// The line of an amount that the tariff does not explain.
+/// Returns the line of an amount that the tariff does not explain.
 fn billed_line(total: Total) -> SessionCostLine {
     use rust_decimal::Decimal;
     let tax = total.gross - total.net;

@@ -1,6 +1,7 @@
-//! Whether what a charging network bills for a session is plausible. A network may be wrong, or lie, about energy, prices and times, so
-//! none of its figures is taken as proof of another: its times are bounded by what the service knows itself, the energy by these times
-//! and by the power of the charging point, and the price by the service's own price for that energy and these times.
+//! Checks whether the amount that a charging network bills for a session is plausible. A network may report wrong energy, prices
+//! and times, by mistake or on purpose, so none of its figures is accepted as proof of another: its times are bounded by the
+//! service's own data, the energy by these times and by the power of the charging point, and the price by the service's own price
+//! for that energy and these times.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +15,29 @@ use crate::stored::Stored;
 use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
 
-/// How far the clock of a network may be off.
+/// The maximum deviation of a network's clock.
 const CLOCK_TOLERANCE: SignedDuration = minutes(15);
 
-/// By how many main units of its currency a price may exceed the service's own, and what the service assumes a kWh to cost, where nothing
-/// is set for the currency.
+/// The main units of its currency by which a price may exceed the service's own, and the assumed price of a kWh in main units, if
+/// nothing is set for the currency.
 const TOLERANCE: i64 = 10;
 const ASSUMED_PRICE: i64 = 1;
 
-/// From when on a price is not plausible, by currency.
+/// The limits up to which a price is plausible, by currency.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plausibility {
     /// Minor units by which a price may exceed the service's own.
     tolerances: BTreeMap<Currency, i64>,
-    /// Minor units, with tax, that a kWh is assumed to cost where the tariff is not known.
+    /// The assumed price of a kWh in minor units, with tax, if the tariff is unknown.
     assumed_prices: BTreeMap<Currency, i64>,
 }
 
 impl Plausibility {
-    /// Reads both from texts such as `eur:1000,jpy:2000`, in minor units. A currency that is not named has ten main units, and one main
-    /// unit per kWh; a currency without minor units a hundred times as much.
+    /// Reads both from texts such as `eur:1000,jpy:2000`, in minor units. A currency that is not listed has ten main units, and one
+    /// main unit per kWh; a currency without minor units a hundred times as much.
     ///
     /// # Errors
-    /// Which of the texts is malformed, and how.
+    /// The name of the malformed text, and the reason.
     pub fn read(tolerances: Option<&str>, assumed_prices: Option<&str>) -> Result<Self, String> {
         let read = |name: &str, text: Option<&str>| {
             let text = text.unwrap_or_default();
@@ -80,12 +81,12 @@ fn amounts(text: &str) -> Option<BTreeMap<Currency, i64>> {
     read.collect()
 }
 
-/// A number of main units in minor units. One yen is worth as much as a cent rather than a euro.
+/// Converts main units to minor units. The value of one yen is closer to a cent than to a euro.
 fn minor_units(main_units: i64, currency: Currency) -> i64 {
     main_units * 10i64.pow(currency.exponent().max(2).into())
 }
 
-/// What a network says about a session and its price depends on.
+/// The statements of a network about a session on which its price depends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
     pub started: Timestamp,
@@ -99,14 +100,15 @@ pub(super) struct Claim {
 #[derive(Debug)]
 pub(super) struct OwnPrice {
     pub cost: Cost,
-    /// Wh, at most as much as the charging point can deliver.
+    /// The energy in Wh, at most as much as the charging point can deliver.
     pub energy: i64,
     tolerance: i64,
     is_energy_plausible: bool,
 }
 
 impl OwnPrice {
-    /// Why a price of the network is not plausible; none if it is. What costs nothing needs no review.
+    /// Returns the reason why a price of the network is not plausible; None if it is. An amount that is not above zero needs no
+    /// review.
     pub fn objection(&self, total: Total) -> Option<ReviewReason> {
         let (network, ours) = (i128::from(total.gross), i128::from(self.cost.gross));
         let is_dear = 2 * network > 3 * ours && network - ours > self.tolerance.into();
@@ -119,7 +121,8 @@ impl OwnPrice {
 }
 
 impl Stored<ChargingSession> {
-    /// The service's own price for a session as the network describes it, as far as that is possible, in the currency of the session.
+    /// Returns the service's own price for a session as the network describes it, as far as that is possible, in the currency of
+    /// the session.
     pub(super) fn own_price(
         &self,
         claim: &Claim,
@@ -156,14 +159,15 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Whether the tariff that the station had when the session began has prices in this currency.
+    /// Checks whether the tariff that the station had when the session began has prices in this currency.
     pub(super) fn is_tariff_known(&self, currency: Currency) -> bool {
         let began = self.object.session_started;
         tariff::is_known(&self.internal.pricing, currency, began)
     }
 
-    /// How long the session can have lasted. One that was started through the API did not begin before it was asked for. One of which
-    /// nobody has heard before lasted a day at most: then its end would have been asked for.
+    /// Returns the longest possible duration of the session. A session that was started through the API did not begin before the
+    /// request. A session that was started with a card lasted at most a day before its first report, because otherwise its end
+    /// would have been requested.
     fn longest_possible(&self, claim: &Claim, now: Timestamp) -> SignedDuration {
         let created = self.object.created;
         let ended = claim.ended.min(now.plus(CLOCK_TOLERANCE));
@@ -175,7 +179,7 @@ impl Stored<ChargingSession> {
     }
 }
 
-/// The Wh that a power in W delivers in a time, rounded up.
+/// Returns the energy in Wh that a power in W delivers in a time, rounded up.
 fn most_energy(power: u32, lasted: SignedDuration) -> i64 {
     let elapsed = whole_millis(lasted).max(0).unsigned_abs();
     let energy = u64::from(power)
@@ -196,7 +200,7 @@ mod tests {
         at_network(22_000)
     }
 
-    /// A session that begins when it is asked for.
+    /// The claim for a session that begins when it is requested.
     fn claim(energy: i64, lasts: SignedDuration) -> Claim {
         Claim {
             started: now(),
@@ -271,7 +275,7 @@ mod tests {
             let own = session.own_price(&claim, &limits, now);
             // An hour and a quarter, because the network's clock may be off, at 45 pence an hour.
             assert_eq!((own.energy, own.cost.gross), (27_500, 56));
-            // A day for a session of which nobody has heard before, and the hour since.
+            // A day for a session without an earlier report, and the hour since.
             session.object.started_by = StartedBy::Card;
             let own = session.own_price(&claim, &limits, now);
             let most = if ended > now { 27_500 } else { 25 * 22_000 };

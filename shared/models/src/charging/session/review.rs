@@ -1,4 +1,4 @@
-//! How a review of a price is opened, decided and closed. See [`crate::charging_session::review`].
+//! Opening, decision and closing of the review of a price. See [`crate::charging_session::review`].
 
 use super::network::CdrOutcome;
 use super::plausibility::OwnPrice;
@@ -14,7 +14,7 @@ use kernel::error::Result;
 use kernel::time::Timestamp;
 
 impl Stored<ChargingSession> {
-    /// Opens a review of what the network bills in all, or has the open one be about that.
+    /// Opens a review of the total amount that the network bills, or changes the open review to that amount.
     pub(super) fn put_under_review(
         &mut self,
         reason: ReviewReason,
@@ -79,7 +79,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Sends the event of an open review again, once, if it is time.
+    /// Sends the event of an open review again, once, if that is due.
     pub fn repeat_review(&mut self, now: Timestamp) {
         let review = self.object.state.review_mut();
         let due = review.filter(|review| review.repeat_at.is_some_and(|at| at <= now));
@@ -89,7 +89,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Applies what the tenant decides.
+    /// Applies the tenant's decision.
     ///
     /// # Errors
     /// `charging_session_state_conflict` if no review is open.
@@ -109,7 +109,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Applies what an operator decides, or a tenant who accepts: the price is final, or adjusted, as if its CDR came now.
+    /// Applies the decision of an operator, or of a tenant who accepts: the price is final, or adjusted, as if its CDR arrived now.
     ///
     /// # Errors
     /// `charging_session_state_conflict` if no review is open.
@@ -122,7 +122,7 @@ impl Stored<ChargingSession> {
         self.object.updated = now;
         let is_final = self.object.state.final_price().is_some();
         let network = self.internal.network.as_ref();
-        // A credit alone is no bill.
+        // A credit alone is not a bill.
         let billed = network.and_then(|one| total_of(&one.cdrs, self.object.currency));
         let source = match (billed, network.and_then(|one| one.total)) {
             (Some(_), _) => CostSource::Cdr,
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(decided.unwrap(), CdrOutcome::Priced);
         let corrected = apply(&mut session, &cdr(2, 1000, None));
         assert_eq!(adjusted(corrected), 100);
-        // Without the correction it is the total of before.
+        // Without the correction the total is the previous one.
         let back = apply(&mut session, &cdr(3, -1000, Some(2)));
         assert_eq!(adjusted(back), -100);
         assert_eq!(session.object.state.review(), None);

@@ -1,4 +1,4 @@
-//! Simulated sessions: what they have charged follows from their items and the time.
+//! Simulated sessions: the charged energy is computed from their items and the time.
 
 use jiff::tz::TimeZone;
 
@@ -21,8 +21,8 @@ use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
 use kernel::window::Window;
 
 impl Stored<ChargingSession> {
-    /// The session as it stands at a moment: while it is active, what it has charged so far and what that costs. A
-    /// session at a network's station is as the network has reported it. Where nothing operates the station no energy is known.
+    /// Returns the session at a moment: while it is active, with the energy charged so far and its cost. A session at a network's
+    /// station is returned as the network has reported it. If nothing operates the station, the energy is unknown.
     #[must_use]
     pub fn live(&self, mode: Mode, now: Timestamp) -> ChargingSession {
         self.shown(self.operation(mode), now)
@@ -82,8 +82,8 @@ impl Stored<ChargingSession> {
         };
     }
 
-    /// Ends an active session that is simulated, now or at the end of its hold. Where nothing operates the station the session fails: its
-    /// energy is not known, and nothing is charged for it.
+    /// Ends an active session that is simulated, now or at the end of its hold. If nothing operates the station the session fails:
+    /// its energy is unknown, and nothing is charged for it.
     ///
     /// # Errors
     /// `charging_session_state_conflict` in any other state.
@@ -128,8 +128,8 @@ impl Stored<ChargingSession> {
         Ok(())
     }
 
-    /// The reservations of other vehicles at the connector that begin before the next hold of the parked vehicle would end. They have to
-    /// be matched again, because the vehicle does not leave.
+    /// Returns the reservations of other vehicles at the connector that begin before the next hold of the parked vehicle would end.
+    /// They have to be matched again, because the vehicle does not leave.
     pub fn displaced<'a>(&self, connector: &'a [Entry], vehicle: &[Entry]) -> Vec<&'a Entry> {
         let Some(next) = self.next_hold() else {
             return Vec::new();
@@ -143,7 +143,8 @@ impl Stored<ChargingSession> {
         others.collect()
     }
 
-    /// Looks again in a minute whether the connector's time is free by then. The calendars keep nothing more for the session until it is.
+    /// Checks again in a minute whether the time of the connector is free. Until it is, the calendars have no further entry for the
+    /// session.
     pub fn await_room(&mut self, now: Timestamp) {
         if let Some(simulated) = self.object.state.simulated_mut() {
             let next = simulated.held_until.max(now).plus(MINUTE);
@@ -151,12 +152,12 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// When the vehicle is reserved elsewhere, after the hold that ends now.
+    /// Returns the time from which the vehicle is reserved elsewhere, after the hold that ends now.
     fn leaves_for(&self, vehicle: &[Entry]) -> Option<Timestamp> {
         self.others(vehicle).map(|entry| entry.window.from).min()
     }
 
-    /// The entries of others that are not over when the hold ends.
+    /// Returns the entries of other holders that end after the hold.
     fn others<'a>(&self, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
         let session = &self.object;
         let held = self.window().until;
@@ -207,7 +208,7 @@ impl Stored<ChargingSession> {
         true
     }
 
-    /// The time for which the hold of a parked vehicle may be extended at its end.
+    /// Returns the time for which the hold of a parked vehicle may be extended at its end.
     pub fn next_hold(&self) -> Option<Window> {
         let simulated = self.object.state.simulated()?;
         let (from, until) = (simulated.held_until, simulated.ends_by.at);

@@ -109,7 +109,7 @@ impl Scene {
         ChargingSession::start(new, &parties, &entries, now())
     }
 
-    /// How a start is refused: its code and param.
+    /// The code and the param of the error with which a start is refused.
     fn refusal(&self) -> (Option<Code>, String) {
         match self.start(json!({})).unwrap_err() {
             Error::Client(refusal) => (refusal.code, refusal.param.unwrap()),
@@ -463,7 +463,7 @@ fn what_is_not_free_is_a_conflict() {
     assert!(scene.start(json!({})).is_ok());
     scene.of_vehicle = vec![entry(Kind::ChargingSession, 1, "07:30", "08:30")];
     assert_eq!(scene.refusal(), conflict("vehicle"));
-    // One that came after and was faster.
+    // A session that was requested later but stored first.
     scene.of_vehicle = vec![entry(Kind::ChargingSession, 1, "08:01", "08:30")];
     assert_eq!(scene.refusal(), conflict("vehicle"));
     scene.connector = vec![entry(Kind::ChargingSession, 1, "08:01", "08:30")];
@@ -574,7 +574,7 @@ pub mod named {
     }
 }
 
-/// An active session at a network's EVSE that delivers so many W.
+/// An active session at a network's EVSE that delivers this power in W.
 pub(super) fn at_network(evse_power: u32) -> Stored<ChargingSession> {
     let mut session = scene().start(json!({})).unwrap();
     session.internal.network = Some(Box::new(NetworkSession {

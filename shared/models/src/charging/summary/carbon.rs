@@ -11,9 +11,9 @@ use kernel::id::Id;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Carbon {
-    /// Wh whose carbon dioxide the station's energy mix states.
+    /// The Wh whose carbon dioxide is known from the station's energy mix.
     pub(super) by_station: i64,
-    /// Wh whose carbon dioxide the average of the station's country states.
+    /// The Wh whose carbon dioxide is known from the average of the station's country.
     pub(super) by_country: i64,
     /// The averages that were used, in words.
     countries: BTreeSet<String>,
@@ -46,7 +46,7 @@ impl Carbon {
         }
     }
 
-    /// Counts a session of a vehicle for its distance. The sessions come the newest first.
+    /// Counts a session of a vehicle for its distance. Sessions are counted newest first.
     pub(super) fn drive(&mut self, vehicle: &Id, odometer: Option<i64>, energy: i64) {
         let course = self.courses.entry(vehicle.clone()).or_default();
         course.add(odometer, energy);
@@ -60,7 +60,7 @@ impl Carbon {
         quotient(self.milligrams, self.by_station + self.by_country)
     }
 
-    /// Wh
+    /// Returns the Wh from renewable sources.
     pub(super) fn green_energy(&self) -> i64 {
         whole(self.green / Decimal::ONE_HUNDRED)
     }
@@ -69,7 +69,7 @@ impl Carbon {
         quotient(self.green, self.with_share)
     }
 
-    /// The sources of the carbon dioxide per kWh, in words.
+    /// Returns the sources of the carbon dioxide per kWh, in words.
     pub(super) fn sources(&self) -> String {
         let station = (self.by_station > 0).then(|| "energy_mix".to_owned());
         let countries: Vec<&str> = self.countries.iter().map(String::as_str).collect();
@@ -79,14 +79,14 @@ impl Carbon {
         sources.join("; ")
     }
 
-    /// Metres that the vehicles have covered between their first and their last reading, and Wh that they have charged in between; none
-    /// without a vehicle that has two readings.
+    /// Returns the metres that the vehicles have covered between their first and their last reading, and the Wh that they have
+    /// charged in between; None if no vehicle has two readings.
     fn distance(&self) -> Option<(i64, i64)> {
         let distances = self.courses.values().filter_map(Course::distance);
         distances.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
-    /// Kilometres.
+    /// Returns the distance in kilometres.
     pub(super) fn kilometres(&self) -> Cell {
         let distance = self.distance();
         distance.map_or(Cell::Nothing, |(metres, _)| {
@@ -94,7 +94,7 @@ impl Carbon {
         })
     }
 
-    /// kWh per 100 km. Wh per metre are kWh per kilometre.
+    /// Returns the kWh per 100 km. Wh per metre are kWh per kilometre.
     pub(super) fn consumption(&self) -> Cell {
         let distance = self.distance();
         distance.map_or(Cell::Nothing, |(metres, energy)| {
@@ -108,11 +108,11 @@ fn whole(number: Decimal) -> i64 {
     rounded.to_i64().unwrap_or_default()
 }
 
-/// The way of a vehicle between the readings of its odometer that were known when its sessions began.
+/// The distance of a vehicle between the readings of its odometer that were known when its sessions began.
 ///
-/// The energy that belongs to a distance was charged from the session of the first reading on, until the session of the last one, whose
-/// own energy is for the way after it. A reading that did not change since the session before counts for the earlier session. One above
-/// those of later sessions is wrong, or of another odometer, and is left out.
+/// The energy for a distance is that of the sessions from the first reading on, without the session of the last reading, whose
+/// energy is for the distance after it. A reading that did not change since the session before counts for the earlier session. A
+/// reading above those of later sessions is wrong, or of another odometer, and is ignored.
 #[derive(Debug, Clone, Copy, Default)]
 struct Course {
     /// The lowest and the highest reading so far, in metres.

@@ -30,7 +30,7 @@ const IDLE: Column = Plain("idle_seconds", |totals| {
 const GROSS: Column = Amount("gross", Totals::gross);
 const PRICE: Column = PerKwh("gross", Totals::energy_gross);
 
-/// The columns of a type of report.
+/// Returns the columns of a type of report.
 pub(super) fn columns(kind: ReportType) -> &'static [Column] {
     match kind {
         ReportType::ChargingSummary => &[SESSIONS, ENERGY, DURATION, GROSS, CHARGING, IDLE],
@@ -163,7 +163,7 @@ impl Column {
 }
 
 impl Grouping {
-    /// The columns that name a group: its id, and what people call it; or what is known of a single session.
+    /// Returns the columns that describe a group: its id and its name, or the known values of a single session.
     pub(super) fn columns(self) -> &'static [&'static str] {
         match self {
             Self::Vehicle => &["vehicle", "registration_plate"],

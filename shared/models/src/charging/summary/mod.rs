@@ -1,5 +1,5 @@
-//! What reports show: sessions, reservation fees and adjustments added up by group, and the table that comes of it. Memory holds the groups,
-//! not the sessions; a report that lists single sessions is limited to 20,000 rows for that reason.
+//! The contents of reports: sessions, reservation fees and adjustments added up by group, and the resulting table. Memory contains
+//! the groups, not the sessions; for that reason a report that lists single sessions is limited to 20,000 rows.
 
 mod carbon;
 mod columns;
@@ -33,7 +33,7 @@ use kernel::id::Id;
 use kernel::money::{Currency, Money};
 use kernel::time::Timestamp;
 
-/// How many rows a report that lists single sessions may have.
+/// The maximum number of rows in a report that lists single sessions.
 const MAX_ROWS: usize = 20_000;
 
 /// Sessions, reservation fees and adjustments, added up.
@@ -42,11 +42,11 @@ pub struct Summary {
     parameters: ReportParameters,
     time_zone: String,
     zone: TimeZone,
-    /// By what they are grouped by, and currency.
+    /// By group and currency.
     groups: BTreeMap<(Option<Group>, &'static str), Totals>,
     /// All rows, by currency.
     totals: BTreeMap<&'static str, (Currency, Totals)>,
-    /// The energy mixes of stations, where energy is weighed; none for a station that states none.
+    /// The energy mixes of stations, in a report of carbon dioxide; None for a station that states none.
     mixes: HashMap<Id, Option<EnergyMix>>,
 }
 
@@ -58,10 +58,10 @@ enum Group {
     Month(Date),
 }
 
-/// In place of a currency, where a report shows no amounts.
+/// Used in place of a currency if a report shows no amounts.
 const NO_CURRENCY: &str = "";
 
-/// By what something is grouped that a report counts.
+/// The properties by which a counted object is grouped.
 struct Counted<'a> {
     id: &'a Id,
     vehicle: Option<&'a Id>,
@@ -102,7 +102,7 @@ impl Summary {
         }
     }
 
-    /// The stations of sessions whose energy is to be weighed and whose energy mix was not set yet.
+    /// Returns the stations of sessions whose energy mix is needed and was not set yet.
     pub fn unknown_stations(&self, sessions: &[Stored<ChargingSession>]) -> Vec<Id> {
         let covered = sessions.iter().filter(|one| {
             self.parameters.kind == ReportType::Carbon && self.parameters.covers(one)
@@ -113,14 +113,14 @@ impl Summary {
         unknown.into_iter().cloned().collect()
     }
 
-    /// Sets the energy mixes of stations, of which those that are left are the ones that exist.
+    /// Sets the energy mixes of stations. `found` contains those of the stations `ids` that exist.
     pub fn set_mixes(&mut self, ids: Vec<Id>, found: Vec<ChargingStation>) {
         self.mixes.extend(ids.into_iter().map(|id| (id, None)));
         let mixes = found.into_iter().map(|one| (one.id, one.energy_mix));
         self.mixes.extend(mixes);
     }
 
-    /// Counts a session, if the report covers it. The sessions come the newest first.
+    /// Counts a session, if the report covers it. Sessions are counted newest first.
     pub fn add(&mut self, stored: &Stored<ChargingSession>) {
         let (session, internal) = (&stored.object, &stored.internal);
         if !self.parameters.covers(stored) {
@@ -139,7 +139,7 @@ impl Summary {
         let mix = self.mixes.get(&session.charging_station);
         let mix = mix.and_then(Option::as_ref);
         let footprint = is_weighed.then(|| Footprint::of(mix, &session.country));
-        // A distance is of a vehicle, not of a driver, a station or a session.
+        // A distance belongs to a vehicle, not to a driver, a station or a session.
         let is_way = !matches!(
             self.parameters.group_by,
             Some(Grouping::Driver | Grouping::Station | Grouping::Session)
@@ -183,7 +183,7 @@ impl Summary {
         });
     }
 
-    /// Counts an adjustment, if the report covers it, of which so many minor units are paid.
+    /// Counts an adjustment of which `paid` minor units are paid, if the report covers it.
     pub fn add_adjustment(&mut self, stored: &Stored<Adjustment>, paid: i64) {
         let adjustment = &stored.object;
         let line = &adjustment.line;
@@ -203,7 +203,7 @@ impl Summary {
         self.count(&counted, single, |totals| totals.add_adjustment(line, paid));
     }
 
-    /// Counts a refund, if the report covers it. One of an invoice belongs to no vehicle, driver or session.
+    /// Counts a refund, if the report covers it. A refund of an invoice belongs to no vehicle, driver or session.
     pub fn add_refund(&mut self, refund: &Transaction) {
         if !self.parameters.covers_refund(refund) {
             return;
@@ -221,7 +221,7 @@ impl Summary {
         self.count(&counted, single, |totals| totals.refunded += refund.amount);
     }
 
-    /// Counts what a credit note has taken off the amount due of its invoice, if the report covers it.
+    /// Counts the amount by which a credit note has reduced the amount due of its invoice, if the report covers it.
     pub fn add_credit_note(&mut self, note: &CreditNote, is_paid: bool) {
         let credited = note.totals.credited;
         if credited == 0 || !self.parameters.covers_credit_note(note) {
@@ -242,7 +242,7 @@ impl Summary {
         });
     }
 
-    /// Sets how many vehicles each fleet has, after everything was counted.
+    /// Sets the number of vehicles of each fleet, after everything was counted.
     pub fn set_vehicles(&mut self, of_fleets: &HashMap<Id, i64>) {
         let all = of_fleets.values().sum();
         let by_fleet = self.parameters.group_by == Some(Grouping::Fleet);
@@ -283,12 +283,12 @@ impl Summary {
             .1
     }
 
-    /// Whether there are too many rows for a file.
+    /// Checks whether there are too many rows for a file.
     pub fn is_too_long(&self) -> bool {
         self.parameters.group_by == Some(Grouping::Session) && self.groups.len() > MAX_ROWS
     }
 
-    /// What all rows add up to, by currency.
+    /// Returns the sums of all rows, by currency.
     pub fn totals(&self) -> Vec<ReportTotals> {
         let is_weighed = self.parameters.kind == ReportType::Carbon;
         let totals = self.totals.values();
@@ -332,7 +332,7 @@ impl Summary {
             .collect()
     }
 
-    /// What the rows stand for, so that it can be named.
+    /// Returns the ids of the groups that the rows represent, so that their names can be read.
     pub fn groups(&self) -> Vec<Id> {
         let ids: BTreeSet<&Id> = self
             .groups
@@ -345,7 +345,7 @@ impl Summary {
         ids.into_iter().cloned().collect()
     }
 
-    /// The file, in the format asked for. `names` are what people call the groups.
+    /// Returns the file, in the requested format. `names` are the names of the groups.
     ///
     /// # Errors
     /// `Internal` if the response has no JSON representation.

@@ -1,4 +1,4 @@
-//! The values of a line of a report that stands for one session, fee, adjustment, credit note or refund, in the order of the columns.
+//! The values of a report line that represents one session, fee, adjustment, credit note or refund, in the order of the columns.
 
 use super::table::Cell;
 use crate::adjustment::Adjustment;

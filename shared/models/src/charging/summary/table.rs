@@ -43,7 +43,7 @@ impl Cell {
         Self::Number(ids.len() as i64)
     }
 
-    /// The cell as a field of CSV. A text that a spreadsheet would take for a formula is made a text.
+    /// Returns the cell as a field of CSV. A text that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
     fn field(&self, zone: &TimeZone) -> String {
         match self {
             Self::Time(moment) => moment.text_in(zone),
@@ -74,24 +74,24 @@ impl Cell {
     }
 }
 
-/// A quotient with two digits, half away from zero; nothing by nothing is nothing.
+/// Returns a quotient with two decimal places, rounded half away from zero; [`Cell::Nothing`] if the divisor is zero.
 pub(super) fn ratio(part: i64, whole: i64) -> Cell {
     quotient(Decimal::from(part), whole)
 }
 
-/// The same for a decimal number.
+/// Returns the same for a decimal number.
 pub(super) fn quotient(part: Decimal, whole: i64) -> Cell {
     let quotient = part.checked_div(Decimal::from(whole));
     quotient.map_or(Cell::Nothing, rounded)
 }
 
-/// The number with two digits, half away from zero.
+/// Returns the number with two decimal places, rounded half away from zero.
 pub(super) fn rounded(number: Decimal) -> Cell {
     let rounded = number.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
     Cell::Decimal(rounded.normalize())
 }
 
-/// RFC 4180, with a header line.
+/// Writes CSV by RFC 4180, with a header line.
 pub(super) fn csv(
     header: &[String],
     rows: impl Iterator<Item = Vec<Cell>>,
@@ -110,7 +110,7 @@ pub(super) fn csv(
         .map_err(|error| Error::internal(error.to_string()))
 }
 
-/// An array of objects with the same members.
+/// Writes a JSON array of objects with the same members.
 pub(super) fn json(
     header: &[String],
     rows: impl Iterator<Item = Vec<Cell>>,

@@ -15,30 +15,30 @@ use kernel::time::{SignedDuration, Timestamp};
 pub(super) struct Totals {
     pub(super) by_status: [i64; 5],
     pub(super) fees: i64,
-    /// What of the gross amount is reservation fees.
+    /// The part of the gross amount that is reservation fees.
     pub(super) fees_gross: i64,
     pub(super) adjustments: i64,
-    /// What of the gross amount is adjustments; below zero where more was credited than billed.
+    /// The part of the gross amount that is adjustments; below zero if more was credited than billed.
     pub(super) adjustments_gross: i64,
     pub(super) energy: i64,
     pub(super) duration: SignedDuration,
-    /// What of the duration was charging; the rest was idle.
+    /// The part of the duration that was charging; the rest was idle.
     pub(super) charging: SignedDuration,
     pub(super) net: i64,
     pub(super) tax: i64,
     pub(super) paid: i64,
     pub(super) due: i64,
     pub(super) refunded: i64,
-    /// What credit notes have taken off amounts due.
+    /// The amount by which credit notes have reduced amounts due.
     pub(super) credited: i64,
     pub(super) first: Option<Timestamp>,
     pub(super) last: Option<Timestamp>,
     pub(super) vehicles: BTreeSet<Id>,
     pub(super) drivers: BTreeSet<Id>,
-    /// How many vehicles the fleets of the row have, whether they charged or not; none where a row is of no fleet.
+    /// The number of vehicles in the fleets of the row, whether they charged or not; None if a row has no fleet.
     pub(super) fleet_vehicles: Option<i64>,
     pub(super) carbon: Carbon,
-    /// What the row says of the one session, fee or adjustment it stands for, where rows stand for these.
+    /// The cells of the single session, fee or adjustment that the row represents, if rows represent single ones.
     pub(super) single: Vec<Cell>,
 }
 
@@ -65,7 +65,7 @@ impl Totals {
         self.drivers.insert(session.driver.clone());
     }
 
-    /// A fee includes so much tax.
+    /// Adds a fee, which includes this tax.
     pub(super) fn add_fee(&mut self, fee: &Fee, tax: TaxPercent) {
         let net = tax.net_of(fee.amount);
         self.fees += 1;
@@ -85,7 +85,8 @@ impl Totals {
         self.due += line.amount - paid;
     }
 
-    /// A credit note takes off what is due; an invoice that is paid since has been paid so much less than its lines say.
+    /// Adds a credit note, which reduces the amount due. If the invoice has been paid since, the amount paid is less than its lines
+    /// by the credited amount.
     pub(super) fn add_credit_note(&mut self, credited: i64, is_paid: bool) {
         self.credited += credited;
         match is_paid {
@@ -94,12 +95,12 @@ impl Totals {
         }
     }
 
-    /// What the energy cost: neither fees nor adjustments, which belong to the energy of an earlier period.
+    /// Returns the cost of the energy, without fees and without adjustments, which belong to the energy of an earlier period.
     pub(super) fn energy_gross(&self) -> i64 {
         self.gross() - self.fees_gross - self.adjustments_gross
     }
 
-    /// What the energy cost with the fees of reservations.
+    /// Returns the cost of the energy and the fees of reservations.
     pub(super) fn energy_and_fees_gross(&self) -> i64 {
         self.gross() - self.adjustments_gross
     }

@@ -1,4 +1,4 @@
-//! A session as a tariff sees it.
+//! The data of a session from which a tariff computes its cost.
 
 use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
@@ -9,7 +9,7 @@ pub(in super::super) const WH_PER_KWH: Decimal = Decimal::ONE_THOUSAND;
 pub(in super::super) const MILLIS_PER_HOUR: Decimal =
     Decimal::from_parts(3_600_000, 0, 0, false, 0);
 
-/// What a session used.
+/// The energy and the times of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Wh
@@ -20,11 +20,11 @@ pub struct Usage {
     pub parking: u64,
 }
 
-/// A session as its prices see it: energy flows evenly while it charges, then it parks.
+/// A session in the model of its prices: energy flows evenly while it charges, then it parks.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
     pub began: Timestamp,
-    /// The station's.
+    /// The station's time zone.
     pub zone: &'a TimeZone,
     pub usage: Usage,
 }

@@ -1,4 +1,4 @@
-//! The lines of a cost, and what a price is with and without tax.
+//! The lines of a cost, and a price with and without tax.
 
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -24,7 +24,7 @@ pub struct Line {
     pub gross: i64,
 }
 
-/// What a session costs: lines, and their sums.
+/// The cost of a session: lines, and their sums.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cost {
     pub lines: Vec<Line>,
@@ -36,11 +36,11 @@ pub struct Cost {
     pub gross: i64,
 }
 
-/// How many digits of a quantity in hours are shown. Costs come from the milliseconds.
+/// The number of decimal places that are shown of a quantity in hours. Costs are computed from the milliseconds.
 const SHOWN_DIGITS: u32 = 6;
 
 impl Cost {
-    /// The sums of lines.
+    /// Adds up lines.
     pub(super) fn of(lines: &[Line]) -> Self {
         let sum = |part: fn(&Line) -> i64| lines.iter().map(part).fold(0, i64::saturating_add);
         Self {
@@ -53,12 +53,12 @@ impl Cost {
 }
 
 impl Line {
-    /// The line of so much at a price, counted in parts of which so many make one unit.
+    /// Returns the line of a quantity at a price, counted in parts, of which `parts_per_unit` are one unit.
     pub(super) fn of(price: &Price, parts: Decimal, parts_per_unit: Decimal) -> Self {
         let unit_price = price.exact().max(Decimal::ZERO);
         let tax_percent = price.percent();
         let with_tax = Decimal::ONE + tax_percent / Decimal::ONE_HUNDRED;
-        // A product beyond what a decimal holds is beyond every amount too.
+        // A product that is too large for a decimal is also too large for an amount.
         let amount = unit_price
             .checked_mul(parts)
             .map_or(Decimal::MAX, |product| product / parts_per_unit);
@@ -80,7 +80,8 @@ impl Line {
         }
     }
 
-    /// What raises a cost to a minimum, or lowers it to a maximum. With and without tax are held to it by themselves.
+    /// Returns the line that raises a cost to a minimum, or lowers it to a maximum. The amounts with and without tax are limited
+    /// separately.
     pub(super) fn up_to(limit: &Price, cost: &Cost) -> Option<Self> {
         let line = Self::of(limit, Decimal::ONE, Decimal::ONE);
         let bound = |sum: i64, limit: i64| match line.kind {
@@ -96,7 +97,7 @@ impl Line {
         })
     }
 
-    /// What the quantity counts.
+    /// Returns the unit of the quantity.
     pub fn unit(&self) -> &'static str {
         match self.kind {
             PriceType::Energy => "kWh",
@@ -118,7 +119,7 @@ impl Line {
 }
 
 impl Price {
-    /// Minor units per unit, tax included, exact.
+    /// Returns the minor units per unit, tax included, exact.
     pub fn gross(&self) -> Decimal {
         if self.tax_included {
             return self.exact();
@@ -127,7 +128,7 @@ impl Price {
         self.exact().checked_mul(with_tax).unwrap_or(Decimal::MAX)
     }
 
-    /// Percent of tax, within reason.
+    /// Returns the percentage of tax, from 0 to 1,000.
     pub(crate) fn percent(&self) -> Decimal {
         let percent = match self.tax {
             Tax::None => Decimal::ZERO,
@@ -136,7 +137,7 @@ impl Price {
         percent.clamp(Decimal::ZERO, Decimal::ONE_THOUSAND)
     }
 
-    /// Minor units per unit, exact.
+    /// Returns the minor units per unit, exact.
     pub fn exact(&self) -> Decimal {
         let exact = self.price_decimal.as_deref().and_then(decimal);
         exact.unwrap_or_else(|| self.price.into())
@@ -147,7 +148,7 @@ fn decimal(text: &str) -> Option<Decimal> {
     text.parse().ok()
 }
 
-/// Whole minor units, half away from zero.
+/// Returns whole minor units, rounded half away from zero.
 fn rounded(amount: Decimal) -> i64 {
     amount
         .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero)

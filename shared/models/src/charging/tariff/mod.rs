@@ -1,10 +1,10 @@
-//! What a charging session costs, by the rules of OCPI 2.2.1 and 2.3.0: exact until each line is rounded, once.
+//! The cost of a charging session, by the rules of OCPI 2.2.1 and 2.3.0: exact until each line is rounded, once.
 //!
-//! `step_size` rounds the quantity up once per session for ENERGY, and once for TIME and PARKING_TIME together: where
-//! parking is charged for, it takes the whole of the rounding and charging time is billed as it was.
+//! `step_size` rounds the quantity up once per session for ENERGY, and once for TIME and PARKING_TIME together: if parking is
+//! charged for, the whole rounding is added to it, and charging time is billed without rounding.
 //!
-//! Where prices are restricted to times, days, durations or energies, a session is cut into stretches at every moment at
-//! which one begins or ceases to hold; the last price that held takes the rounding up to its step.
+//! If prices are restricted to times, days, durations or energies, a session is cut into stretches at every moment at which a price
+//! begins or ceases to hold; the rounding up to the step is applied to the price that held last.
 
 mod course;
 mod line;
@@ -22,8 +22,8 @@ use crate::charging_station::{Price, PriceType};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
-/// The currency a session at these prices is billed in that begins then: the preferred one where there are prices in it, else that
-/// of the first price.
+/// Returns the currency in which a session at these prices that begins then is billed: the preferred one if there are prices in it,
+/// otherwise that of the first price.
 pub fn currency(pricing: &[Price], preferred: Currency, begins: Timestamp) -> Currency {
     let for_session = || pricing.iter().filter(|price| price.is_for_session(begins));
     let offered = || for_session().map(|price| price.currency);
@@ -33,13 +33,13 @@ pub fn currency(pricing: &[Price], preferred: Currency, begins: Timestamp) -> Cu
     offered().next().unwrap_or(preferred)
 }
 
-/// Whether it is known what a session costs in that currency that begins then.
+/// Checks whether the cost in that currency of a session that begins then is known.
 pub fn is_known(pricing: &[Price], currency: Currency, begins: Timestamp) -> bool {
     let mut in_currency = pricing.iter().filter(|price| price.currency == currency);
     in_currency.any(|price| price.is_for_session(begins))
 }
 
-/// The cost at the prices of that currency. At any moment the first price of a type counts that holds, as in OCPI.
+/// Returns the cost at the prices of that currency. At any moment the first price of a type that holds is used, as in OCPI.
 pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
     let pricing = prices_of(pricing, currency, course.began);
     let billed = Billed::of(&pricing, course);
@@ -66,7 +66,7 @@ pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
     }
 }
 
-/// The gross amount of the same cost in minor units before its lines are rounded.
+/// Returns the gross amount of the same cost in minor units before its lines are rounded.
 pub fn exact_cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Decimal {
     let pricing = prices_of(pricing, currency, course.began);
     let billed = Billed::of(&pricing, course);
@@ -89,7 +89,7 @@ pub fn exact_cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> 
     sum.max(least).min(most)
 }
 
-/// The prices of a currency that can be part of the cost of a session that begins then.
+/// Returns the prices of a currency that can be part of the cost of a session that begins then.
 fn prices_of(pricing: &[Price], currency: Currency, begins: Timestamp) -> Vec<&Price> {
     let in_currency = pricing.iter().filter(|price| price.currency == currency);
     in_currency
@@ -97,7 +97,7 @@ fn prices_of(pricing: &[Price], currency: Currency, begins: Timestamp) -> Vec<&P
         .collect()
 }
 
-/// The dimensions of a tariff in the order of their lines, and how many of the parts they are counted in make one unit.
+/// The dimensions of a tariff in the order of their lines, and the number of parts, in which they are counted, per unit.
 const DIMENSIONS: [(PriceType, Decimal); 4] = [
     (PriceType::Flat, Decimal::ONE),
     (PriceType::Energy, WH_PER_KWH),
@@ -105,11 +105,11 @@ const DIMENSIONS: [(PriceType, Decimal); 4] = [
     (PriceType::ParkingTime, MILLIS_PER_HOUR),
 ];
 
-/// What each price is billed for: Wh, milliseconds, or once.
+/// The billed quantity of each price: Wh, milliseconds, or once.
 struct Billed(Vec<Option<Decimal>>);
 
 impl Billed {
-    /// What each of these prices is billed for in a session, rounded up to its step.
+    /// Returns the billed quantity of each of these prices in a session, rounded up to its step.
     fn of(pricing: &[&Price], course: Course<'_>) -> Self {
         let stretches = stretches(pricing, course);
         let mut billed = Self(vec![None; pricing.len()]);
@@ -140,7 +140,7 @@ impl Billed {
         }
     }
 
-    /// Adds what each price of a kind is billed for before rounding up, and says which was the last.
+    /// Adds the quantity of each price of a kind before rounding up, and returns the index of the last price that was used.
     fn measure(
         &mut self,
         pricing: &[&Price],

@@ -26,7 +26,7 @@ pub(super) struct Stretch<'a> {
     pub(super) parking: Decimal,
 }
 
-/// How far a session has come.
+/// A position in the course of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     /// Milliseconds.
@@ -35,10 +35,10 @@ struct Mark {
     energy: Decimal,
 }
 
-/// To how many digits after the point the milliseconds and Wh at which a session is cut are exact.
+/// The number of decimal places to which the milliseconds and Wh at which a session is cut are exact.
 const MARK_DIGITS: u32 = 9;
 
-/// How long after its beginning a session is cut into days.
+/// The time from the beginning of a session during which it is cut into days.
 const CALENDAR: SignedDuration = days(400);
 
 /// Cuts a session wherever a price may begin or cease to hold.
@@ -50,7 +50,7 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
     } = course.usage;
     let (energy, charging, parking) = (energy.into(), charging.into(), Decimal::from(parking));
     let end = charging + parking;
-    // A quotient of 28 digits falls short of the whole by the last of them, and a limit is met or not.
+    // A quotient of 28 digits can be too small by the last digit, and the comparison with a limit must have a definite result.
     let exact = |quantity: Decimal| quantity.round_dp(MARK_DIGITS);
     let share = |part: Decimal, whole: Decimal| part.checked_div(whole).unwrap_or(Decimal::ONE);
     let at_time = |elapsed: Decimal| Mark {
@@ -125,7 +125,7 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
 }
 
 impl Stretch<'_> {
-    /// The place of the first price of a kind that holds.
+    /// Returns the index of the first price of a kind that holds.
     pub(super) fn price(&self, pricing: &[&Price], kind: PriceType) -> Option<usize> {
         pricing.iter().position(|price| {
             let restrictions = price.restrictions.as_ref();
@@ -179,7 +179,8 @@ impl Restrictions {
             }
     }
 
-    /// The milliseconds into a session at which the clock or the calendar may change whether these hold.
+    /// Returns the milliseconds since the beginning of a session at which the clock or the calendar may change whether these
+    /// restrictions hold.
     fn moments(&self, course: Course<'_>, end: Decimal) -> Vec<i64> {
         let times = [&self.start_time, &self.end_time].map(read::<Time>);
         let days =
