@@ -53,9 +53,9 @@ pub(super) fn import(resource: &Resource) -> Command {
             .value_name("FLEET")
             .value_parser(path_argument)
             .help("Attach each driver to this fleet");
-        return command.arg(attach).after_help(
-            "Example:\n  fleet drivers import drivers.csv --attach flt_… --dry-run",
-        );
+        return command
+            .arg(attach)
+            .after_help("Example:\n  fleet drivers import drivers.csv --attach flt_… --dry-run");
     }
     command.after_help("Example:\n  fleet vehicles import vehicles.csv --set fleet=flt_… --dry-run")
 }

@@ -48,7 +48,11 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     let operation = operation.ok_or_else(|| Failure::local("this cannot be created"))?;
     let constants = matches.get_many::<String>("set").into_iter().flatten();
     let constants: Vec<String> = constants.cloned().collect();
-    let sheet = Sheet::open(operation, &path(matches, "file").unwrap_or_default(), &constants)?;
+    let sheet = Sheet::open(
+        operation,
+        &path(matches, "file").unwrap_or_default(),
+        &constants,
+    )?;
     let dry_run = matches.get_flag("dry-run");
     let upserts = matches.get_flag("upsert");
     let key = upserts.then(|| Upsert::key_of(group)).flatten();

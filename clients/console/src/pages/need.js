@@ -34,10 +34,10 @@ const LIMITS = {
 /** Why a plan was made again, in words. @type {Record<string, string>} */
 const REASONS = { update: t('the reservation was changed'), confirmation: t('it was made again at the confirmation') };
 
-/** What the vehicle most often needs: 80 % the next time the clocks show six in the morning. @returns {NeedForm} */
+/** The most frequent need: 80 % at the next 06:00 that is at least three hours away. @returns {NeedForm} */
 export function defaultNeed() {
-  const soon = localInput(now() + HOUR);
-  const day = soon.slice(11) < '06:00' ? soon : localInput(now() + HOUR + 24 * HOUR);
+  const soon = localInput(now() + 3 * HOUR);
+  const day = soon.slice(11) < '06:00' ? soon : localInput(now() + 27 * HOUR);
   return { amount: '80', unit: 'percent', readyBy: `${day.slice(0, 10)}T06:00`, notBefore: '', optimize: 'cost' };
 }
 
