@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::catalog::Operation;
 use crate::commands;
 use crate::context::Context;
 use crate::failure::Failure;
