@@ -145,7 +145,7 @@ fn the_largest_numbers_are_planned() {
     assert_eq!(depot.plan().flows, flows);
 }
 
-/// There are so many slots and such different prices that the prices are rounded.
+/// The number of slots and the differences of the prices are so large that the prices are rounded.
 #[test]
 fn a_thousand_slots_and_extreme_prices_are_planned() {
     let prices = [i64::MAX, i64::MIN, i64::MIN / 2, i64::MAX / 2];

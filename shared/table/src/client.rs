@@ -5,6 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 
 use kernel::error::Error;
 
@@ -57,5 +58,17 @@ where
         Error::permanent(text)
     } else {
         Error::internal(text)
+    }
+}
+
+/// Returns the error of a conditional put: `Contended` if the condition is not met, otherwise that of [`failure`].
+pub fn put_failure(error: SdkError<PutItemError>) -> Error {
+    let refused = error
+        .as_service_error()
+        .is_some_and(PutItemError::is_conditional_check_failed_exception);
+    if refused {
+        Error::Contended
+    } else {
+        failure(error)
     }
 }

@@ -12,9 +12,10 @@ use super::{Item, Store, client, names_in, s, string};
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 
-/// The number of entries read for each requested item if DynamoDB filters them, and the factor by which it grows with each further call: a
-/// frequent value costs little, and a rare one is found with few calls.
+/// The number of entries read for each requested item if DynamoDB filters them, so that a frequent value costs little.
 pub(super) const LEFT_OUT: usize = 16;
+
+/// The factor by which that number grows with each further call, so that a rare value is found with few calls.
 pub(super) const GROWTH: usize = 8;
 
 /// The attributes that are read of an index of whole items. The other attributes are index keys and those that the relay reads: a third of

@@ -580,17 +580,8 @@ impl Store {
                 .expression_attribute_values(":before", s(before.deadline.to_string()))
                 .expression_attribute_values(":deadline", s(making.deadline.to_string())),
         };
-        match put.set_item(Some(item)).send().await {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Err(Error::Contended)
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        let put = put.set_item(Some(item)).send().await;
+        put.map(drop).map_err(client::put_failure)
     }
 
     /// Ensures that an interrupted invoice is never created.

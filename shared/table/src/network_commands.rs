@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::item::{STATE, read_state, state};
 use super::keys::Key;
 use super::{Store, client, n, new_item};
-use kernel::error::{Error, Result};
+use kernel::error::Result;
 use kernel::id::Id;
 use kernel::origin::Mode;
 use kernel::time::{SignedDuration, Timestamp, days};
@@ -82,17 +82,8 @@ impl Store {
                 .condition_expression("results = :before")
                 .expression_attribute_values(":before", n(before)),
         };
-        match put.send().await {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Err(Error::Contended)
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        let put = put.send().await;
+        put.map(drop).map_err(client::put_failure)
     }
 }
 
