@@ -791,15 +791,17 @@ class Samples:
             self.made = {}
             text = self.placed(" ".join([event["rawPath"], event["rawQueryString"], event.get("body") or ""]), route)
             text = text.replace("2027-01-15T09", moment(300)[:13]).replace("2027-01-15T10", moment(360)[:13])
-            text = text.replace('"connector": "1"', '"connector": "1-1"')
             path, query, body = text.split(" ", 2)
+            payload = json.loads(body) if body else None
+            if payload and "connector" in payload:
+                payload["connector"] = "1-1"
             headers = {"Accept": event["headers"].get("accept", "*/*")}
             if body:
                 headers["Idempotency-Key"] = f"sample-{route}"
             status, shown, _ = self.api.send(
                 event["requestContext"]["http"]["method"],
                 path + (f"?{query}" if query else ""),
-                json.loads(body) if body else None,
+                payload,
                 headers,
             )
             if status not in (200, 302, 409) and not (shown.get("code") or "").endswith(self.OF_STATES):
