@@ -140,8 +140,8 @@ pub fn render(recorded: &Recorded) -> String {
 pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
     let of_scope = |scope: &str| recorded.get(scope).cloned();
     let endpoint = functions::endpoint_named(name);
-    let other = functions::functions().find(|one| one.name == name);
-    match (endpoint, other.map(|one| one.trigger)) {
+    let other = functions::functions().find(|function| function.name == name);
+    match (endpoint, other.map(|function| function.trigger)) {
         (Some(endpoint), _) => {
             let mut granted = of_scope(name)?;
             granted.extend(of_scope(EVERY_REQUEST).unwrap_or_default());
@@ -184,7 +184,7 @@ fn expansions(route: &Route) -> impl Iterator<Item = Access> {
 
 /// The same actions on items of the table, for all patterns of these groups of items.
 fn widened(seen: &BTreeSet<Access>, groups: &[Rows]) -> BTreeSet<Access> {
-    let declared: Vec<String> = groups.iter().flat_map(|rows| rows.patterns()).collect();
+    let declared: Vec<String> = groups.iter().flat_map(|group| group.patterns()).collect();
     let widen = |access: &Access| {
         let covered = declared.iter().any(|pattern| fits(pattern, &access.keys));
         match covered && !access.is_read() {
@@ -237,7 +237,7 @@ pub fn of_call(operation: &str, request: &Value) -> Vec<Access> {
             keys,
         }));
     };
-    let pk = |row: &Value| row["pk"]["S"].as_str().map(str::to_owned);
+    let pk = |item: &Value| item["pk"]["S"].as_str().map(str::to_owned);
     match operation {
         "GetItem" | "UpdateItem" | "DeleteItem" => {
             note(
@@ -268,14 +268,14 @@ pub fn of_call(operation: &str, request: &Value) -> Vec<Access> {
             keys: "*".to_owned(),
         }),
         "BatchGetItem" | "BatchWriteItem" => {
-            for asked in request["RequestItems"]
+            for requests in request["RequestItems"]
                 .as_object()
                 .expect("tables")
                 .values()
             {
-                let keys = asked["Keys"].as_array().into_iter().flatten();
+                let keys = requests["Keys"].as_array().into_iter().flatten();
                 let keys = keys.filter_map(pk);
-                let writes = asked.as_array().into_iter().flatten();
+                let writes = requests.as_array().into_iter().flatten();
                 let writes = writes.filter_map(|write| {
                     pk(&write["PutRequest"]["Item"]).or_else(|| pk(&write["DeleteRequest"]["Key"]))
                 });
@@ -400,9 +400,12 @@ struct Recording {
 }
 
 /// The first of these accesses that a policy with these permissions does not allow.
-pub fn first_refused<'a>(granted: &BTreeSet<Access>, asked: &'a [Access]) -> Option<&'a Access> {
-    let mut asked = asked.iter();
-    asked.find(|access| !granted.iter().any(|one| one.allows(access)))
+pub fn first_refused<'a>(
+    granted: &BTreeSet<Access>,
+    requested: &'a [Access],
+) -> Option<&'a Access> {
+    let mut requested = requested.iter();
+    requested.find(|access| !granted.iter().any(|permission| permission.allows(access)))
 }
 
 /// Whether calls are recorded, in which case none is refused.

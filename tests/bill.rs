@@ -162,7 +162,7 @@ impl Line {
 pub struct Bill {
     pub functions: Vec<Line>,
     /// The writes before the invoice, by kind of item, most first.
-    pub rows: Vec<(String, Changed)>,
+    pub changes: Vec<(String, Changed)>,
     /// Bytes that are sent to the internet.
     pub egress: f64,
 }
@@ -221,22 +221,22 @@ pub async fn whole_reservation() -> Bill {
     let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"], "payment_method": method,
         "ideal_start": at(60), "ideal_end": at(120),
         "location": {"latitude": 10.0, "longitude": 10.0, "radius": 5000}});
-    let made = player
+    let created = player
         .send("create-reservation", "/v1/reservations", &alice, body)
         .await;
-    let reservation = Id::from(made["id"].as_str().expect("an id"));
+    let reservation = Id::from(created["id"].as_str().expect("an id"));
     player.advance_to(at(61)).await;
     let mut taken = player.take();
-    let mut rows = player.usage.take_rows();
+    let mut changes = player.usage.take_changes();
     let responded = player.responded;
     use_key(&mut player, &alice).await;
     player.advance_to(at(63)).await;
-    let row = test
+    let stored = test
         .app()
         .store
         .load::<Reservation>(&alice.tenant(), &reservation)
         .await;
-    let confirmed = row.expect("the reservation").object;
+    let confirmed = stored.expect("the reservation").object;
     let reserved = confirmed.state.reserved().expect("a connector");
     assert_eq!(reserved.station.as_str(), station);
     let body = json!({"charging_station": station, "connector": reserved.connector, "driver": crew.driver,
@@ -260,8 +260,8 @@ pub async fn whole_reservation() -> Bill {
     player.advance_to(at(130)).await;
     taken.extend(player.take());
     let mut functions = lines_of(taken, 1.0);
-    for (kind, more) in player.usage.take_rows() {
-        rows.entry(kind).or_default().add(more);
+    for (kind, more) in player.usage.take_changes() {
+        changes.entry(kind).or_default().add(more);
     }
 
     assert_eq!(session["currency"], CURRENCY);
@@ -287,11 +287,11 @@ pub async fn whole_reservation() -> Bill {
         .map(|delivery| length(&delivery.headers) + delivery.raw.len());
     let written = (responded + deliveries.sum::<usize>()) as f64;
     let frames = (3 + EVENTS.len()) * FRAME;
-    let mut rows: Vec<(String, Changed)> = rows.into_iter().collect();
-    rows.sort_by(|(_, one), (_, other)| other.writes.total_cmp(&one.writes));
+    let mut changes: Vec<(String, Changed)> = changes.into_iter().collect();
+    changes.sort_by(|(_, changed), (_, other)| other.writes.total_cmp(&changed.writes));
     Bill {
         functions,
-        rows,
+        changes,
         egress: written + frames as f64,
     }
 }
@@ -305,7 +305,7 @@ async fn use_key(player: &mut Player, client: &Client) {
         .await;
     player.settle().await;
     player.take();
-    player.usage.take_rows();
+    player.usage.take_changes();
     player.responded = 0;
 }
 

@@ -127,7 +127,7 @@ pub fn check(method: &str, path: &str, status: u16, body: &Value) {
     };
     let Some(operation) = OPERATIONS
         .iter()
-        .find(|one| one.method == method && fits(&one.path))
+        .find(|operation| operation.method == method && fits(&operation.path))
     else {
         return;
     };

@@ -41,21 +41,21 @@ pub fn recorded(version: u32) -> BTreeMap<String, Value> {
     let folder = root().join(FOLDER).join(format!("v{version}"));
     let files = std::fs::read_dir(&folder).into_iter().flatten();
     let files = files.map(|file| file.expect("a file").path());
-    let rows = files.map(|path| {
+    let items = files.map(|path| {
         let name = path.file_stem().and_then(|name| name.to_str());
         let text = std::fs::read(&path).expect("a row");
-        let row: Value = serde_json::from_slice(&text).expect("JSON");
-        (name.expect("a name").to_owned(), row)
+        let item: Value = serde_json::from_slice(&text).expect("JSON");
+        (name.expect("a name").to_owned(), item)
     });
-    rows.collect()
+    items.collect()
 }
 
 /// The files of this version: existing ones unchanged, and new ones for kinds of items without a file.
 pub async fn render() -> Vec<(String, String)> {
-    let mut rows = written().await;
-    rows.extend(recorded(VERSION));
-    let files = rows.into_iter().map(|(name, row)| {
-        let text = serde_json::to_string_pretty(&row).expect("JSON") + "\n";
+    let mut items = written().await;
+    items.extend(recorded(VERSION));
+    let files = items.into_iter().map(|(name, item)| {
+        let text = serde_json::to_string_pretty(&item).expect("JSON") + "\n";
         (format!("{FOLDER}/v{VERSION}/{name}.json"), text)
     });
     files.collect()
@@ -78,15 +78,15 @@ pub async fn written() -> BTreeMap<String, Value> {
         .await
         .expect(200);
     let key = [("idempotency-key", "golden")];
-    let made = app
+    let response = app
         .alice
         .send("POST", "/v1/fleets", Some(fleet().to_string()), &key);
-    made.await.expect(200);
+    response.await.expect(200);
     one_of_each(&app, &app.alice).await;
     app.advance(95 * 60).await;
-    let mut rows = of_network().await;
-    rows.extend(kinds(all_rows(&app).await));
-    rows
+    let mut items = of_network().await;
+    items.extend(kinds(all_rows(&app).await));
+    items
 }
 
 /// The items of a charging network and of activities at its stations, and items that few accounts have: an account below another, a
@@ -102,12 +102,12 @@ async fn of_network() -> BTreeMap<String, Value> {
     let connected = Connected::with(&app, |script| {
         let locations = vec![fixture("location"), other];
         script.lists.insert("locations", locations);
-        for (module, one) in [
+        for (module, name) in [
             ("tariffs", "tariff"),
             ("sessions", "session"),
             ("cdrs", "cdr"),
         ] {
-            script.lists.insert(module, vec![fixture(one)]);
+            script.lists.insert(module, vec![fixture(name)]);
         }
     });
     let network = connected.await;
@@ -120,8 +120,8 @@ async fn of_network() -> BTreeMap<String, Value> {
     // The command is sent fifteen minutes before the start, and the network has a minute to send the result.
     app.advance(105 * 60 + 5).await;
     let crew = app.crew(alice).await;
-    let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
-    let station = alice.get(near).await.expect(200).ids().remove(0);
+    let search = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+    let station = alice.get(search).await.expect(200).ids().remove(0);
     let body = with(app.session(&crew, &station), json!({"connector": "E1-1"}));
     let session = alice.post("/v1/charging_sessions", body).await.id();
 
@@ -148,29 +148,29 @@ async fn of_network() -> BTreeMap<String, Value> {
             let (_, last) = pk.rsplit_once('#').unwrap_or_default();
             last == id && sk == "#"
         });
-        let ((pk, sk), row) = found.expect("a row");
-        special.insert(format!("special-{}", kind_of(pk, sk)), row.clone());
+        let ((pk, sk), item) = found.expect("a row");
+        special.insert(format!("special-{}", kind_of(pk, sk)), item.clone());
     }
     adjust_session(&app, &network).await;
-    let mut rows = kinds(all_rows(&app).await);
-    rows.extend(kinds(all));
-    rows.extend(special);
-    rows
+    let mut items = kinds(all_rows(&app).await);
+    items.extend(kinds(all));
+    items.extend(special);
+    items
 }
 
 /// The network reports the session of its last START_SESSION, bills it, and credits the bill, which creates an adjustment.
 async fn adjust_session(app: &TestApp, network: &Connected) {
     let commands = network.received("POST", START_SESSION);
-    let asked = &commands.last().expect("a command").body;
-    let session = with(session_of(asked, app.now()), json!({"id": "S9"}));
+    let command = &commands.last().expect("a command").body;
+    let session = with(session_of(command, app.now()), json!({"id": "S9"}));
     network.put("/sessions/NL/EXA/S9", &session).await;
     app.advance(3600).await;
     let cdr = with(cdr_of(&session, app.now()), json!({"id": "C9"}));
     let credit = json!({"id": "C9-X", "credit": true, "credit_reference_id": "C9",
         "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
     let credit = with(cdr.clone(), credit);
-    for one in [cdr, credit] {
-        let answer = network.send("POST", "/cdrs", Some(&one)).await;
+    for cdr in [cdr, credit] {
+        let answer = network.send("POST", "/cdrs", Some(&cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         app.drain().await;
         app.advance(60).await;
@@ -186,9 +186,9 @@ pub async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
     let mut pages = pages.into_paginator().items().send();
     let mut all = BTreeMap::new();
     while let Some(item) = pages.next().await {
-        let row = to_json(&AttributeValue::M(item.expect("a row")));
-        let key = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        all.insert((key("pk"), key("sk")), row);
+        let item = to_json(&AttributeValue::M(item.expect("a row")));
+        let key = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        all.insert((key("pk"), key("sk")), item);
     }
     all
 }
@@ -207,7 +207,7 @@ pub fn to_json(value: &AttributeValue) -> Value {
         AttributeValue::L(values) => values.iter().map(to_json).collect(),
         AttributeValue::M(members) => {
             let members = members.iter();
-            let members = members.map(|(name, one)| (name.clone(), to_json(one)));
+            let members = members.map(|(name, member)| (name.clone(), to_json(member)));
             Value::Object(members.collect())
         }
         other => serde_dynamo::from_attribute_value(other.clone()).expect("JSON"),
@@ -232,7 +232,7 @@ fn to_attribute(value: &Value) -> AttributeValue {
 fn members_of(members: &Map<String, Value>) -> Item {
     let members = members.iter();
     members
-        .map(|(name, one)| (name.clone(), to_attribute(one)))
+        .map(|(name, member)| (name.clone(), to_attribute(member)))
         .collect()
 }
 
@@ -240,19 +240,19 @@ fn members_of(members: &Map<String, Value>) -> Item {
 ///
 /// # Panics
 /// If it is not an object.
-pub fn item_of(row: &Value) -> Item {
-    members_of(row.as_object().expect("a row"))
+pub fn item_of(item: &Value) -> Item {
+    members_of(item.as_object().expect("a row"))
 }
 
 /// The first item of each kind.
 fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
-    let mut rows = BTreeMap::new();
+    let mut items = BTreeMap::new();
     let mut all: Vec<_> = all.into_iter().collect();
-    all.sort_by_key(|(key, row)| (id_of(row), key.clone()));
-    for ((pk, sk), row) in all {
-        rows.entry(kind_of(&pk, &sk)).or_insert(row);
+    all.sort_by_key(|(key, item)| (id_of(item), key.clone()));
+    for ((pk, sk), item) in all {
+        items.entry(kind_of(&pk, &sk)).or_insert(item);
     }
-    rows
+    items
 }
 
 /// The kind of an item by its key: the key with kinds instead of ids.
@@ -275,16 +275,16 @@ pub fn kind_of(pk: &str, sk: &str) -> String {
 }
 
 /// The id of the object in an item, which is in its key if the object does not have it.
-pub fn id_of(row: &Value) -> Option<Id> {
+pub fn id_of(item: &Value) -> Option<Id> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let stored = row["object"]["id"].as_str().map(Id::from);
-    stored.or_else(|| keys::id_of(&text(&row["pk"]), &text(&row["sk"])))
+    let stored = item["object"]["id"].as_str().map(Id::from);
+    stored.or_else(|| keys::id_of(&text(&item["pk"]), &text(&item["sk"])))
 }
 
 /// Whether a kind is that of a tenant's object, which an export shows.
-pub fn is_object(row: &Value) -> bool {
-    let own = id_of(row).filter(|_| row["object"].is_object());
-    let of_tenant = row["pk"]
+pub fn is_object(item: &Value) -> bool {
+    let own = id_of(item).filter(|_| item["object"].is_object());
+    let of_tenant = item["pk"]
         .as_str()
         .is_some_and(|pk| pk.contains(Kind::Account.prefix()));
     own.is_some() && of_tenant

@@ -23,7 +23,7 @@ struct Books {
     /// Every charge by its key.
     charges: BTreeMap<String, (Charge, ChargeResult)>,
     refunds: BTreeMap<String, (Refund, PaymentOutcome)>,
-    asked: usize,
+    requests: usize,
     lost_answers: usize,
     declined_refunds: usize,
     delay: Duration,
@@ -69,9 +69,9 @@ impl Ledger {
     }
 
     /// Waits until this number of charges was requested, repetitions included.
-    pub async fn asked(&self, times: usize) {
+    pub async fn wait_for_requests(&self, times: usize) {
         for _ in 0..4_000 {
-            if self.books().asked >= times {
+            if self.books().requests >= times {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -82,16 +82,18 @@ impl Ledger {
     /// The charges that succeeded, repetitions not counted.
     pub fn charges(&self) -> usize {
         let books = self.books();
-        let made = books.charges.values();
-        made.filter(|(_, result)| result.outcome == PaymentOutcome::Succeeded)
+        let charges = books.charges.values();
+        charges
+            .filter(|(_, result)| result.outcome == PaymentOutcome::Succeeded)
             .count()
     }
 
     /// The refunds that succeeded.
     pub fn refunds(&self) -> usize {
         let books = self.books();
-        let made = books.refunds.values();
-        made.filter(|(_, outcome)| *outcome == PaymentOutcome::Succeeded)
+        let refunds = books.refunds.values();
+        refunds
+            .filter(|(_, outcome)| *outcome == PaymentOutcome::Succeeded)
             .count()
     }
 
@@ -111,7 +113,7 @@ impl Ledger {
     async fn make(&self, charge: &Charge) -> Result<ChargeResult> {
         let delay = {
             let mut books = self.books();
-            books.asked += 1;
+            books.requests += 1;
             books.delay
         };
         tokio::time::sleep(delay).await;

@@ -56,7 +56,7 @@ use sha2::Sha256;
 use table::Store;
 use table::keys::Partition;
 use table::list::PageRequest;
-use table::row::Record;
+use table::stored_item::Record;
 use web::settings::Settings;
 
 use crate::tls::TlsPort;
@@ -394,10 +394,10 @@ impl TestApp {
     /// A client with a new key of the client's account that has these scopes.
     pub async fn restricted<S: AsRef<str>>(&self, client: &Client, scopes: &[S]) -> Client {
         let scopes: Vec<&str> = scopes.iter().map(AsRef::as_ref).collect();
-        let made = client.post("/v1/api_keys", json!({"scopes": scopes})).await;
-        let made = made.expect(200);
+        let key = client.post("/v1/api_keys", json!({"scopes": scopes})).await;
+        let key = key.expect(200);
         Client {
-            key: made.body["secret"].as_str().map(str::to_owned),
+            key: key.body["secret"].as_str().map(str::to_owned),
             ..client.clone()
         }
     }
@@ -522,15 +522,15 @@ impl TestApp {
     }
 
     /// Writes an item of alice's that no client could write.
-    async fn store<T: Record>(&self, mut row: Stored<T>) -> String {
+    async fn store<T: Record>(&self, mut stored: Stored<T>) -> String {
         let tenant = self.alice.tenant();
         let origin = Origin::background(tenant, self.now());
         let mut tx = self.app().store.begin(&origin);
-        tx.create(&mut row).expect("a row");
+        tx.create(&mut stored).expect("a row");
         tx.commit_without_response()
             .await
             .expect("the row is stored");
-        row.object.id().to_string()
+        stored.object.id().to_string()
     }
 
     /// A session that ended a moment ago, with 30 kWh for 11.90, with changed members.
@@ -591,8 +591,10 @@ impl TestApp {
         };
         let (store, page_request) = (&self.app().store, PageRequest::first(100));
         let found = store.list(partition, &page_request, vec![]).await;
-        let rows = found.expect("a list").rows.into_iter();
-        rows.map(|row: Stored<Transaction>| row.object).collect()
+        let transactions = found.expect("a list").items.into_iter();
+        transactions
+            .map(|stored: Stored<Transaction>| stored.object)
+            .collect()
     }
 }
 
@@ -622,8 +624,8 @@ impl TestApp {
         let origin = kernel::origin::Origin::background(tenant, self.now());
         let mut tx = self.app().store.begin(&origin);
         let internal = models::transaction::TransactionInternal::charged("a sample".into());
-        let mut row = Stored::with_internal(transaction, internal);
-        tx.create(&mut row).expect("a row of the transaction");
+        let mut stored = Stored::with_internal(transaction, internal);
+        tx.create(&mut stored).expect("a row of the transaction");
         tx.commit_without_response()
             .await
             .expect("the transaction is stored");
@@ -945,9 +947,10 @@ impl TestResponse {
 
     /// The ids of a page.
     pub fn ids(&self) -> Vec<String> {
-        let rows = self.body["data"].as_array().cloned().unwrap_or_default();
-        rows.iter()
-            .filter_map(|row| row["id"].as_str().map(str::to_owned))
+        let objects = self.body["data"].as_array().cloned().unwrap_or_default();
+        objects
+            .iter()
+            .filter_map(|object| object["id"].as_str().map(str::to_owned))
             .collect()
     }
 
@@ -1084,7 +1087,12 @@ impl Receiver {
     pub fn types(&self) -> Vec<String> {
         self.received()
             .iter()
-            .map(|one| one.event["type"].as_str().unwrap_or_default().to_owned())
+            .map(|delivery| {
+                delivery.event["type"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
+            })
             .collect()
     }
 }

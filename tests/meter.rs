@@ -75,12 +75,12 @@ impl Meter {
 pub fn in_a_row(calls: &[Call]) -> usize {
     let mut calls: Vec<&Call> = calls.iter().collect();
     calls.sort_by_key(|call| call.began);
-    let mut rows: Vec<usize> = Vec::new();
+    let mut lengths: Vec<usize> = Vec::new();
     for (n, call) in calls.iter().enumerate() {
         let before = (0..n).filter(|&m| calls[m].ended <= call.began);
-        rows.push(1 + before.map(|m| rows[m]).max().unwrap_or(0));
+        lengths.push(1 + before.map(|m| lengths[m]).max().unwrap_or(0));
     }
-    rows.into_iter().max().unwrap_or(0)
+    lengths.into_iter().max().unwrap_or(0)
 }
 
 /// The number of calls of each operation.
@@ -116,8 +116,8 @@ impl HttpConnector for Line {
         let (meter, inner) = (self.0.clone(), self.1.clone());
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let asked = request.body().bytes().map(serde_json::from_slice);
-        let asked: Value = asked.and_then(Result::ok).unwrap_or_default();
+        let content = request.body().bytes().map(serde_json::from_slice);
+        let content: Value = content.and_then(Result::ok).unwrap_or_default();
         ask_for_capacity(&mut request);
         HttpConnectorFuture::new(async move {
             let began = Instant::now();
@@ -130,7 +130,7 @@ impl HttpConnector for Line {
                 began,
                 ended: Instant::now(),
                 capacity: units(&body["ConsumedCapacity"]),
-                request: asked,
+                request: content,
                 consumed: body["ConsumedCapacity"].clone(),
                 succeeded: response.status().is_success(),
             };

@@ -224,15 +224,15 @@ pub fn fixture(name: &str) -> Value {
 }
 
 /// The OCPI session for a START_SESSION, which begins now.
-pub fn session_of(asked: &Value, now: Timestamp) -> Value {
-    let token = &asked["token"];
+pub fn session_of(command: &Value, now: Timestamp) -> Value {
+    let token = &command["token"];
     with(
         fixture("session"),
         json!({"id": "S1", "start_date_time": now, "kwh": 0, "charging_periods": [], "total_cost": null,
             "cdr_token": {"country_code": token["country_code"], "party_id": token["party_id"], "uid": token["uid"],
                 "type": token["type"], "contract_id": token["contract_id"]},
-            "auth_method": "COMMAND", "authorization_reference": asked["authorization_reference"],
-            "evse_uid": asked["evse_uid"], "connector_id": asked["connector_id"], "last_updated": now}),
+            "auth_method": "COMMAND", "authorization_reference": command["authorization_reference"],
+            "evse_uid": command["evse_uid"], "connector_id": command["connector_id"], "last_updated": now}),
     )
 }
 

@@ -88,7 +88,7 @@ impl Schedules for Post {
     ) -> BoxFuture<'a, Result<()>> {
         let mut mail = self.0.lock().expect("the mail");
         mail.posted
-            .retain(|one| one.schedule.as_deref() != Some(name));
+            .retain(|posted| posted.schedule.as_deref() != Some(name));
         mail.posted.push(Posted {
             arrives: at,
             message: message.clone(),
@@ -100,7 +100,7 @@ impl Schedules for Post {
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
         let mut mail = self.0.lock().expect("the mail");
         mail.posted
-            .retain(|one| one.schedule.as_deref() != Some(name));
+            .retain(|posted| posted.schedule.as_deref() != Some(name));
         Box::pin(async { Ok(()) })
     }
 }
@@ -377,16 +377,18 @@ impl Player {
 
     fn next(&self) -> Option<Timestamp> {
         let mail = self.mail.lock().expect("the mail");
-        mail.posted.iter().map(|one| one.arrives).min()
+        mail.posted.iter().map(|posted| posted.arrives).min()
     }
 
     fn take_due(&self) -> Vec<Posted> {
         let now = self.clock.now();
         let mut mail = self.mail.lock().expect("the mail");
-        let (mut due, later): (Vec<_>, Vec<_>) =
-            mail.posted.drain(..).partition(|one| one.arrives <= now);
+        let (mut due, later): (Vec<_>, Vec<_>) = mail
+            .posted
+            .drain(..)
+            .partition(|posted| posted.arrives <= now);
         mail.posted = later;
-        due.sort_by_key(|one| one.arrives);
+        due.sort_by_key(|posted| posted.arrives);
         due
     }
 
@@ -419,7 +421,7 @@ impl Player {
     /// Removes and returns the undelivered messages, regardless of their time.
     pub fn take_messages(&self) -> Vec<Message> {
         let mut mail = self.mail.lock().expect("the mail");
-        mail.posted.drain(..).map(|one| one.message).collect()
+        mail.posted.drain(..).map(|posted| posted.message).collect()
     }
 
     /// Returns the resources that were used since the last call, in order.

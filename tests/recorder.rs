@@ -34,8 +34,8 @@ impl Call {
     /// The actions on items of which the call consists, each with the item's partition key.
     pub fn writes(&self) -> Vec<(String, String)> {
         let mut noted = Vec::new();
-        let mut note = |action: &str, row: &Value| {
-            if let Some(pk) = row["pk"]["S"].as_str() {
+        let mut note = |action: &str, item: &Value| {
+            if let Some(pk) = item["pk"]["S"].as_str() {
                 noted.push((action.to_owned(), pk.to_owned()));
             }
         };
@@ -95,9 +95,9 @@ async fn pass(State(recorder): State<Recorder>, headers: HeaderMap, body: Bytes)
     let action = headers["x-amz-target"].to_str().expect("a target");
     let action = action.rsplit('.').next().unwrap_or_default().to_owned();
     let request: Value = serde_json::from_slice(&body).expect("JSON");
-    let mut asked = request.clone();
+    let mut forwarded = request.clone();
     if action.ends_with("Item") || action.ends_with("Items") || action == "Query" {
-        asked["ReturnConsumedCapacity"] = "INDEXES".into();
+        forwarded["ReturnConsumedCapacity"] = "INDEXES".into();
     }
     let mut headers = headers;
     headers.remove("host");
@@ -106,7 +106,7 @@ async fn pass(State(recorder): State<Recorder>, headers: HeaderMap, body: Bytes)
         .http
         .post(&recorder.table)
         .headers(headers)
-        .body(asked.to_string());
+        .body(forwarded.to_string());
     let answer = sent.send().await.expect("the table answers");
     let status = StatusCode::from_u16(answer.status().as_u16()).expect("a status");
     let content = answer.bytes().await.expect("an answer");
@@ -118,7 +118,7 @@ async fn pass(State(recorder): State<Recorder>, headers: HeaderMap, body: Bytes)
         .unwrap_or_else(|| vec![consumed.clone()]);
     let units = consumed
         .iter()
-        .filter_map(|one| one["CapacityUnits"].as_f64());
+        .filter_map(|capacity| capacity["CapacityUnits"].as_f64());
     let units = units.sum();
     let mut calls = recorder.calls.lock().expect("a lock");
     calls.push(Call {

@@ -62,11 +62,11 @@ impl Records {
             self.iterators.extend(page.next_shard_iterator);
             for record in page.records.unwrap_or_default() {
                 let is_expired = record.user_identity.is_some();
-                let row = record.dynamodb.expect("a row");
+                let change = record.dynamodb.expect("a row");
                 changes.push(StreamRecord {
                     is_expired,
-                    old: row.old_image.map(Into::into),
-                    new: row.new_image.map(Into::into),
+                    old: change.old_image.map(Into::into),
+                    new: change.new_image.map(Into::into),
                 });
             }
         }

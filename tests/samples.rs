@@ -36,8 +36,8 @@ impl Sample {
     pub async fn prepare(app: &TestApp, receiver: &Receiver, route: &Route) -> Self {
         let (mut event, known) = prepared(app, receiver, route.name).await;
         if let Some(id) = unknown_id(&event) {
-            let made = create(&app.alice, route.resource(), &known).await;
-            let text = event.to_string().replace(&id, &made);
+            let created = create(&app.alice, route.resource(), &known).await;
+            let text = event.to_string().replace(&id, &created);
             event = serde_json::from_str(&text).expect("JSON");
         }
         Self {
@@ -87,7 +87,9 @@ impl Sample {
 /// The resource has no route that creates, or the object cannot be created.
 async fn create(client: &Client, resource: &str, known: &[String]) -> String {
     let path = format!("/v1/{resource}");
-    let mut routes = functions::endpoints().into_iter().map(|one| one.route);
+    let mut routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     let route = routes.find(|route| route.method == Method::Post && route.path == path);
     let name = route
         .unwrap_or_else(|| panic!("{resource} are not created"))
@@ -276,9 +278,9 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
     change_session(app, client, session, |_| {}).await;
     let (store, tenant) = (&app.app().store, client.tenant());
     let id = Id::from(session);
-    let row = store.load::<ChargingSession>(&tenant, &id).await;
-    let mut row = row.expect("the session");
-    let network = row.internal.network.as_mut().expect("a network");
+    let stored = store.load::<ChargingSession>(&tenant, &id).await;
+    let mut stored = stored.expect("the session");
+    let network = stored.internal.network.as_mut().expect("a network");
     let owner = network.owner().clone();
     let id = ObjectId::new(owner, Module::Cdrs, session).expect("an id");
     network.cdrs.push(Billed {
@@ -287,7 +289,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
         credit: false,
         credits: None,
         last_updated: app.now(),
-        currency: row.object.currency,
+        currency: stored.object.currency,
     });
     let value = json!({"nature": "End", "plain_data": "", "signed_data": "OCMF|{}|{}"});
     let data = json!({"encoding_method": "OCMF", "public_key": "30", "signed_values": [value]});
@@ -304,7 +306,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut row).expect("the session's row");
+    tx.save(&mut stored).expect("the session's row");
     tx.put_received(&received).expect("the CDR's row");
     let committed = tx.commit_without_response().await;
     committed.expect("the session is stored");
@@ -347,10 +349,10 @@ async fn change_session(
     change: impl FnOnce(&mut SessionState),
 ) {
     let (store, tenant) = (&app.app().store, client.tenant());
-    let row = store
+    let stored = store
         .load::<ChargingSession>(&tenant, &session.into())
         .await;
-    let mut row = row.expect("the session");
+    let mut stored = stored.expect("the session");
     let owner = Owner {
         network: Id::from_number(Kind::Network, 1),
         party: PartyId::new("NL", "EXA").expect("a party"),
@@ -360,11 +362,11 @@ async fn change_session(
         session: Some(named(Module::Sessions, "S1")),
         ..NetworkSession::at(EvseId::new(named(Module::Locations, "AMS-1"), "E1"), None)
     };
-    row.internal.network = Some(Box::new(network));
-    change(&mut row.object.state);
+    stored.internal.network = Some(Box::new(network));
+    change(&mut stored.object.state);
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut row).expect("the session's row");
+    tx.save(&mut stored).expect("the session's row");
     let committed = tx.commit_without_response().await;
     committed.expect("the session is stored");
 }
@@ -457,12 +459,14 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
         ("vehicles", crew.vehicle),
         ("webhook_endpoints", endpoint),
     ]);
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     for route in routes.filter(|route| route.path.contains("{id}")) {
         if !objects.contains_key(route.resource()) {
             let known: Vec<String> = objects.values().cloned().collect();
-            let made = create(client, route.resource(), &known).await;
-            objects.insert(route.resource(), made);
+            let id = create(client, route.resource(), &known).await;
+            objects.insert(route.resource(), id);
         }
     }
     objects
@@ -470,7 +474,9 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
 
 /// The lists of objects that are not nested in other objects.
 pub fn lists() -> impl Iterator<Item = Route> {
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     routes.filter(|route| matches!(route.shows, Shows::Page(_)) && !route.path.contains("{id}"))
 }
 

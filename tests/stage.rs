@@ -203,9 +203,9 @@ impl Stage {
 
     /// Creates an object, and returns its id.
     pub async fn make(&mut self, path: &str, body: Value) -> String {
-        let (status, made) = self.post(path, body).await;
-        assert_eq!(status, 200, "seed {}: {made}", self.seed);
-        made["id"].as_str().expect("an id").to_owned()
+        let (status, object) = self.post(path, body).await;
+        assert_eq!(status, 200, "seed {}: {object}", self.seed);
+        object["id"].as_str().expect("an id").to_owned()
     }
 
     pub async fn delete(&mut self, path: &str) -> (u16, Value) {

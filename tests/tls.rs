@@ -21,8 +21,8 @@ pub struct TlsPort {
 
 impl TlsPort {
     pub async fn open() -> Self {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
-        let CertifiedKey { cert, key_pair } = made.expect("a certificate");
+        let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
+        let CertifiedKey { cert, key_pair } = generated.expect("a certificate");
         let key = PrivatePkcs8KeyDer::from(key_pair.serialize_der());
         let settings = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()

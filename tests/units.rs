@@ -47,7 +47,7 @@ pub struct Usage {
     writes: HashMap<RowKey, VecDeque<f64>>,
     /// The units that the table itself has counted.
     pub consumed: Units,
-    rows: BTreeMap<String, Changed>,
+    changes: BTreeMap<String, Changed>,
 }
 
 /// The number of changes of items of a kind, and their units, including those of indexes.
@@ -100,7 +100,7 @@ impl Usage {
             let writes = self.writes.get_mut(&(pk.to_owned(), sk.to_owned()));
             let factor = writes.and_then(VecDeque::pop_front).unwrap_or(1.0);
             let written = written_by(change, factor);
-            let changed = self.rows.entry(kind_of(pk, sk)).or_default();
+            let changed = self.changes.entry(kind_of(pk, sk)).or_default();
             changed.times += 1.0;
             changed.writes += written.iter().map(|(_, units)| units).sum::<f64>();
             for (partition, written) in written {
@@ -134,8 +134,8 @@ impl Usage {
             "GetItem" => vec![(TABLE.to_owned(), text(&request["Key"]["pk"]))],
             "BatchGetItem" => {
                 let tables = request["RequestItems"].as_object().into_iter().flatten();
-                let keys =
-                    tables.flat_map(|(_, asked)| asked["Keys"].as_array().into_iter().flatten());
+                let keys = tables
+                    .flat_map(|(_, requested)| requested["Keys"].as_array().into_iter().flatten());
                 keys.map(|key| (TABLE.to_owned(), text(&key["pk"])))
                     .collect()
             }
@@ -159,8 +159,8 @@ impl Usage {
     }
 
     /// Removes and returns the changes, by the kind of item as named in `tests/golden`.
-    pub fn take_rows(&mut self) -> BTreeMap<String, Changed> {
-        std::mem::take(&mut self.rows)
+    pub fn take_changes(&mut self) -> BTreeMap<String, Changed> {
+        std::mem::take(&mut self.changes)
     }
 
     /// The units of each partition.
@@ -210,10 +210,10 @@ fn written_keys(request: &Value) -> Vec<RowKey> {
         .chain(in_batch)
         .filter_map(|item| item.as_object()?.values().next());
     let key = |write: &Value| {
-        let row = [&write["Key"], &write["Item"]]
+        let item = [&write["Key"], &write["Item"]]
             .into_iter()
-            .find(|row| row.is_object())?;
-        let text = |name: &str| Some(row[name]["S"].as_str()?.to_owned());
+            .find(|item| item.is_object())?;
+        let text = |name: &str| Some(item[name]["S"].as_str()?.to_owned());
         Some((text("pk")?, text("sk")?))
     };
     together.chain([request]).filter_map(key).collect()
@@ -235,7 +235,7 @@ pub fn written_by(change: &StreamRecord, factor: f64) -> Vec<(Partition, f64)> {
         };
         match (entry(old), entry(new)) {
             (None, None) => {}
-            (None, Some(one)) | (Some(one), None) => add(&one.hash, kilobytes(one.size)),
+            (None, Some(entry)) | (Some(entry), None) => add(&entry.hash, kilobytes(entry.size)),
             (Some(old), Some(new)) if (&old.hash, &old.range) != (&new.hash, &new.range) => {
                 add(&old.hash, kilobytes(old.size));
                 add(&new.hash, kilobytes(new.size));
@@ -303,11 +303,16 @@ fn size_of(value: &AttributeValue) -> usize {
             digits.trim_matches('0').len().div_ceil(2) + 1 + usize::from(number.starts_with('-'))
         }
         AttributeValue::B(bytes) => bytes.len(),
-        AttributeValue::L(values) => 3 + values.iter().map(|one| 1 + size_of(one)).sum::<usize>(),
+        AttributeValue::L(values) => {
+            3 + values
+                .iter()
+                .map(|element| 1 + size_of(element))
+                .sum::<usize>()
+        }
         AttributeValue::M(members) => {
             let members = members.iter();
             3 + members
-                .map(|(name, one)| 1 + name.len() + size_of(one))
+                .map(|(name, member)| 1 + name.len() + size_of(member))
                 .sum::<usize>()
         }
         _ => 1,

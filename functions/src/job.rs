@@ -18,7 +18,7 @@ use models::ports::{JobSubject, Message};
 use models::stored::{Stored, is_default};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use table::row::{ById, Record};
+use table::stored_item::{ById, Record};
 
 use crate::function::Function;
 
@@ -155,11 +155,11 @@ pub async fn find_due<T: ById>(
 pub async fn write_progress<T: Record>(
     app: &App,
     tenant: &Tenant,
-    row: &mut Stored<T>,
+    stored: &mut Stored<T>,
 ) -> Result<bool, Error> {
     let origin = Origin::background(tenant.clone(), app.now());
     let mut tx = app.store.begin(&origin);
-    tx.save(row)?;
+    tx.save(stored)?;
     match tx.commit_without_response().await {
         Ok(()) => Ok(true),
         Err(Error::Contended) => Ok(false),

@@ -44,7 +44,10 @@ fn jobs() -> impl Iterator<Item = &'static RegisteredJob> {
 pub fn workers() -> impl Iterator<Item = Function> {
     let mut workers: Vec<Function> = Vec::new();
     for job in jobs() {
-        if workers.iter().all(|one| one.name != job.function.name) {
+        if workers
+            .iter()
+            .all(|worker| worker.name != job.function.name)
+        {
             workers.push(job.function);
         }
     }

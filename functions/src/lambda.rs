@@ -135,7 +135,10 @@ async fn on_stream(
 async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
     let trace = trace_of(&event.context);
     let messages = event.payload.records;
-    let ids: Vec<_> = messages.iter().map(|one| one.message_id.clone()).collect();
+    let ids: Vec<_> = messages
+        .iter()
+        .map(|message| message.message_id.clone())
+        .collect();
     let until = end_of_work(app, &event.context);
     let work = async |message: SqsMessage| {
         let SqsMessage {

@@ -19,7 +19,7 @@ use models::site::Site;
 use models::stored::Stored;
 use table::keys::Partition;
 use table::list::{Among, PageRequest};
-use table::row::ById;
+use table::stored_item::ById;
 
 /// 404 `policy_not_found` unless every policy exists.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
@@ -60,11 +60,12 @@ pub async fn payment_method(
         return Ok(None);
     };
     let read = app.store.load::<PaymentMethod>(tenant, id).await;
-    let row = read.map_err(|error| error.at(param))?;
-    row.object
+    let method = read.map_err(|error| error.at(param))?;
+    method
+        .object
         .check_payer(payer)
         .map_err(|error| error.at(param))?;
-    Ok(Some(row))
+    Ok(Some(method))
 }
 
 /// The payment method for a session or a fee if the request names none: the default of the driver, else of the fleet, else of the account.

@@ -123,7 +123,11 @@ macro_rules! arguments {
             fn routed(self, method: MethodFilter) -> MethodRouter<App> {
                 let handler = move |$($part: $part,)* $last: $last| {
                     let reply = self($($part,)* $last);
-                    async { reply.await.map_or_else(errors::refused, |one| errors::shown(one.into())) }
+                    async {
+                        reply
+                            .await
+                            .map_or_else(errors::refused, |response| errors::shown(response.into()))
+                    }
                 };
                 on::<_, (M, $($part,)* $last), App>(method, handler)
             }

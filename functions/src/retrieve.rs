@@ -3,7 +3,7 @@
 use crate::App;
 use axum::extract::State;
 use kernel::{Error, Reply};
-use table::row::ById;
+use table::stored_item::ById;
 use web::{PathId, RequestContext};
 
 pub async fn handle<T: ById>(

@@ -458,7 +458,7 @@ impl Stripe {
             given
                 .metadata
                 .get("refund_key")
-                .is_some_and(|one| one == key)
+                .is_some_and(|value| value == key)
         };
         Ok(found.into_iter().find(is_ours))
     }

@@ -11,9 +11,9 @@ fn child() -> Value {
 #[tokio::test]
 async fn a_new_account_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
-    let made = app.alice.post_ok("/v1/accounts", child()).await;
-    let now = &made["created"];
-    let want = json!({"id": id_of(&made), "object": "account", "billing_details": {"bic": null, "billing_address": null,
+    let account = app.alice.post_ok("/v1/accounts", child()).await;
+    let now = &account["created"];
+    let want = json!({"id": id_of(&account), "object": "account", "billing_details": {"bic": null, "billing_address": null,
         "electronic_address": null, "iban": null, "invoice_prefix": null, "legal_name": null, "payment_terms_days": null,
         "reservation_fee_tax_percent": null, "timezone": null, "vat_id": null},
         "business_type": null, "contact": {"email": "ops@child.example", "name": "Child", "phone": null}, "created": now,
@@ -22,8 +22,8 @@ async fn a_new_account_has_every_field_of_the_specification() {
         "preferences": {"billing_cycle": "monthly", "default_currency": "eur", "default_payment_method": null,
             "notifications": true, "report_frequency": "weekly", "reporting_enabled": true, "searchable_metadata": []},
         "registration_number": null, "status": "active", "type": "business", "updated": now, "wallet_balance": 0});
-    assert_eq!(made, want);
-    assert_eq!(app.alice.get_ok(&path_of(id_of(&made))).await, want);
+    assert_eq!(account, want);
+    assert_eq!(app.alice.get_ok(&path_of(id_of(&account))).await, want);
     for name in ["email", "name", "type"] {
         let mut body = child();
         body.as_object_mut().expect("an object").remove(name);
@@ -38,22 +38,22 @@ async fn a_new_account_has_every_field_of_the_specification() {
 async fn an_account_sees_and_changes_itself_and_its_children() {
     let app = TestApp::start().await;
     let own = app.alice.account.clone().expect("an account").to_string();
-    let one = app.alice.create("/v1/accounts", child()).await;
-    let two = app.alice.create("/v1/accounts", child()).await;
+    let account = app.alice.create("/v1/accounts", child()).await;
+    let sibling = app.alice.create("/v1/accounts", child()).await;
     assert_eq!(
         app.alice.get("/v1/accounts").await.ids(),
-        [two, one.clone()]
+        [sibling, account.clone()]
     );
     let change = json!({"description": "Ours", "contact": {"phone": "1"}, "business_type": "company",
         "billing_details": {"billing_address": {"line1": "1", "city": "Bonn", "postal_code": "53111", "country": "DE"}}});
-    for id in [&own, &one] {
+    for id in [&own, &account] {
         let changed = app.alice.post_ok(&path_of(&id), change.clone()).await;
         assert_has!(changed, {"description": "Ours", "/contact/phone": "1"});
         assert_has!(changed["billing_details"]["billing_address"], {"city": "Bonn"});
         assert_eq!(app.alice.get_ok(&path_of(&id)).await, changed);
     }
     let bob = app.other_account(Mode::Test).await;
-    let foreign = bob.get(&path_of(&one)).await;
+    let foreign = bob.get(&path_of(&account)).await;
     foreign.expect_error(404, "account_not_found", "account");
     assert!(bob.get("/v1/accounts").await.ids().is_empty());
 }
@@ -148,18 +148,18 @@ async fn an_update_keeps_what_it_leaves_out_and_null_clears() {
 async fn a_child_sees_neither_its_parent_nor_its_siblings() {
     let app = TestApp::start().await;
     let parent = app.alice.account.clone().expect("an account").to_string();
-    let one = app.alice.create("/v1/accounts", child()).await;
-    let two = app.alice.create("/v1/accounts", child()).await;
-    let acting = [("service-account", one.as_str())];
+    let account = app.alice.create("/v1/accounts", child()).await;
+    let sibling = app.alice.create("/v1/accounts", child()).await;
+    let acting = [("service-account", account.as_str())];
     let key = app
         .alice
         .send("POST", "/v1/api_keys", Some("{}".into()), &acting)
         .await
         .expect(200);
     let secret = key.body["secret"].as_str().expect("a secret").to_owned();
-    let inside = app.with_key(secret, one.as_str().into());
-    assert_eq!(inside.get(&path_of(&one)).await.id(), one);
-    for id in [&parent, &two] {
+    let inside = app.with_key(secret, account.as_str().into());
+    assert_eq!(inside.get(&path_of(&account)).await.id(), account);
+    for id in [&parent, &sibling] {
         let path = format!("/v1/accounts/{id}");
         assert_eq!(inside.get(&path).await.error().2, Some("account_not_found"));
         inside

@@ -26,9 +26,9 @@ async fn analytics(app: &TestApp, crew: &Crew, query: &str) -> Value {
 /// The totals of the series by the dimension `by`.
 fn totals(shown: &Value, by: &str) -> BTreeMap<String, i64> {
     let series = shown["series"].as_array().expect("series").iter();
-    let name = |one: &Value| one[by].as_str().unwrap_or_default().to_owned();
+    let name = |group: &Value| group[by].as_str().unwrap_or_default().to_owned();
     series
-        .map(|one| (name(one), one["total"].as_i64().expect("a number")))
+        .map(|group| (name(group), group["total"].as_i64().expect("a number")))
         .collect()
 }
 
@@ -71,10 +71,10 @@ async fn sums_by_day_equal_the_reports() {
     for (metric, place) in [("energy", 0), ("sessions", 1)] {
         let shown = analytics(&app, &crew, &format!("metric={metric}&{range}")).await;
         let starts = from.series(1.day()).take(10);
-        let wanted: Vec<i64> = starts
+        let expected: Vec<i64> = starts
             .map(|day| days.get(&day).map_or(0, |day| day[place]))
             .collect();
-        assert_has!(shown, {"/series/0/values": wanted, "time_zone": "Pacific/Auckland"});
+        assert_has!(shown, {"/series/0/values": expected, "time_zone": "Pacific/Auckland"});
         let by_month = format!("metric={metric}&interval=month&{range}");
         let by_month = analytics(&app, &crew, &by_month).await;
         assert_eq!(by_month["series"][0]["total"], shown["series"][0]["total"]);
@@ -92,19 +92,19 @@ async fn sums_by_day_equal_the_reports() {
     };
     let of_all = report(None).await;
     let reported = of_all["totals"].as_array().expect("totals").iter();
-    let reported = reported.map(|one| {
-        let currency = one["currency"].as_str().expect("a currency").to_owned();
-        (currency, one["gross"].as_i64().expect("an amount"))
+    let reported = reported.map(|total| {
+        let currency = total["currency"].as_str().expect("a currency").to_owned();
+        (currency, total["gross"].as_i64().expect("an amount"))
     });
     let cost = analytics(&app, &crew, &format!("metric=cost&{range}")).await;
     assert_eq!(totals(&cost, "currency"), reported.collect());
     let of_vehicles = report(Some("vehicle")).await;
     let url = of_vehicles["url"].as_str().expect("a link");
-    let rows = app.anon.get_ok(url).await;
+    let entries = app.anon.get_ok(url).await;
     let mut reported = BTreeMap::new();
-    for row in rows.as_array().expect("rows") {
-        let vehicle = row["vehicle"].as_str().expect("an id").to_owned();
-        *reported.entry(vehicle).or_default() += row["energy_wh"].as_i64().expect("Wh");
+    for entry in entries.as_array().expect("rows") {
+        let vehicle = entry["vehicle"].as_str().expect("an id").to_owned();
+        *reported.entry(vehicle).or_default() += entry["energy_wh"].as_i64().expect("Wh");
     }
     assert_eq!(reported.len(), 2);
     // Page by page.
@@ -133,14 +133,14 @@ async fn reservations_count_by_outcome() {
     let until = app.now().plus(hours(48)).utc_date();
     let query = format!("metric=reservations&until={until}");
     let shown = analytics(&app, &crew, &query).await;
-    let wanted = [
+    let expected = [
         ("cancelled", 1),
         ("completed", 1),
         ("expired", 0),
         ("failed", 0),
     ];
-    let wanted = wanted.map(|(outcome, count)| (outcome.to_owned(), count));
-    assert_eq!(totals(&shown, "outcome"), BTreeMap::from(wanted));
+    let expected = expected.map(|(outcome, count)| (outcome.to_owned(), count));
+    assert_eq!(totals(&shown, "outcome"), BTreeMap::from(expected));
     assert_eq!(shown["unit"], "count");
 }
 

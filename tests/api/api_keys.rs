@@ -7,28 +7,28 @@ use tests::{TestApp, id_of, path_of};
 #[tokio::test]
 async fn a_secret_is_shown_once() {
     let app = TestApp::start().await;
-    let made = app.alice.post_ok("/v1/api_keys", json!({})).await;
-    let secret = made["secret"].as_str().expect("a secret");
-    let want = json!({"id": id_of(&made), "object": "api_key", "created": made["created"], "expires_at": null,
+    let key = app.alice.post_ok("/v1/api_keys", json!({})).await;
+    let secret = key["secret"].as_str().expect("a secret");
+    let want = json!({"id": id_of(&key), "object": "api_key", "created": key["created"], "expires_at": null,
         "last4": secret[secret.len() - 4..], "last_used": null, "livemode": false, "scopes": ["*"], "secret": secret});
-    assert_eq!(made, want);
-    assert!(secret.starts_with("sk_test_") && id_of(&made).starts_with("key_"));
+    assert_eq!(key, want);
+    assert!(secret.starts_with("sk_test_") && id_of(&key).starts_with("key_"));
     let listed = app.alice.get("/v1/api_keys").await.expect(200);
-    assert_eq!(listed.body["data"][0]["id"], made["id"]);
+    assert_eq!(listed.body["data"][0]["id"], key["id"]);
     assert!(!listed.text.contains("secret"));
 }
 
 #[tokio::test]
 async fn a_restricted_key_does_what_its_scopes_say() {
     let app = TestApp::start().await;
-    let made = app
+    let key = app
         .alice
         .post_ok(
             "/v1/api_keys",
             json!({"scopes": ["drivers:write", "api_keys:write"]}),
         )
         .await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     assert!(secret.starts_with("rk_test_"));
     let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
     client.post_ok("/v1/drivers", tests::driver()).await;
@@ -57,30 +57,30 @@ async fn a_restricted_key_does_what_its_scopes_say() {
 #[tokio::test]
 async fn a_revoked_key_is_refused_within_a_minute() {
     let app = TestApp::start().await;
-    let made = app.alice.post_ok("/v1/api_keys", json!({})).await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let key = app.alice.post_ok("/v1/api_keys", json!({})).await;
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
     client.get_ok("/v1/fleets").await;
     let shown = app.alice.get_ok("/v1/api_keys").await["data"][0].clone();
     assert!(shown["last_used"].is_string(), "the first use is noted");
-    let gone = app.alice.delete_ok(&path_of(id_of(&made))).await;
+    let gone = app.alice.delete_ok(&path_of(id_of(&key))).await;
     assert_eq!(
         gone,
-        json!({"id": id_of(&made), "object": "api_key", "deleted": true})
+        json!({"id": id_of(&key), "object": "api_key", "deleted": true})
     );
     app.advance(60).await;
     client.get("/v1/fleets").await.expect(401);
-    app.alice.delete(&path_of(id_of(&made))).await.expect(404);
+    app.alice.delete(&path_of(id_of(&key))).await.expect(404);
 }
 
 #[tokio::test]
 async fn a_key_expires() {
     let app = TestApp::start().await;
-    let made = app
+    let key = app
         .alice
         .post_ok("/v1/api_keys", json!({"expires_at": app.in_minutes(10)}))
         .await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
     client.get_ok("/v1/fleets").await;
     app.advance(600).await;
@@ -117,8 +117,8 @@ async fn the_list_shows_every_field_but_the_secret_newest_first() {
         .expect(200);
     let second = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
     let listed = app.alice.get_ok("/v1/api_keys?limit=2").await;
-    let shown = |made: &tests::TestResponse| {
-        let mut key = made.body.clone();
+    let shown = |response: &tests::TestResponse| {
+        let mut key = response.body.clone();
         key.as_object_mut().expect("an object").remove("secret");
         key
     };
@@ -134,11 +134,11 @@ async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
     let app = TestApp::start().await;
     let at = app.in_minutes(60);
     let elsewhere = format!("{}+02:00", shifted(&at));
-    let made = app
+    let key = app
         .alice
         .post_ok("/v1/api_keys", json!({"expires_at": elsewhere}))
         .await;
-    assert_eq!(made["expires_at"], at);
+    assert_eq!(key["expires_at"], at);
     let wrong = app
         .alice
         .post("/v1/api_keys", json!({"expires_at": "tomorrow"}))
@@ -156,10 +156,10 @@ fn shifted(at: &str) -> String {
 async fn a_live_key_makes_live_keys_only() {
     let app = TestApp::start().await;
     let live = app.other_account(kernel::origin::Mode::Live).await;
-    let made = live.post_ok("/v1/api_keys", json!({})).await;
-    let secret = made["secret"].as_str().expect("a secret");
+    let key = live.post_ok("/v1/api_keys", json!({})).await;
+    let secret = key["secret"].as_str().expect("a secret");
     assert!(secret.starts_with("sk_live_"));
-    assert_eq!(made["livemode"], true);
+    assert_eq!(key["livemode"], true);
     let client = app.with_key(secret.to_owned(), live.account.clone().expect("an account"));
     client.get_ok("/v1/fleets").await;
 }
@@ -167,11 +167,11 @@ async fn a_live_key_makes_live_keys_only() {
 #[tokio::test]
 async fn reading_is_no_leave_to_write() {
     let app = TestApp::start().await;
-    let made = app
+    let key = app
         .alice
         .post_ok("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
         .await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     reader.get_ok("/v1/drivers").await;
     reader
@@ -188,9 +188,15 @@ async fn an_operator_gives_an_account_its_first_live_key() {
     let account = app.alice.account.clone().expect("an account");
     let invocation = json!({"account": account, "mode": "live"});
     let bootstrap: Bootstrap = serde_json::from_value(invocation).expect("an invocation");
-    let made = handle(app.app(), bootstrap).await.expect("a key");
-    assert_eq!((&made.account.id, made.api_key.livemode), (&account, true));
-    let live = app.with_key(made.api_key.secret.expect("a secret"), account.clone());
+    let bootstrapped = handle(app.app(), bootstrap).await.expect("a key");
+    assert_eq!(
+        (&bootstrapped.account.id, bootstrapped.api_key.livemode),
+        (&account, true)
+    );
+    let live = app.with_key(
+        bootstrapped.api_key.secret.expect("a secret"),
+        account.clone(),
+    );
     let shown = live.get_ok(&path_of(&account)).await;
     assert_eq!(shown["id"], json!(account));
     let stranger = json!({"account": "acct_1", "mode": "live"});

@@ -336,13 +336,13 @@ async fn totals_by_rate_are_what_fractions_add_up_to() {
     let (app, crew) = TestApp::with_crew().await;
     let mut want: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     let station = |price: u32, exact: &str, percent: &str, tax: &str, flat: u32| {
-        let one = |kind: &str, price: u32, exact: &str, percent: &str, tax: &str| {
+        let component = |kind: &str, price: u32, exact: &str, percent: &str, tax: &str| {
             json!({"currency": "usd", "price": price, "price_decimal": exact, "step_size": 1, "tax": tax,
                 "tax_included": false, "tax_percent": percent, "type": kind})
         };
         json!({"pricing": [
-            one("ENERGY", price, exact, percent, tax),
-            one("FLAT", flat, &flat.to_string(), "20", "vat"),
+            component("ENERGY", price, exact, percent, tax),
+            component("FLAT", flat, &flat.to_string(), "20", "vat"),
         ]})
     };
     // Each tariff has two rates: its own for energy, and 20 percent on the start.
@@ -390,9 +390,9 @@ async fn totals_by_rate_are_what_fractions_add_up_to() {
     let totals = &invoice["totals"];
     let by_rate = totals["by_rate"].as_array().expect("rates").iter();
     let found: BTreeMap<String, (i64, i64)> = by_rate
-        .map(|one| {
-            let amount = |name: &str| one[name].as_i64().expect("an amount");
-            let percent = one["tax_percent"].as_str().expect("a rate").to_owned();
+        .map(|rate| {
+            let amount = |name: &str| rate[name].as_i64().expect("an amount");
+            let percent = rate["tax_percent"].as_str().expect("a rate").to_owned();
             (percent, (amount("net"), amount("tax")))
         })
         .collect();
@@ -404,7 +404,7 @@ async fn totals_by_rate_are_what_fractions_add_up_to() {
     let category = |percent: &str| {
         let mut rates = totals["by_rate"].as_array().expect("rates").iter();
         rates
-            .find(|one| one["tax_percent"] == percent)
+            .find(|rate| rate["tax_percent"] == percent)
             .expect("a rate")["category"]
             .clone()
     };
@@ -430,23 +430,23 @@ async fn invoices_are_listed_by_time_status_fleet_and_number() {
     };
     let mut drafts = first.clone();
     drafts.sort();
-    let one = vec![id.clone()];
-    assert_eq!(list(format!("number={number}")).await, one);
+    let own_ids = vec![id.clone()];
+    assert_eq!(list(format!("number={number}")).await, own_ids);
     assert!(list("number=2020-1".to_owned()).await.is_empty());
-    assert_eq!(list(format!("fleet={}", crew.fleet)).await, one);
+    assert_eq!(list(format!("fleet={}", crew.fleet)).await, own_ids);
     assert!(
         list(format!("fleet={}&status=draft", crew.fleet))
             .await
             .is_empty()
     );
     assert_eq!(list("status=draft".to_owned()).await, drafts);
-    assert_eq!(list("status=paid".to_owned()).await, one);
+    assert_eq!(list("status=paid".to_owned()).await, own_ids);
     assert!(list(format!("created[lte]={before}")).await.is_empty());
     assert_eq!(list(format!("created[gt]={before}")).await.len(), 3);
     let at = own["finalized_at"].as_str().expect("a time");
     assert_eq!(
         list(format!("finalized[gte]={at}&finalized[lte]={at}")).await,
-        one
+        own_ids
     );
     assert!(list(format!("finalized[lt]={at}")).await.is_empty());
     assert!(list(format!("finalized[gt]={at}")).await.is_empty());

@@ -28,9 +28,9 @@ async fn events(app: &TestApp) -> Vec<String> {
     app.drain().await;
     let page = app.alice.get_ok("/v1/events?limit=100").await;
     let events = page["data"].as_array().expect("events").iter().rev();
-    let types = events.map(|one| one["type"].as_str().expect("a type").to_owned());
+    let types = events.map(|event| event["type"].as_str().expect("a type").to_owned());
     types
-        .filter(|one| one.starts_with("charge_card."))
+        .filter(|name| name.starts_with("charge_card."))
         .collect()
 }
 
@@ -42,14 +42,14 @@ async fn a_new_card_has_every_field() {
         card(&crew),
         json!({"visual_number": "FC-0001", "valid_until": until, "metadata": {"a": "b"}, "type": "rfid"}),
     );
-    let made = app.alice.post_ok(PATH, body.clone()).await;
-    let now = &made["created"];
-    let want = json!({"id": id_of(&made), "object": "charge_card", "created": now, "driver": crew.driver,
+    let card = app.alice.post_ok(PATH, body.clone()).await;
+    let now = &card["created"];
+    let want = json!({"id": id_of(&card), "object": "charge_card", "created": now, "driver": crew.driver,
         "metadata": {"a": "b"}, "status": "active", "type": "rfid", "uid": body["uid"], "updated": now,
-        "valid_until": made["valid_until"], "vehicle": crew.vehicle, "visual_number": "FC-0001"});
-    assert_eq!(made, want);
-    assert!(id_of(&made).starts_with("ccd_"));
-    let path = format!("{PATH}/{}", id_of(&made));
+        "valid_until": card["valid_until"], "vehicle": crew.vehicle, "visual_number": "FC-0001"});
+    assert_eq!(card, want);
+    assert!(id_of(&card).starts_with("ccd_"));
+    let path = format!("{PATH}/{}", id_of(&card));
     assert_eq!(app.alice.get_ok(&path).await, want);
     let path = format!("{path}?expand[]=driver&expand[]=vehicle.fleet");
     assert_has!(app.alice.get_ok(&path).await, {"/driver/id": crew.driver, "/vehicle/fleet/id": crew.fleet});
@@ -145,7 +145,7 @@ impl Contest {
         let list = self.manage(list).await.expect("a list");
         let data = list["data"].as_array().expect("uids");
         data.iter()
-            .filter(|one| one["uid"] == self.uid)
+            .filter(|card| card["uid"] == self.uid)
             .cloned()
             .collect()
     }
@@ -305,10 +305,10 @@ async fn of_many_accounts_that_take_a_uid_at_once_one_holds_it() {
     let tries = accounts
         .iter()
         .map(|(client, body)| client.post(PATH, body.clone()));
-    let made = futures::future::join_all(tries).await;
-    let statuses = made
+    let responses = futures::future::join_all(tries).await;
+    let statuses = responses
         .into_iter()
-        .map(|one| one.expect(200).body["status"].clone());
+        .map(|response| response.expect(200).body["status"].clone());
     let mut statuses: Vec<Value> = statuses.collect();
     statuses.sort_by_key(Value::to_string);
     let mut want = vec![json!("active")];
@@ -327,9 +327,9 @@ async fn a_driver_has_at_most_20_rfid_cards() {
     }
     let tries = (0..10).map(|_| app.alice.post(PATH, of_driver()));
     let answers = futures::future::join_all(tries).await;
-    let made = answers.iter().filter(|one| one.status == 200).count();
-    assert_eq!(made, 5);
-    for refused in answers.iter().filter(|one| one.status != 200) {
+    let created = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(created, 5);
+    for refused in answers.iter().filter(|answer| answer.status != 200) {
         refused.expect_error(409, "charge_card_conflict", "driver");
     }
     let of_vehicle = json!({"uid": unused_uid(), "vehicle": crew.vehicle});
@@ -351,9 +351,9 @@ async fn of_many_cards_with_one_uid_that_are_created_at_once_one_is() {
     let body = card(&crew);
     let tries = (0..12).map(|_| app.alice.post(PATH, body.clone()));
     let answers = futures::future::join_all(tries).await;
-    let made = answers.iter().filter(|one| one.status == 200).count();
-    let refused = answers.iter().filter(|one| one.status == 409).count();
-    assert_eq!((made, refused), (1, 11));
+    let created = answers.iter().filter(|answer| answer.status == 200).count();
+    let refused = answers.iter().filter(|answer| answer.status == 409).count();
+    assert_eq!((created, refused), (1, 11));
     let cards = app
         .alice
         .walk(&format!("{PATH}?vehicle={}", crew.vehicle))

@@ -58,8 +58,8 @@ async fn at_once(app: &TestApp, requests: Vec<(String, Value)>) -> Vec<TestRespo
         })
         .collect();
     let mut answers = Vec::new();
-    for one in sent {
-        answers.push(one.await.expect("an answer"));
+    for task in sent {
+        answers.push(task.await.expect("an answer"));
     }
     answers
 }
@@ -204,21 +204,21 @@ async fn a_parked_vehicle_stays_and_the_reservation_is_matched_again() {
         let app = TestApp::start().await;
         let bob = app.other_account(Mode::Test).await;
         let (crew, rival) = (app.crew(&app.alice).await, app.crew(&bob).await);
-        let one = json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
-        let station = app.station(one.clone()).await;
+        let change = json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
+        let station = app.station(change.clone()).await;
         read_battery(&app, &crew.vehicle, 100.0).await;
         let session = start(&app, &crew, &station).await;
         app.advance(600).await;
         // The vehicle is full, and the reservation is matched half an hour before its window.
         let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
         let body = with(app.reservation(&rival, 40), area);
-        let made = bob.post_ok("/v1/reservations", body).await;
-        let reservation = format!("/v1/reservations/{}", id_of(&made));
+        let created = bob.post_ok("/v1/reservations", body).await;
+        let reservation = format!("/v1/reservations/{}", id_of(&created));
         app.advance(11 * 60).await;
         assert_has!(bob.get_ok(&reservation).await, {"status": "confirmed", "charging_station": station});
         let place = json!({"location": {"latitude": 10.001, "longitude": 10.0}});
         let other = match has_other {
-            true => Some(app.station(with(one, place)).await),
+            true => Some(app.station(with(change, place)).await),
             false => None,
         };
         app.advance(31 * 60).await;
@@ -342,12 +342,12 @@ async fn driver_vehicle_and_connector_must_be_active_and_fit_together() {
 #[tokio::test]
 async fn what_is_not_free_now_is_a_conflict() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = app.station(json!({})).await;
-    start(&app, &one, &station).await;
-    let busy = app.alice.post(PATH, app.session(&two, &station)).await;
+    start(&app, &crew, &station).await;
+    let busy = app.alice.post(PATH, app.session(&rival, &station)).await;
     busy.expect_error(409, CONFLICT, "connector");
-    let twice = with(app.session(&one, &station), json!({"connector": "2"}));
+    let twice = with(app.session(&crew, &station), json!({"connector": "2"}));
     let twice = app.alice.post(PATH, twice).await;
     twice.expect_error(409, CONFLICT, "vehicle");
     let closed = json!({"capabilities": {"24_7_access": false, "amenities": [], "payment_methods": [],
@@ -360,7 +360,7 @@ async fn what_is_not_free_now_is_a_conflict() {
         (faulted, "connector"),
     ] {
         let station = app.station(change).await;
-        let answer = app.alice.post(PATH, app.session(&two, &station)).await;
+        let answer = app.alice.post(PATH, app.session(&rival, &station)).await;
         answer.expect_error(409, CONFLICT, param);
     }
     app.drain().await;
@@ -377,13 +377,13 @@ async fn statuses(app: &TestApp, station: &str) -> (Value, [Value; 2]) {
 #[tokio::test]
 async fn a_session_occupies_every_connector_of_its_evse() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = app.station_with_cables(json!({})).await;
-    let session = start(&app, &one, &station).await;
+    let session = start(&app, &crew, &station).await;
     let connectors = json!(["occupied", "occupied", "available"]);
     let occupied = (connectors, [json!(1), json!(2)]);
     assert_eq!(statuses(&app, &station).await, occupied);
-    let sibling = with(app.session(&two, &station), json!({"connector": "2"}));
+    let sibling = with(app.session(&rival, &station), json!({"connector": "2"}));
     let refused = app.alice.post(PATH, sibling.clone()).await;
     refused.expect_error(409, CONFLICT, "connector");
     let active = format!("{PATH}?status=active");
@@ -429,28 +429,31 @@ async fn concurrent_starts_on_one_evse_create_one_session() {
 #[tokio::test]
 async fn a_reservation_keeps_others_off_every_connector_of_its_evse() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let only_a = Value::from(tests::cables().as_array().expect("cables")[..2].to_vec());
     let station = app.station(json!({"connectors": only_a})).await;
     let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
-    let body = with(app.reservation(&one, 60), place);
+    let body = with(app.reservation(&crew, 60), place);
     let reservation = app.alice.create("/v1/reservations", body).await;
     app.advance(62 * 60).await;
     let reservation = format!("/v1/reservations/{reservation}");
     assert_has!(app.alice.get_ok(&reservation).await, {"status": "confirmed", "connector": "1"});
     for connector in ["1", "2"] {
-        let body = with(app.session(&two, &station), json!({"connector": connector}));
+        let body = with(
+            app.session(&rival, &station),
+            json!({"connector": connector}),
+        );
         let refused = app.alice.post(PATH, body).await;
         refused.expect_error(409, CONFLICT, "connector");
     }
     assert!(app.alice.get(PATH).await.ids().is_empty());
     // The vehicle with the reservation may use either cable.
-    let body = with(app.session(&one, &station), json!({"connector": "2"}));
+    let body = with(app.session(&crew, &station), json!({"connector": "2"}));
     let session = app.alice.post_ok(PATH, body).await;
     stop(&app, &session).await;
     assert_eq!(app.alice.get_ok(&reservation).await["status"], "completed");
     // The calendar is empty again.
-    app.alice.post_ok(PATH, app.session(&two, &station)).await;
+    app.alice.post_ok(PATH, app.session(&rival, &station)).await;
     app.drain().await;
 }
 
@@ -470,12 +473,12 @@ async fn with_eight_connectors() -> (TestApp, Crew, String) {
 /// its connectors.
 #[tokio::test]
 async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
-    let (app, one, station) = with_eight_connectors().await;
+    let (app, crew, station) = with_eight_connectors().await;
     let mut bodies = Vec::new();
     for n in 1..=4 {
-        let vehicle = tests::vehicle(&one.fleet);
+        let vehicle = tests::vehicle(&crew.fleet);
         let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
-        let body = with(app.session(&one, &station), json!({"vehicle": vehicle}));
+        let body = with(app.session(&crew, &station), json!({"vehicle": vehicle}));
         // Each vehicle is plugged in twice at the same time, and each odd connector is requested by two vehicles.
         bodies.push(with(body.clone(), json!({"connector": n.to_string()})));
         bodies.push(with(body, json!({"connector": (n % 4 + 1).to_string()})));
@@ -504,13 +507,13 @@ async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
 
 #[tokio::test]
 async fn sessions_on_all_connectors_start_and_stop_concurrently() {
-    let (app, one, station) = with_eight_connectors().await;
+    let (app, crew, station) = with_eight_connectors().await;
     let mut bodies = Vec::new();
     for n in 1..=8 {
-        let vehicle = tests::vehicle(&one.fleet);
+        let vehicle = tests::vehicle(&crew.fleet);
         let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
         let change = json!({"vehicle": vehicle, "connector": n.to_string()});
-        bodies.push(with(app.session(&one, &station), change));
+        bodies.push(with(app.session(&crew, &station), change));
     }
     let starts = bodies.into_iter().map(|body| (PATH.to_owned(), body));
     let started = at_once(&app, starts.collect()).await;
@@ -518,7 +521,9 @@ async fn sessions_on_all_connectors_start_and_stop_concurrently() {
         let path = format!("/v1/charging_stations/{station}");
         app.alice.get_ok(&path).await["availability"]["connectors_available"].clone()
     };
-    let sessions = started.into_iter().map(|one| one.expect(200).body);
+    let sessions = started
+        .into_iter()
+        .map(|response| response.expect(200).body);
     let sessions: Vec<Value> = sessions.collect();
     assert_eq!(available().await, 0);
     let stops = sessions
@@ -529,7 +534,7 @@ async fn sessions_on_all_connectors_start_and_stop_concurrently() {
     }
     assert_eq!(available().await, 8);
     app.drain().await;
-    let fleet = app.alice.get_ok(&path_of(&one.fleet)).await;
+    let fleet = app.alice.get_ok(&path_of(&crew.fleet)).await;
     assert_eq!(fleet["total_sessions"], 8);
 }
 
@@ -581,9 +586,9 @@ async fn a_session_of_the_reserved_vehicle_completes_the_reservation() {
     ];
     receiver.subscribe(&app.alice, &types).await;
     let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
-    let one =
+    let change =
         json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
-    let station = app.station(one).await;
+    let station = app.station(change).await;
     let (reservation, _) = confirmed(&app, &crew, 20).await;
     // Another vehicle may use the connector until then, and has to leave it.
     let interim = start(&app, &rival, &station).await;
@@ -648,9 +653,9 @@ async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
 async fn a_connector_is_not_reserved_while_it_charges() {
     let app = TestApp::start().await;
     let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
-    let one =
+    let change =
         json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
-    let station = app.station(one).await;
+    let station = app.station(change).await;
     let session = start(&app, &crew, &station).await;
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(&rival, 30), area);
@@ -667,12 +672,12 @@ async fn a_connector_is_not_reserved_while_it_charges() {
 #[tokio::test]
 async fn lists_are_filtered_by_everything_a_session_names() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let (here, there) = (app.station(json!({})).await, app.station(json!({})).await);
-    let first = start(&app, &one, &here).await;
+    let first = start(&app, &crew, &here).await;
     stop(&app, &first).await;
     app.advance(60).await;
-    let second = start(&app, &two, &there).await;
+    let second = start(&app, &other, &there).await;
     let (first, second) = (id_of(&first), id_of(&second));
     let list = async |query: String| {
         let page = app.alice.get(&format!("{PATH}?{query}")).await;
@@ -680,10 +685,13 @@ async fn lists_are_filtered_by_everything_a_session_names() {
     };
     assert_eq!(list(String::new()).await, [second, first]);
     for (query, want) in [
-        (format!("driver={}", one.driver), first),
-        (format!("fleet={}", two.fleet), second),
-        (format!("driver={}&fleet={}", two.driver, two.fleet), second),
-        (format!("vehicle={}", one.vehicle), first),
+        (format!("driver={}", crew.driver), first),
+        (format!("fleet={}", other.fleet), second),
+        (
+            format!("driver={}&fleet={}", other.driver, other.fleet),
+            second,
+        ),
+        (format!("vehicle={}", crew.vehicle), first),
         (format!("charging_station={there}"), second),
         ("status=completed".into(), first),
     ] {
@@ -695,7 +703,7 @@ async fn lists_are_filtered_by_everything_a_session_names() {
     assert!(list(before.into()).await.is_empty());
     for (query, code, param) in [
         (
-            format!("driver={}&fleet={}", one.driver, two.fleet),
+            format!("driver={}&fleet={}", crew.driver, other.fleet),
             "driver_or_fleet_not_found",
             "driver",
         ),
@@ -903,8 +911,8 @@ async fn write_live(app: &TestApp, live: &tests::Client, session: Value) {
         evse: "1".to_owned(),
         ..SessionInternal::default()
     };
-    let mut row = models::stored::Stored::with_internal(session, internal);
-    tx.create(&mut row).expect("a row");
+    let mut stored = models::stored::Stored::with_internal(session, internal);
+    tx.create(&mut stored).expect("a row");
     let written = tx.commit_without_response().await;
     written.expect("the row is stored");
 }
@@ -972,9 +980,9 @@ async fn simulated_sessions_in_live_mode_are_not_charged_or_invoiced() {
     write_live(&app, &live, session(3602, ended(true))).await;
     write_live(&app, &live, session(3603, ended(false))).await;
     let shown = async |ago: i64| live.get_ok(&format!("{PATH}/{}", id(ago))).await;
-    let figures = |one: &Value| {
+    let figures = |live_session: &Value| {
         ["energy_consumed", "amount_due", "amount_paid"]
-            .map(|name| one[name].as_i64().expect("a number"))
+            .map(|name| live_session[name].as_i64().expect("a number"))
     };
     assert_eq!(figures(&shown(3600).await), [0, 0, 0]);
     for listed in live.get_ok(&format!("{PATH}?status=active")).await["data"]

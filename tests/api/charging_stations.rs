@@ -102,7 +102,7 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
     // Their ids follow from those of their operators, and not from the time.
     let many = app.alice.get_ok("/v1/charging_stations?limit=100").await;
     let many = many["data"].as_array().expect("rows").iter();
-    let created = many.map(|row| row["created"].as_str().expect("a time").to_owned());
+    let created = many.map(|station| station["created"].as_str().expect("a time").to_owned());
     assert!(created.is_sorted_by(|newer, older| newer >= older));
 }
 
@@ -134,14 +134,17 @@ async fn a_reservation_makes_every_connector_of_its_evse_unavailable() {
     let crew = app.crew(&app.alice).await;
     let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(&crew, 20), place);
-    let made = app.alice.post_ok("/v1/reservations", body).await;
+    let reservation = app.alice.post_ok("/v1/reservations", body).await;
     app.drain().await;
-    let one = format!("/v1/reservations/{}", id_of(&made));
-    assert_eq!(app.alice.get_ok(&one).await["status"], "confirmed");
+    let reservation_path = format!("/v1/reservations/{}", id_of(&reservation));
+    assert_eq!(
+        app.alice.get_ok(&reservation_path).await["status"],
+        "confirmed"
+    );
     let found = async |from: i64, until: i64| {
         let (from, until) = (app.in_minutes(from), app.in_minutes(until));
-        let near = "latitude=10&longitude=10&radius=1000";
-        let path = format!("/v1/charging_stations?{near}&from={from}&until={until}");
+        let area = "latitude=10&longitude=10&radius=1000";
+        let path = format!("/v1/charging_stations?{area}&from={from}&until={until}");
         app.alice.get(&path).await.expect(200).ids()
     };
     assert!(found(70, 90).await.is_empty());
@@ -150,7 +153,7 @@ async fn a_reservation_makes_every_connector_of_its_evse_unavailable() {
     let ranges = app.alice.get_ok(&path).await["availability"]["range"].clone();
     let ranges = ranges.as_array().expect("ranges");
     assert_eq!(ranges.len(), 2, "{ranges:?}");
-    assert_has!(json!(ranges), {"/0/until": made["ideal_start"], "/1/from": made["ideal_end"]});
+    assert_has!(json!(ranges), {"/0/until": reservation["ideal_start"], "/1/from": reservation["ideal_end"]});
 }
 
 #[tokio::test]
@@ -206,22 +209,22 @@ async fn each_filter_finds_what_it_says_and_nothing_else() {
         ("available=true", |station| {
             connectors(station)
                 .iter()
-                .any(|one| one["status"] == "available")
+                .any(|connector| connector["status"] == "available")
         }),
         ("available=false", |station| {
             connectors(station)
                 .iter()
-                .all(|one| one["status"] != "available")
+                .all(|connector| connector["status"] != "available")
         }),
         ("connector_type[]=CCS&connector_type[]=CHAdeMO", |station| {
             connectors(station)
                 .iter()
-                .any(|one| one["type"] == "CCS" || one["type"] == "CHAdeMO")
+                .any(|connector| connector["type"] == "CCS" || connector["type"] == "CHAdeMO")
         }),
         ("min_power=150.0", |station| {
             connectors(station)
                 .iter()
-                .any(|one| one["power"].as_f64() >= Some(150.0))
+                .any(|connector| connector["power"].as_f64() >= Some(150.0))
         }),
         (
             "operator[]=Voltway&operator[]=Ampere%20%26%20Sons",
@@ -236,10 +239,10 @@ async fn each_filter_finds_what_it_says_and_nothing_else() {
         (
             "reservable=true&connector_type[]=CCS&min_power=100&available=true",
             |station| {
-                let fits = |one: &Value| {
-                    one["type"] == "CCS"
-                        && one["power"].as_f64() >= Some(100.0)
-                        && one["status"] == "available"
+                let fits = |connector: &Value| {
+                    connector["type"] == "CCS"
+                        && connector["power"].as_f64() >= Some(100.0)
+                        && connector["status"] == "available"
                 };
                 station["capabilities"]["reservable"] == true
                     && connectors(station).iter().any(fits)
@@ -296,8 +299,8 @@ async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
         }
         assert_eq!(walked, want);
     }
-    let one = app.alice.get_ok("/v1/charging_stations?limit=1").await;
-    assert!(one["data"][0].get("distance_meters").is_none());
+    let page = app.alice.get_ok("/v1/charging_stations?limit=1").await;
+    assert!(page["data"][0].get("distance_meters").is_none());
 }
 
 #[tokio::test]
@@ -325,7 +328,9 @@ async fn a_driver_narrows_to_favourites_and_a_vehicle_to_its_plug() {
     let (app, crew) = TestApp::with_crew().await;
     let stations = all(&app).await;
     let type2 = ids_where(&stations, |station| {
-        connectors(station).iter().any(|one| one["type"] == "Type2")
+        connectors(station)
+            .iter()
+            .any(|connector| connector["type"] == "Type2")
     });
     let vehicle = format!("/v1/charging_stations?vehicle={}&limit=50", crew.vehicle);
     assert_eq!(app.alice.walk(&vehicle).await, type2);
@@ -334,7 +339,7 @@ async fn a_driver_narrows_to_favourites_and_a_vehicle_to_its_plug() {
     let liked: Vec<_> = stations
         .iter()
         .take(4)
-        .map(|one| one["id"].clone())
+        .map(|station| station["id"].clone())
         .collect();
     let change = json!({"preferences": {"preferred_charging_stations": liked}});
     let path = format!("/v1/drivers/{}", crew.driver);
@@ -344,8 +349,10 @@ async fn a_driver_narrows_to_favourites_and_a_vehicle_to_its_plug() {
         ids_where(&stations[..4], |_| true)
     );
     let both = format!("{driver}&vehicle={}", crew.vehicle);
-    let want = ids_where(&stations[..4], |one| {
-        connectors(one).iter().any(|one| one["type"] == "Type2")
+    let want = ids_where(&stations[..4], |station| {
+        connectors(station)
+            .iter()
+            .any(|connector| connector["type"] == "Type2")
     });
     assert_eq!(app.alice.walk(&both).await, want);
     let around = format!("{driver}&latitude=0&longitude=0&radius=1000");
@@ -491,7 +498,7 @@ async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
         (66.0, -179.9),
     ];
     // Around the place, on both sides of the date line, and over the pole.
-    let near = |place: (f64, f64)| {
+    let nearby = |place: (f64, f64)| {
         let off = |dice: &tests::faulty::Dice| (dice.below(4001) as f64 - 2000.0) / 2000.0;
         let latitude: f64 = place.0 + off(&dice) * 0.09;
         let around = if place.0.abs() > 80.0 { 180.0 } else { 0.3 };
@@ -503,12 +510,12 @@ async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
     };
     let mut stations = Vec::new();
     for n in 0..150 {
-        let point = near(places[n % places.len()]);
+        let point = nearby(places[n % places.len()]);
         let id = app.station(json!({"location": point})).await;
         stations.push((id, point));
     }
     for n in 0..40 {
-        let center = near(places[n % places.len()]);
+        let center = nearby(places[n % places.len()]);
         let radius = [1_000, 5_000, 9_000, 40_000][n / 10];
         let mut want: Vec<_> = stations
             .iter()

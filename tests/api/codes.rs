@@ -45,7 +45,9 @@ fn every_code_is_reached() {
 
 /// The routes that retrieve an object by its id, each with the code for an object that does not exist.
 fn of_missing_objects() -> impl Iterator<Item = (Route, Code)> {
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     routes.filter_map(|route| match route.shows {
         Shows::Object(kind) if route.method == Method::Get && route.path.ends_with("/{id}") => {
             Some((route, kernel::Code::not_found(kind)?))

@@ -94,7 +94,7 @@ async fn refunds(client: &Client, note: &str) -> Vec<Value> {
     let list = list.expect(200).body;
     let list = list["data"].as_array().expect("a list").clone();
     list.into_iter()
-        .filter(|one| one["credit_note"] == note)
+        .filter(|refund| refund["credit_note"] == note)
         .collect()
 }
 
@@ -328,10 +328,13 @@ async fn credits_at_once_are_never_more_than_the_invoice() {
     let (_, invoice) = invoiced(&app, &[1190]).await;
     let credits = (0..12).map(|_| credit(&app.alice, &invoice, json!({"amount": 170})));
     let given = join_all(credits).await;
-    let given: Vec<_> = given.iter().filter(|one| one.status == 200).collect();
+    let given: Vec<_> = given
+        .iter()
+        .filter(|response| response.status == 200)
+        .collect();
     assert_eq!(given.len(), 7);
-    let sequence = |one: &&TestResponse| {
-        let number = one.body["number"].as_str().expect("a number");
+    let sequence = |response: &&TestResponse| {
+        let number = response.body["number"].as_str().expect("a number");
         let (_, sequence) = number.rsplit_once('-').expect("a sequence");
         sequence.parse().expect("a number")
     };

@@ -6,16 +6,16 @@ use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, with};
 #[tokio::test]
 async fn a_new_driver_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
-    let made = app.alice.post_ok("/v1/drivers", driver()).await;
-    let now = &made["created"];
-    let want = json!({"id": id_of(&made), "object": "driver", "created": now, "email": "ada@fleet.example", "fleets": [],
+    let driver = app.alice.post_ok("/v1/drivers", driver()).await;
+    let now = &driver["created"];
+    let want = json!({"id": id_of(&driver), "object": "driver", "created": now, "email": "ada@fleet.example", "fleets": [],
         "license_number": null, "metadata": {}, "name": "Ada Byron", "phone": null, "policy_ids": [],
         "preferences": {"charging_speed": "any", "currency": "usd", "default_payment_method": null, "max_price_per_kwh": null,
             "notifications": true, "preferred_charging_stations": [], "preferred_cpos": []},
         "status": "active", "updated": now, "vehicles": [], "wallet_balance": 0});
-    assert_eq!(made, want);
-    assert_eq!(app.alice.get_ok(&path_of(id_of(&made))).await, want);
-    assert!(id_of(&made).starts_with("drv_"));
+    assert_eq!(driver, want);
+    assert_eq!(app.alice.get_ok(&path_of(id_of(&driver))).await, want);
+    assert!(id_of(&driver).starts_with("drv_"));
 }
 
 #[tokio::test]
@@ -29,8 +29,8 @@ async fn an_update_changes_what_it_names_and_null_clears() {
         .remove(0);
     let full = json!({"phone": "1", "license_number": "L1", "preferences": {"charging_speed": "fast", "currency": "gbp",
         "max_price_per_kwh": 55, "preferred_charging_stations": [station], "preferred_cpos": ["Voltway"]}});
-    let made = app.alice.post_ok("/v1/drivers", with(driver(), full)).await;
-    let path = format!("/v1/drivers/{}", id_of(&made));
+    let driver = app.alice.post_ok("/v1/drivers", with(driver(), full)).await;
+    let path = format!("/v1/drivers/{}", id_of(&driver));
     let change =
         json!({"phone": null, "preferences": {"max_price_per_kwh": null, "preferred_cpos": []}});
     let changed = app.alice.post_ok(&path, change).await;
@@ -61,7 +61,7 @@ async fn an_update_changes_what_it_names_and_null_clears() {
 #[tokio::test]
 async fn attaching_and_detaching_conflict_when_there_is_nothing_to_do() {
     let app = TestApp::start().await;
-    let (one, two) = (
+    let (first_fleet, second_fleet) = (
         app.alice.create("/v1/fleets", fleet()).await,
         app.alice.create("/v1/fleets", fleet()).await,
     );
@@ -71,30 +71,30 @@ async fn attaching_and_detaching_conflict_when_there_is_nothing_to_do() {
             .post(&format!("/v1/drivers/{id}/{verb}"), json!({"fleet": fleet}))
             .await
     };
-    let refused = act("detach", &one).await;
+    let refused = act("detach", &first_fleet).await;
     refused.expect_error(409, "driver_fleet_conflict", "fleet");
     assert_eq!(
-        act("attach", &one).await.expect(200).body["fleets"],
-        json!([one])
+        act("attach", &first_fleet).await.expect(200).body["fleets"],
+        json!([first_fleet])
     );
-    let refused = act("attach", &one).await;
+    let refused = act("attach", &first_fleet).await;
     refused.expect_error(409, "driver_fleet_conflict", "fleet");
     assert_eq!(
-        act("attach", &two).await.expect(200).body["fleets"],
-        json!([one, two])
+        act("attach", &second_fleet).await.expect(200).body["fleets"],
+        json!([first_fleet, second_fleet])
     );
     assert_eq!(
-        act("detach", &one).await.expect(200).body["fleets"],
-        json!([two])
+        act("detach", &first_fleet).await.expect(200).body["fleets"],
+        json!([second_fleet])
     );
     assert_eq!(
         act("attach", "flt_1").await.error().2,
         Some("fleet_not_found")
     );
     app.alice
-        .post_ok(&path_of(&one), json!({"status": "suspended"}))
+        .post_ok(&path_of(&first_fleet), json!({"status": "suspended"}))
         .await;
-    let refused = act("attach", &one).await;
+    let refused = act("attach", &first_fleet).await;
     refused.expect_error(409, "driver_fleet_conflict", "fleet");
     let body = app
         .alice
@@ -171,11 +171,11 @@ async fn policies_must_exist() {
     let id = app.alice.create("/v1/drivers", driver()).await;
     for policy in ["pol_1".to_owned(), format!("pol_{:032x}", 1), id.clone()] {
         let change = json!({"policy_ids": [policy]});
-        let made = app
+        let created = app
             .alice
             .post("/v1/drivers", with(driver(), change.clone()))
             .await;
-        made.expect_error(404, "policy_not_found", "policy_ids");
+        created.expect_error(404, "policy_not_found", "policy_ids");
         let changed = app.alice.post(&path_of(&id), change).await;
         changed.expect_error(404, "policy_not_found", "policy_ids");
     }

@@ -127,8 +127,8 @@ async fn too_many_requests_are_429_with_a_time_to_wait() {
 async fn checks_come_in_their_order() {
     let app = TestApp::start().await;
     let scopes = json!({"scopes": ["drivers:read"]});
-    let made = app.alice.post_ok("/v1/api_keys", scopes).await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let key = app.alice.post_ok("/v1/api_keys", scopes).await;
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     reader.get_ok("/v1/drivers").await;
     // A missing scope (403) is reported before errors of the body, and an unknown path (404) before the scope.
@@ -228,7 +228,7 @@ async fn metadata_has_its_limits_and_merges() {
             .post("/v1/drivers", with(driver(), json!({"metadata": metadata})))
             .await
     };
-    let made = make(many(50)).await.expect(200);
+    let driver = make(many(50)).await.expect(200);
     for wrong in [
         many(51),
         json!({"": "v"}),
@@ -240,7 +240,7 @@ async fn metadata_has_its_limits_and_merges() {
         let param = answer.error().3.unwrap_or_default();
         assert!(param.starts_with("metadata"), "{wrong}");
     }
-    let path = format!("/v1/drivers/{}", made.id());
+    let path = format!("/v1/drivers/{}", driver.id());
     let one_more = json!({"metadata": {"one": "more"}});
     app.alice.post(&path, one_more).await.expect(400);
     app.alice.post_ok(&path, json!({"metadata": null})).await;
@@ -265,18 +265,18 @@ async fn a_parent_acts_inside_its_children_and_nowhere_else() {
     let child = json!({"email": "c@d.example", "name": "Child", "type": "business"});
     let child = app.alice.create("/v1/accounts", child).await;
     let acting = [("service-account", child.as_str())];
-    let made = app
+    let fleet = app
         .alice
         .send("POST", "/v1/fleets", Some(fleet().to_string()), &acting)
         .await
         .id();
-    app.alice.get(&path_of(&made)).await.expect(404);
+    app.alice.get(&path_of(&fleet)).await.expect(404);
     let seen = app
         .alice
-        .send("GET", &path_of(&made), None, &acting)
+        .send("GET", &path_of(&fleet), None, &acting)
         .await
         .expect(200);
-    assert_eq!(seen.id(), made);
+    assert_eq!(seen.id(), fleet);
     let own = app.alice.account.clone().expect("an account");
     fleets(&app.alice, &[("service-account", own.as_str())])
         .await
@@ -297,7 +297,7 @@ async fn a_parent_acts_inside_its_children_and_nowhere_else() {
         key.body["secret"].as_str().expect("a secret").to_owned(),
         child.as_str().into(),
     );
-    assert_eq!(inside.get("/v1/fleets").await.ids(), [made]);
+    assert_eq!(inside.get("/v1/fleets").await.ids(), [fleet]);
     fleets(&inside, &[("service-account", own.as_str())])
         .await
         .expect(404);
@@ -357,11 +357,11 @@ async fn error_responses_have_all_headers_and_a_unique_request_id() {
 #[tokio::test]
 async fn the_rate_comes_before_the_scope() {
     let app = TestApp::start_with(|options| options.rate = 1).await;
-    let made = app
+    let key = app
         .alice
         .post_ok("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
         .await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     for _ in 0..50 {
         let answer = reader.get("/v1/fleets").await;
@@ -377,11 +377,11 @@ async fn the_rate_comes_before_the_scope() {
 #[tokio::test]
 async fn the_scope_is_checked_before_version_idempotency_and_query() {
     let app = TestApp::start().await;
-    let made = app
+    let api_key = app
         .alice
         .post_ok("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
         .await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let secret = api_key["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     let key = ("idempotency-key", "k");
     let first = app
@@ -504,8 +504,8 @@ async fn the_largest_and_the_deepest_body_are_still_read() {
 #[tokio::test]
 async fn a_query_is_refused_where_none_is_understood() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/fleets?limit=1", fleet()).await;
-    made.expect_error(400, None, "limit");
+    let response = app.alice.post("/v1/fleets?limit=1", fleet()).await;
+    response.expect_error(400, None, "limit");
     let deleted = app.alice.delete("/v1/api_keys/key_1?x=1").await;
     assert_eq!(deleted.error().3, Some("x"));
     assert!(app.alice.get("/v1/fleets").await.ids().is_empty());
@@ -516,14 +516,14 @@ async fn metadata_at_its_limits_is_kept_whole() {
     let app = TestApp::start().await;
     let metadata = json!({"ключ".repeat(10): "ü".repeat(500), "k": " "});
     let body = with(fleet(), json!({"metadata": metadata}));
-    let made = app.alice.post_ok("/v1/fleets", body).await;
-    assert_eq!(made["metadata"], metadata);
-    let path = format!("/v1/fleets/{}", id_of(&made));
+    let fleet = app.alice.post_ok("/v1/fleets", body).await;
+    assert_eq!(fleet["metadata"], metadata);
+    let path = format!("/v1/fleets/{}", id_of(&fleet));
     assert_eq!(app.alice.get_ok(&path).await["metadata"], metadata);
     let wrong = json!({"name": "New", "metadata": {"k": "v".repeat(501)}});
     let refused = app.alice.post(&path, wrong).await;
     assert_eq!(refused.status, 400);
-    assert_has!(app.alice.get_ok(&path).await, {"metadata": metadata, "name": made["name"]});
+    assert_has!(app.alice.get_ok(&path).await, {"metadata": metadata, "name": fleet["name"]});
 }
 
 #[tokio::test]

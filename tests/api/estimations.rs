@@ -11,24 +11,24 @@ async fn an_estimation_has_the_duration_and_the_cost() {
     let (app, crew, station) = TestApp::with_station().await;
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 69.5});
-    let made = app.alice.post_ok(PATH, body).await;
-    let created = kernel::Timestamp::parse(made["created"].as_str().expect("a time"));
+    let estimation = app.alice.post_ok(PATH, body).await;
+    let created = kernel::Timestamp::parse(estimation["created"].as_str().expect("a time"));
     let until = created.map(|at| at.plus(HOUR).to_string());
     // 29.7 kWh in the battery are 33 kWh at the meter, at 22 kW.
     let want = json!({
-        "id": id_of(&made), "object": "estimation", "battery_level": 20, "battery_target_level": 69.5,
-        "charging_station": station, "connector": "1", "created": made["created"], "currency": "gbp",
-        "start": made["created"],
+        "id": id_of(&estimation), "object": "estimation", "battery_level": 20, "battery_target_level": 69.5,
+        "charging_station": station, "connector": "1", "created": estimation["created"], "currency": "gbp",
+        "start": estimation["created"],
         "cost_breakdown": [{"type": "ENERGY", "description": "Energy", "quantity": 33, "unit": "kWh", "unit_price": 45,
             "tax_percent": "20", "cost": 1485}],
         "policy": {"allowed": true, "policy": null, "rule": null}, "estimated_duration": 5400, "estimated_energy_kwh": 33, "estimated_total_cost": 1485,
         "valid_until": until.expect("a time"), "vehicle": crew.vehicle,
     });
-    assert_eq!(made, want);
-    assert!(id_of(&made).starts_with("est_"));
+    assert_eq!(estimation, want);
+    assert!(id_of(&estimation).starts_with("est_"));
     // It can still be retrieved after its prices have expired.
     app.advance(2 * 3600).await;
-    let path = format!("{PATH}/{}", id_of(&made));
+    let path = format!("{PATH}/{}", id_of(&estimation));
     assert_eq!(app.alice.get_ok(&path).await, want);
 }
 
@@ -89,9 +89,9 @@ async fn an_estimation_says_whether_policies_allow_it() {
         .await;
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 69.5});
-    let made = app.alice.post_ok(PATH, body).await;
+    let estimation = app.alice.post_ok(PATH, body).await;
     let verdict = json!({"allowed": false, "policy": policy, "rule": "denied_operators"});
-    assert_eq!(made["policy"], verdict);
+    assert_eq!(estimation["policy"], verdict);
     app.drain().await;
 }
 
@@ -113,10 +113,10 @@ async fn an_estimation_uses_the_requested_connector_and_start() {
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 69.5});
     let estimate = async |change| {
-        let made = app.alice.post(PATH, with(body.clone(), change)).await;
-        let made = made.expect(200).body;
+        let estimation = app.alice.post(PATH, with(body.clone(), change)).await;
+        let estimation = estimation.expect(200).body;
         ["estimated_duration", "estimated_total_cost"]
-            .map(|name| made[name].as_i64().expect("a number"))
+            .map(|name| estimation[name].as_i64().expect("a number"))
     };
     assert_eq!(estimate(json!({})).await, [5400, 1485]);
     assert_eq!(estimate(json!({"connector": "2"})).await, [10_800, 1485]);

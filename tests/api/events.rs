@@ -6,8 +6,8 @@ use tests::{Receiver, TestApp, assert_has, driver, fleet, id_of, path_of, with};
 #[tokio::test]
 async fn a_change_is_an_event_with_the_previous_values() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/fleets", fleet()).await;
-    let path = format!("/v1/fleets/{}", made.id());
+    let fleet = app.alice.post("/v1/fleets", fleet()).await;
+    let path = format!("/v1/fleets/{}", fleet.id());
     let change = json!({"name": "Day shift", "metadata": {"k": "v"}}).to_string();
     let changed = app
         .alice
@@ -26,10 +26,10 @@ async fn a_change_is_an_event_with_the_previous_values() {
         "created": changed.body["updated"], "livemode": false, "pending_webhooks": 0, "sequence": 2, "type": "fleet.updated",
         "request": {"id": changed.header("service-request-id"), "idempotency_key": "n"},
         "data": {"object": shown, "previous_attributes":
-            {"name": "Night shift", "metadata": {"k": null}, "updated": made.body["updated"]}}});
+            {"name": "Night shift", "metadata": {"k": null}, "updated": fleet.body["updated"]}}});
     assert_eq!(*updated, want);
     assert_has!(created, {"type": "fleet.created",
-        "data": {"object": with(made.body.clone(), json!({"total_energy_consumed_kwh": 0}))}});
+        "data": {"object": with(fleet.body.clone(), json!({"total_energy_consumed_kwh": 0}))}});
     assert_eq!(created["request"]["idempotency_key"], Value::Null);
     let id = id_of(updated);
     assert_eq!(app.alice.get_ok(&path_of(&id)).await, want);
@@ -38,14 +38,14 @@ async fn a_change_is_an_event_with_the_previous_values() {
 #[tokio::test]
 async fn events_of_an_object_are_numbered_until_it_is_deleted() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/fleets", fleet()).await;
-    let path = format!("/v1/fleets/{}", made.id());
+    let fleet = app.alice.post("/v1/fleets", fleet()).await;
+    let path = format!("/v1/fleets/{}", fleet.id());
     for name in ["Day shift", "Late shift"] {
         app.alice.post_ok(&path, json!({"name": name})).await;
         // An attached driver changes the fleet without an event.
         let driver = app.alice.create("/v1/drivers", driver()).await;
         let attach = format!("/v1/drivers/{driver}/attach");
-        let body = json!({"fleet": made.id()});
+        let body = json!({"fleet": fleet.id()});
         app.alice.post_ok(&attach, body.clone()).await;
         let detach = format!("/v1/drivers/{driver}/detach");
         app.alice.post_ok(&detach, body).await;
@@ -54,7 +54,7 @@ async fn events_of_an_object_are_numbered_until_it_is_deleted() {
     app.drain().await;
     let events = app.alice.get_ok("/v1/events?limit=100").await["data"].clone();
     let events = events.as_array().expect("events").iter();
-    let of_fleet = events.filter(|event| event["data"]["object"]["id"] == made.id());
+    let of_fleet = events.filter(|event| event["data"]["object"]["id"] == fleet.id());
     let numbers: Vec<_> = of_fleet
         .map(|event| (event["type"].as_str().expect("a type"), &event["sequence"]))
         .collect();

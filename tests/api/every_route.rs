@@ -24,7 +24,7 @@ fn names_and_places_are_unique() {
     let endpoints = functions::endpoints();
     let places: HashSet<_> = endpoints
         .iter()
-        .map(|one| (one.route.method, one.route.path))
+        .map(|endpoint| (endpoint.route.method, endpoint.route.path))
         .collect();
     assert_eq!(places.len(), names.len());
 }
@@ -50,11 +50,11 @@ async fn no_route_answers_without_a_key() {
 #[tokio::test]
 async fn no_route_answers_without_its_scope() {
     let app = TestApp::start().await;
-    let made = app
+    let key = app
         .alice
         .post_ok("/v1/api_keys", json!({"scopes": ["reports:read"]}))
         .await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let nobody = app.with_key(secret, app.alice.account.clone().expect("an account"));
     let others = functions::endpoints()
         .into_iter()
@@ -76,7 +76,7 @@ async fn no_route_answers_without_its_scope() {
 /// The code of the error for an object of the route's resource that does not exist.
 fn not_found(route: &Route) -> Option<&'static str> {
     let mut resources = Resource::ALL.iter();
-    let resource = resources.find(|one| one.as_str() == route.resource());
+    let resource = resources.find(|resource| resource.as_str() == route.resource());
     let kind = resource.expect("a resource").kind();
     Code::not_found(kind).map(Code::as_str)
 }
@@ -95,7 +95,9 @@ async fn an_object_of_another_account_or_mode_in_the_path_is_404() {
         ),
         (live, live_key(&app, &app.alice).await),
     ];
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     for route in routes.filter(|route| route.path.contains("{id}")) {
         let sample = Sample::prepare(&app, &receiver, &route).await;
         let path = sample.event["rawPath"].as_str().expect("a path");
@@ -152,7 +154,7 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
     let (key, internal) =
         ApiKey::new(NewApiKey::default(), &tenant, None, "2026-03-01", app.now()).expect("a key");
     let secret = key.secret.clone().expect("a secret");
-    let mut row = models::stored::Stored::with_internal(
+    let mut stored = models::stored::Stored::with_internal(
         ApiKey {
             secret: None,
             ..key
@@ -162,7 +164,7 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
     let origin = kernel::origin::Origin::background(tenant, app.now());
     let store = &app.app().store;
     let mut tx = store.begin(&origin);
-    tx.create(&mut row).expect("a row of the key");
+    tx.create(&mut stored).expect("a row of the key");
     tx.commit_without_response()
         .await
         .expect("the key is stored");
@@ -194,7 +196,9 @@ async fn one_accounts_test_objects_are_in_no_list_of_its_live_mode() {
 /// The ids in lists that are sorted by id begin with the time of creation, so every such list has the filter.
 #[test]
 fn every_list_of_objects_is_filtered_by_their_creation() {
-    let lists = functions::endpoints().into_iter().map(|one| one.route);
+    let lists = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     let without = lists
         .filter(|route| matches!(route.shows, table::shown::Shows::Page(_)))
         .filter(|route| !(route.query)().contains(&"created[gte]"));

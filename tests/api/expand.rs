@@ -8,23 +8,26 @@ async fn a_retrieved_a_made_and_a_listed_object_show_what_they_name() {
     let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 120);
     let path = "/v1/reservations?expand[]=vehicle.fleet&expand[]=driver&expand[]=driver.fleets";
-    let made = app.alice.post_ok(path, body).await;
-    assert_has!(made, {"/vehicle/id": crew.vehicle, "/vehicle/fleet/id": crew.fleet,
+    let reservation = app.alice.post_ok(path, body).await;
+    assert_has!(reservation, {"/vehicle/id": crew.vehicle, "/vehicle/fleet/id": crew.fleet,
         "/vehicle/fleet/object": "fleet", "/driver/fleets/0/id": crew.fleet});
     // Values that do not exist yet stay null.
-    let one = format!("/v1/reservations/{}", id_of(&made));
-    assert_eq!(app.alice.get_ok(&one).await["vehicle"], json!(crew.vehicle));
+    let reservation_path = format!("/v1/reservations/{}", id_of(&reservation));
+    assert_eq!(
+        app.alice.get_ok(&reservation_path).await["vehicle"],
+        json!(crew.vehicle)
+    );
     let shown = app
         .alice
         .get_ok(&format!(
-            "{one}?expand%5B%5D=charging_station&expand[]=vehicle.drivers"
+            "{reservation_path}?expand%5B%5D=charging_station&expand[]=vehicle.drivers"
         ))
         .await;
     assert_has!(shown, {"charging_station": null, "/vehicle/drivers": []});
     let updated = app
         .alice
         .post_ok(
-            &format!("{one}?expand[]=vehicle"),
+            &format!("{reservation_path}?expand[]=vehicle"),
             json!({"metadata": {"a": "b"}}),
         )
         .await;
@@ -106,8 +109,8 @@ async fn what_cannot_be_expanded_is_refused_before_anything_happens() {
 async fn a_key_expands_only_what_it_may_read() {
     let (app, crew) = TestApp::with_crew().await;
     let scopes = json!({"scopes": ["vehicles:read"]});
-    let made = app.alice.post_ok("/v1/api_keys", scopes).await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let key = app.alice.post_ok("/v1/api_keys", scopes).await;
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     reader.get_ok(&path).await;

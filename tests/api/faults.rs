@@ -81,8 +81,8 @@ async fn a_committed_write_succeeds_though_its_response_is_lost() {
     let store = scripted(url, table, "TransactWriteItems", script);
     let url = tests::serve(app.app_with(store, app.app().clock.clone())).await;
     let client = tests::Client::new(&url, app.alice.key.as_deref());
-    let made = client.post("/v1/vehicles", tests::vehicle(&fleet)).await;
-    made.expect(200);
+    let vehicle = client.post("/v1/vehicles", tests::vehicle(&fleet)).await;
+    vehicle.expect(200);
     assert_eq!(app.alice.walk("/v1/vehicles").await.len(), vehicles + 1);
     app.drain().await;
 }

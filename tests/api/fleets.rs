@@ -6,9 +6,9 @@ use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, 
 #[tokio::test]
 async fn a_new_fleet_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
-    let made = app.alice.post_ok("/v1/fleets", fleet()).await;
-    let now = &made["created"];
-    let want = json!({"id": id_of(&made), "object": "fleet",
+    let fleet = app.alice.post_ok("/v1/fleets", fleet()).await;
+    let now = &fleet["created"];
+    let want = json!({"id": id_of(&fleet), "object": "fleet",
         "address": {"city": "London", "country": "GB", "line1": "1 Bow Road", "line2": "", "postal_code": "E3 4LH", "state": ""},
         "created": now, "description": "", "email": "ops@fleet.example", "metadata": {}, "phone": null, "policy_ids": [],
         "metric_system": "international_system", "name": "Night shift",
@@ -18,9 +18,9 @@ async fn a_new_fleet_has_every_field_of_the_specification() {
             "notifications": true, "report_frequency": "weekly"},
         "status": "active", "timezone": "UTC", "total_drivers": 0, "total_energy_consumed_kwh": 0.0, "total_sessions": 0,
         "total_vehicles": 0, "updated": now, "wallet_balance": 0});
-    assert_eq!(made, want);
-    assert!(id_of(&made).starts_with("flt_") && now.as_str().is_some_and(|at| at.len() == 24));
-    let shown = app.alice.get(&path_of(id_of(&made))).await;
+    assert_eq!(fleet, want);
+    assert!(id_of(&fleet).starts_with("flt_") && now.as_str().is_some_and(|at| at.len() == 24));
+    let shown = app.alice.get(&path_of(id_of(&fleet))).await;
     assert_eq!(
         with(shown.body, json!({"total_energy_consumed_kwh": 0.0})),
         want
@@ -73,18 +73,18 @@ async fn what_is_missing_or_wrong_is_named() {
 #[tokio::test]
 async fn an_update_changes_what_it_names() {
     let app = TestApp::start().await;
-    let made = app
+    let fleet = app
         .alice
         .post_ok("/v1/fleets", with(fleet(), json!({"phone": "1"})))
         .await;
-    let path = format!("/v1/fleets/{}", id_of(&made));
+    let path = format!("/v1/fleets/{}", id_of(&fleet));
     let same = app.alice.post_ok(&path, json!({})).await;
     assert_eq!(
         with(
             same,
-            json!({"updated": made["updated"], "total_energy_consumed_kwh": 0.0})
+            json!({"updated": fleet["updated"], "total_energy_consumed_kwh": 0.0})
         ),
-        made
+        fleet
     );
     let change = json!({"name": "Day", "phone": null, "timezone": "Europe/Paris", "status": "suspended",
         "preferences": {"report_frequency": "never"}});
@@ -92,7 +92,7 @@ async fn an_update_changes_what_it_names() {
     assert_has!(changed, {"name": "Day", "phone": null, "status": "suspended"});
     let preferences = json!({"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
         "notifications": true, "report_frequency": "never"});
-    assert_has!(changed, {"preferences": preferences, "email": made["email"]});
+    assert_has!(changed, {"preferences": preferences, "email": fleet["email"]});
     assert_eq!(
         app.alice.post(&path, json!({"name": null})).await.error().3,
         Some("name")
@@ -140,19 +140,22 @@ async fn counters_follow_what_they_count_also_under_load() {
 #[tokio::test]
 async fn the_list_is_newest_first_and_filtered_by_status() {
     let app = TestApp::start().await;
-    let one = app.alice.create("/v1/fleets", fleet()).await;
-    let two = app.alice.create("/v1/fleets", fleet()).await;
+    let archived = app.alice.create("/v1/fleets", fleet()).await;
+    let active = app.alice.create("/v1/fleets", fleet()).await;
     app.alice
-        .post_ok(&path_of(&one), json!({"status": "archived"}))
+        .post_ok(&path_of(&archived), json!({"status": "archived"}))
         .await;
     assert_eq!(
         app.alice.get("/v1/fleets").await.ids(),
-        [two.clone(), one.clone()]
+        [active.clone(), archived.clone()]
     );
-    assert_eq!(app.alice.get("/v1/fleets?status=active").await.ids(), [two]);
+    assert_eq!(
+        app.alice.get("/v1/fleets?status=active").await.ids(),
+        [active]
+    );
     assert_eq!(
         app.alice.get("/v1/fleets?status=archived").await.ids(),
-        [one]
+        [archived]
     );
     assert_eq!(
         app.alice.get("/v1/fleets?status=lost").await.error().3,
@@ -252,8 +255,8 @@ async fn what_a_reservation_waits_for_is_not_deleted() {
 async fn metadata_merges_and_an_unknown_reference_changes_nothing() {
     let app = TestApp::start().await;
     let body = with(fleet(), json!({"metadata": {"a": "1", "b": "2"}}));
-    let made = app.alice.post_ok("/v1/fleets", body).await;
-    let path = format!("/v1/fleets/{}", id_of(&made));
+    let fleet = app.alice.post_ok("/v1/fleets", body).await;
+    let path = format!("/v1/fleets/{}", id_of(&fleet));
     let merged = app
         .alice
         .post_ok(&path, json!({"metadata": {"a": null, "c": "3"}}))
@@ -291,24 +294,24 @@ async fn updates_and_counts_at_the_same_time_lose_nothing() {
         let (client, id, path) = (app.alice.clone(), id.clone(), path.clone());
         tokio::spawn(async move {
             let body = json!({"metadata": {format!("k{n}"): "v"}});
-            let (made, changed) = tokio::join!(
+            let (created, changed) = tokio::join!(
                 client.post("/v1/vehicles", vehicle(&id)),
                 client.post(&path, body)
             );
-            (n, made, changed)
+            (n, created, changed)
         })
     });
-    let (mut made, mut changed) = (Vec::new(), Vec::new());
-    for one in work.collect::<Vec<_>>() {
-        let (n, create, update) = one.await.expect("two answers");
+    let (mut created, mut changed) = (Vec::new(), Vec::new());
+    for task in work.collect::<Vec<_>>() {
+        let (n, create, update) = task.await.expect("two answers");
         // With many simultaneous requests, one may be refused with 503, but every response with 200 has to be true.
         for answer in [&create, &update] {
             assert!(matches!(answer.status, 200 | 503), "{}", answer.text);
         }
-        made.extend((create.status == 200).then(|| create.id()));
+        created.extend((create.status == 200).then(|| create.id()));
         changed.extend((update.status == 200).then(|| format!("k{n}")));
     }
-    assert!(!made.is_empty() && !changed.is_empty());
+    assert!(!created.is_empty() && !changed.is_empty());
     let shown = app.alice.get_ok(&path).await;
     let missing = |key: &&String| shown["metadata"][key.as_str()] != "v";
     assert_eq!(changed.iter().find(missing), None, "{shown}");
@@ -316,6 +319,6 @@ async fn updates_and_counts_at_the_same_time_lose_nothing() {
         .alice
         .walk(&format!("/v1/vehicles?fleet={id}&limit=100"))
         .await;
-    assert!(made.iter().all(|id| listed.contains(id)));
+    assert!(created.iter().all(|id| listed.contains(id)));
     assert_eq!(shown["total_vehicles"], listed.len());
 }

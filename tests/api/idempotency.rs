@@ -33,7 +33,7 @@ async fn a_repetition_gets_the_first_answer_and_makes_nothing() {
 #[tokio::test]
 async fn a_key_belongs_to_one_request() {
     let app = TestApp::start().await;
-    let made = post(&app.alice, "/v1/fleets", fleet(), "k").await;
+    let created = post(&app.alice, "/v1/fleets", fleet(), "k").await;
     let mismatch = (400, "idempotency_error", None, Some("Idempotency-Key"));
     for answer in [
         post(
@@ -47,7 +47,7 @@ async fn a_key_belongs_to_one_request() {
         post(&app.alice, "/v1/fleets", json!({"name": 1}), "k").await,
         post(
             &app.alice,
-            &format!("/v1/fleets/{}", made.id()),
+            &format!("/v1/fleets/{}", created.id()),
             json!({}),
             "k",
         )
@@ -57,7 +57,7 @@ async fn a_key_belongs_to_one_request() {
     }
     let bob = app.other_account(Mode::Test).await;
     let theirs = post(&bob, "/v1/fleets", fleet(), "k").await.expect(200);
-    assert_ne!(theirs.id(), made.id());
+    assert_ne!(theirs.id(), created.id());
 }
 
 #[tokio::test]

@@ -244,7 +244,7 @@ async fn stations_are_listed_newest_first_without_a_place() {
         .collect();
     let ids: Vec<_> = listed
         .iter()
-        .map(|one| one["location_id"].as_str())
+        .map(|station| station["location_id"].as_str())
         .collect();
     assert_eq!(ids, [Some("e"), Some("b"), Some("d"), Some("a"), Some("c")]);
     let all = app.alice.walk("/v1/charging_stations?limit=2").await;
@@ -273,12 +273,12 @@ async fn twenty_odd_but_valid_locations_load() {
     let app = TestApp::start().await;
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/odd_locations.json");
     all_load(&app, &read(&fixture), 20).await;
-    let near = "/v1/charging_stations?latitude=52.09&longitude=5.12&radius=100000&operator[]=Odd Power&limit=100";
-    let page = app.alice.get_ok(&near.replace(' ', "%20")).await;
+    let path = "/v1/charging_stations?latitude=52.09&longitude=5.12&radius=100000&operator[]=Odd Power&limit=100";
+    let page = app.alice.get_ok(&path.replace(' ', "%20")).await;
     let status = |id: &str| {
         let mut stations = page["data"].as_array().expect("stations").iter();
-        let found = stations.find(|one| one["location_id"] == id);
-        found.map(|one| one["status"].as_str().expect("a status").to_owned())
+        let found = stations.find(|station| station["location_id"] == id);
+        found.map(|station| station["status"].as_str().expect("a status").to_owned())
     };
     assert_eq!(status("ODD11").as_deref(), Some("planned"));
     assert_eq!(status("ODD12").as_deref(), Some("removed"));

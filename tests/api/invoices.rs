@@ -53,20 +53,20 @@ async fn a_draft_has_a_line_per_session_and_every_specified_field() {
         window(&app),
         json!({"fleet": crew.fleet, "description": "Memo", "metadata": {"k": "v"}}),
     );
-    let made = app.alice.post_ok("/v1/invoices", body.clone()).await;
+    let invoice = app.alice.post_ok("/v1/invoices", body.clone()).await;
     let shown = app.alice.get_ok(&path_of(&session)).await;
-    assert_eq!(shown["invoice"], id_of(&made));
-    assert_has!(made["line_items"][0], {"charging_session": session, "charging_station": shown["charging_station"],
+    assert_eq!(shown["invoice"], id_of(&invoice));
+    assert_has!(invoice["line_items"][0], {"charging_session": session, "charging_station": shown["charging_station"],
         "driver": crew.driver, "ended": shown["session_ended"], "id": session.replace("cs_", "li_"),
         "started": shown["session_started"], "vehicle": crew.vehicle});
-    let created = kernel::Timestamp::parse(made["created"].as_str().expect("a time"));
+    let created = kernel::Timestamp::parse(invoice["created"].as_str().expect("a time"));
     let due = created.expect("a time").plus(days(30));
-    assert_has!(made, {"due_date": due, "fleet": crew.fleet, "period_end": body["period_end"], "period_start": body["period_start"]});
-    app.snapshot("invoice_draft", &made);
-    let path = path_of(id_of(&made));
-    assert_eq!(app.alice.get_ok(&path).await, made);
+    assert_has!(invoice, {"due_date": due, "fleet": crew.fleet, "period_end": body["period_end"], "period_start": body["period_start"]});
+    app.snapshot("invoice_draft", &invoice);
+    let path = path_of(id_of(&invoice));
+    assert_eq!(app.alice.get_ok(&path).await, invoice);
     let lines = app.alice.get_ok(&format!("{path}/line_items")).await;
-    assert_eq!(lines["data"], made["line_items"]);
+    assert_eq!(lines["data"], invoice["line_items"]);
     app.drain().await;
 }
 
@@ -100,22 +100,22 @@ async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
     let body =
         json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
     let make = async || app.alice.post("/v1/invoices", body.clone()).await;
-    let made = make().await;
-    let id = made.id();
+    let invoice = make().await;
+    let id = invoice.id();
     let shown = async |id: &str| {
         let path = format!("/v1/reservations/{id}");
         app.alice.get_ok(&path).await
     };
     let fee = async |id: &str| {
-        let one = shown(id).await;
-        let station = one["charging_station"].as_str().expect("a station");
+        let reservation = shown(id).await;
+        let station = reservation["charging_station"].as_str().expect("a station");
         let station = app.alice.get_ok(&path_of(station)).await["name"].clone();
-        let moment = |name: &str| one[name].as_str().expect("a time").to_owned();
+        let moment = |name: &str| reservation[name].as_str().expect("a time").to_owned();
         let (from, until) = (moment("reserved_start"), moment("reserved_end"));
         let description = format!(
             "AB12 CDE, Ada Byron: Reservation, not used at {}, connector {}, {} {} to {} (Europe/London)",
             station.as_str().expect("a name"),
-            one["connector"].as_str().expect("a connector"),
+            reservation["connector"].as_str().expect("a connector"),
             &from[..10],
             &from[11..16],
             &until[11..16]
@@ -123,14 +123,17 @@ async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
         let tax =
             json!({"category": "Z", "country": null, "net": 300, "tax": 0, "tax_percent": "0"});
         json!({"id": id.replace("res_", "li_"), "amount": 300, "charging_session": null,
-            "charging_station": one["charging_station"], "connector": one["connector"],
-            "description": description, "driver": one["driver"], "driver_name": "Ada Byron",
-            "duration_seconds": 3600, "ended": one["reserved_end"], "energy_wh": 0, "free": false, "net": 300,
+            "charging_station": reservation["charging_station"], "connector": reservation["connector"],
+            "description": description, "driver": reservation["driver"], "driver_name": "Ada Byron",
+            "duration_seconds": 3600, "ended": reservation["reserved_end"], "energy_wh": 0, "free": false, "net": 300,
             "price_check": null, "price_per_kwh": null, "quantity": 1, "registration_plate": "AB12 CDE", "reservation": id,
-            "started": one["reserved_start"], "station_name": station, "tax": 0, "taxes": [tax], "type": "reservation_fee",
-            "unit_amount": 300, "vehicle": one["vehicle"]})
+            "started": reservation["reserved_start"], "station_name": station, "tax": 0, "taxes": [tax], "type": "reservation_fee",
+            "unit_amount": 300, "vehicle": reservation["vehicle"]})
     };
-    let lines = made.body["line_items"].as_array().expect("lines").clone();
+    let lines = invoice.body["line_items"]
+        .as_array()
+        .expect("lines")
+        .clone();
     // The session began two hours ago, between the reservations.
     let fees = lines.iter().filter(|line| line["type"] != "energy_session");
     let fees: Vec<_> = fees.cloned().collect();
@@ -139,7 +142,7 @@ async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
         assert_eq!(*found, fee(reservation).await);
     }
     assert_eq!((fees.len(), lines.len()), (3, 4));
-    assert_has!(made.body, {"amount_due": 1190 + 600, "amount_paid": 300});
+    assert_has!(invoice.body, {"amount_due": 1190 + 600, "amount_paid": 300});
     let listed = format!("{}/line_items", path_of(&id));
     assert_eq!(app.alice.get_ok(&listed).await["data"], json!(lines));
     // They are on no other invoice until this one is void.
@@ -360,7 +363,7 @@ async fn an_open_invoice_is_paid_once() {
         .collect();
     assert_eq!(of_invoices.len(), 3, "{of_invoices:?}");
     for name in ["invoice.created", "invoice.finalized", "invoice.paid"] {
-        assert!(types.iter().any(|one| one == name), "{name}: {types:?}");
+        assert!(types.iter().any(|kind| kind == name), "{name}: {types:?}");
     }
     let charges = app.transactions(&app.alice).await;
     assert_eq!(charges.len(), 1);
@@ -428,7 +431,10 @@ async fn a_declined_payment_leaves_the_invoice_open() {
         .await;
     done(&app.alice, &id, "pay", json!({"payment_method": good})).await;
     let transactions = app.transactions(&app.alice).await;
-    let statuses: Vec<_> = transactions.iter().map(|one| one.status.as_str()).collect();
+    let statuses: Vec<_> = transactions
+        .iter()
+        .map(|transaction| transaction.status.as_str())
+        .collect();
     assert_eq!(statuses, ["succeeded", "failed"]);
     app.drain().await;
     let events = app
@@ -521,11 +527,11 @@ async fn a_repeated_request_makes_no_second_invoice() {
     let key = [("idempotency-key", "one")];
     let mut answers = Vec::new();
     for _ in 0..2 {
-        let made = app
+        let response = app
             .alice
             .send("POST", "/v1/invoices", Some(body.clone()), &key)
             .await;
-        answers.push(made.expect(200));
+        answers.push(response.expect(200));
     }
     assert_eq!(answers[0].body, answers[1].body);
     assert_eq!(app.alice.get("/v1/invoices").await.ids().len(), 1);
@@ -535,8 +541,8 @@ async fn a_repeated_request_makes_no_second_invoice() {
 /// Writes this number of completed sessions of a crew.
 async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
     for batch in (0..count).collect::<Vec<_>>().chunks(16) {
-        let rows = batch.iter().map(|_| app.completed_session(crew, json!({})));
-        futures::future::join_all(rows).await;
+        let sessions = batch.iter().map(|_| app.completed_session(crew, json!({})));
+        futures::future::join_all(sessions).await;
     }
 }
 
@@ -544,10 +550,10 @@ async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
 async fn an_invoice_embeds_100_lines_and_paginates_all_of_them() {
     let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 230).await;
-    let made = app.alice.post("/v1/invoices", window(&app)).await;
-    let path = format!("/v1/invoices/{}", made.id());
-    assert_has!(made.body, {"amount_due": 230 * 1190, "line_items_has_more": true});
-    assert_eq!(sessions(&made.body).len(), 100);
+    let response = app.alice.post("/v1/invoices", window(&app)).await;
+    let path = format!("/v1/invoices/{}", response.id());
+    assert_has!(response.body, {"amount_due": 230 * 1190, "line_items_has_more": true});
+    assert_eq!(sessions(&response.body).len(), 100);
     let mut seen = Vec::new();
     let mut next = Some(format!("{path}/line_items?limit=100"));
     while let Some(url) = next {
@@ -557,13 +563,13 @@ async fn an_invoice_embeds_100_lines_and_paginates_all_of_them() {
     }
     let amounts: i64 = seen.iter().filter_map(|line| line["amount"].as_i64()).sum();
     assert_eq!((seen.len(), amounts), (230, 230 * 1190));
-    assert_eq!(json!(seen[..100]), made.body["line_items"]);
+    assert_eq!(json!(seen[..100]), response.body["line_items"]);
     // None of them is billed twice. The deletion of an invoice releases all of them and leaves no line behind.
     let stored = async || {
-        let invoice = serde_json::from_value(made.body.clone()).expect("an invoice");
+        let invoice = serde_json::from_value(response.body.clone()).expect("an invoice");
         let (tenant, all) = (app.alice.tenant(), PageRequest::first(1000));
         let found = app.app().store.lines(&tenant, &invoice, &all).await;
-        found.expect("lines").rows.len()
+        found.expect("lines").items.len()
     };
     assert_eq!(stored().await, 230);
     let empty = app.alice.post_ok("/v1/invoices", window(&app)).await;
@@ -581,8 +587,8 @@ async fn an_invoice_embeds_100_lines_and_paginates_all_of_them() {
 async fn an_invoice_of_ten_thousand_sessions_is_made_in_one_request() {
     let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 10_000).await;
-    let made = app.alice.post_ok("/v1/invoices", window(&app)).await;
-    assert_eq!(made["amount_due"], 10_000 * 1190);
+    let invoice = app.alice.post_ok("/v1/invoices", window(&app)).await;
+    assert_eq!(invoice["amount_due"], 10_000 * 1190);
     app.drain().await;
 }
 
@@ -627,8 +633,8 @@ async fn sessions_claimed_by_an_interrupted_request_are_billed_once() {
         503
     );
     app.advance(41).await;
-    let made = app.alice.post_ok("/v1/invoices", body).await;
-    assert_eq!(made["amount_due"], 120 * 1190);
+    let invoice = app.alice.post_ok("/v1/invoices", body).await;
+    assert_eq!(invoice["amount_due"], 120 * 1190);
     // If the first request continues, it cannot be committed.
     let late = rest.commit_without_response().await;
     assert!(matches!(late, Err(kernel::Error::Contended)), "{late:?}");
@@ -677,16 +683,16 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
 /// Begins a payment like a request that ends after its attempt was written.
 async fn begin(app: &TestApp, id: &str, method: &str) {
     let (store, tenant) = (&app.app().store, app.alice.tenant());
-    let row = store.load::<Invoice>(&tenant, &Id::from(id)).await;
+    let invoice = store.load::<Invoice>(&tenant, &Id::from(id)).await;
     let method = store
         .load::<PaymentMethod>(&tenant, &Id::from(method))
         .await;
-    let (mut row, method) = (row.expect("a row"), method.expect("a method"));
-    let transaction = row.begin_payment(method.object, method.internal, app.now());
+    let (mut invoice, method) = (invoice.expect("a row"), method.expect("a method"));
+    let transaction = invoice.begin_payment(method.object, method.internal, app.now());
     let mut transaction = Stored::new(transaction);
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut row).expect("a change");
+    tx.save(&mut invoice).expect("a change");
     tx.create(&mut transaction).expect("a pending transaction");
     tx.commit_without_response().await.expect("an attempt");
 }

@@ -24,14 +24,14 @@ use tests::units::size;
 use tests::{TestApp, assert_same, driver};
 
 /// The shape of an item: its attributes, and the members of its object.
-fn shape(row: &Value) -> BTreeSet<String> {
+fn shape(item: &Value) -> BTreeSet<String> {
     let members = |value: &Value, prefix: &str| {
         let members = value.as_object().cloned().unwrap_or_default();
         let names = members.keys().map(|name| format!("{prefix}{name}"));
         names.collect::<Vec<_>>()
     };
-    let attributes = members(row, "");
-    let of_object = members(&row["object"], "object.");
+    let attributes = members(item, "");
+    let of_object = members(&item["object"], "object.");
     let all = attributes.into_iter().chain(of_object);
     // It is stored if the time in the id differs, which depends on the object created just before.
     all.filter(|name| name != "object.created").collect()
@@ -57,7 +57,9 @@ fn holds(shown: &Value, stored: &Value) -> bool {
         Value::Object(members) if members.contains_key(DEFLATED) => {
             holds(shown, &members[DEFLATED])
         }
-        Value::Object(members) => members.iter().all(|(name, one)| holds(&shown[name], one)),
+        Value::Object(members) => members
+            .iter()
+            .all(|(name, value)| holds(&shown[name], value)),
         stored => plain(shown) == plain(stored),
     }
 }
@@ -65,13 +67,13 @@ fn holds(shown: &Value, stored: &Value) -> bool {
 #[tokio::test]
 async fn rows_are_written_as_the_recorded_ones_of_this_version() {
     let (golden, written) = (recorded(VERSION), written().await);
-    let names = |rows: &BTreeMap<String, Value>| rows.keys().cloned().collect();
+    let names = |items: &BTreeMap<String, Value>| items.keys().cloned().collect();
     let remedy = "`cargo run -p generate golden` records new kinds";
     assert_same(&names(&golden), &names(&written), remedy);
-    for (name, row) in &written {
+    for (name, item) in &written {
         assert_eq!(
             shape(&golden[name]),
-            shape(row),
+            shape(item),
             "{name} has changed: a new version"
         );
     }
@@ -101,21 +103,21 @@ async fn objects_of_every_version_are_read() {
         let app = TestApp::start().await;
         let (golden, client) = (recorded(version), table(&app));
         assert!(!golden.is_empty(), "version {version}");
-        for row in golden.values() {
+        for item in golden.values() {
             assert_eq!(
-                row["schema"].as_u64().unwrap_or(version.into()),
+                item["schema"].as_u64().unwrap_or(version.into()),
                 u64::from(version)
             );
             let put = client.put_item().table_name(&app.running().table);
-            put.set_item(Some(item_of(row)))
+            put.set_item(Some(item_of(item)))
                 .send()
                 .await
                 .expect("a row");
         }
-        let objects: Vec<&Value> = golden.values().filter(|row| is_object(row)).collect();
+        let objects: Vec<&Value> = golden.values().filter(|item| is_object(item)).collect();
         assert!(objects.len() > 10);
-        let accounts = objects.iter().filter_map(|row| {
-            let id = Id::from(row["pk"].as_str()?.split('#').next()?);
+        let accounts = objects.iter().filter_map(|item| {
+            let id = Id::from(item["pk"].as_str()?.split('#').next()?);
             id.is(Kind::Account).then_some(id)
         });
         let accounts: BTreeSet<Id> = accounts.collect();
@@ -134,11 +136,11 @@ async fn objects_of_every_version_are_read() {
                 pass = next;
             }
         }
-        for row in objects {
-            let (id, stored) = (id_of(row).expect("an id"), row["object"].as_object());
-            let deflated = row["deflated"][DEFLATED]["object"].as_object();
+        for item in objects {
+            let (id, stored) = (id_of(item).expect("an id"), item["object"].as_object());
+            let deflated = item["deflated"][DEFLATED]["object"].as_object();
             let shown = read.iter().find(|object| object["id"] == id.as_str());
-            let shown = shown.unwrap_or_else(|| panic!("version {version}: {row:#}"));
+            let shown = shown.unwrap_or_else(|| panic!("version {version}: {item:#}"));
             for (name, value) in stored.into_iter().chain(deflated).flatten() {
                 // The data of a state, besides its status, is shown in separate members.
                 let (name, value) = match name.as_str() {
@@ -188,11 +190,11 @@ async fn row_of(app: &TestApp, id: &str) -> Map<String, Value> {
 /// Reads a driver and writes it back with another name, as a release does.
 async fn rename(app: &TestApp, store: &Store, id: &str, name: &str) {
     let origin = Origin::background(app.alice.tenant(), app.now());
-    let row = store.load::<Driver>(&origin.tenant, &Id::from(id)).await;
-    let mut row: Stored<Driver> = row.expect("the driver");
-    row.object.name = serde_json::from_value(json!(name)).expect("a name");
+    let driver = store.load::<Driver>(&origin.tenant, &Id::from(id)).await;
+    let mut driver: Stored<Driver> = driver.expect("the driver");
+    driver.object.name = serde_json::from_value(json!(name)).expect("a name");
     let mut tx = store.begin(&origin);
-    tx.save(&mut row).expect("a write");
+    tx.save(&mut driver).expect("a write");
     tx.commit_without_response()
         .await
         .expect("the driver is saved");
@@ -204,19 +206,19 @@ async fn two_releases_run_side_by_side_on_one_table() {
     let this = app.app().store.clone();
     let next = this.clone().with_layout(NEXT);
     let id = app.alice.create("/v1/drivers", driver()).await;
-    let state = |row: &Map<String, Value>| {
-        let object = &row["object"];
+    let state = |item: &Map<String, Value>| {
+        let object = &item["object"];
         json!([
-            row["schema"],
-            row.get("kept"),
-            row.get("region"),
+            item["schema"],
+            item.get("kept"),
+            item.get("region"),
             object["name"],
             object.get("capital_name")
         ])
     };
-    let row = row_of(&app, &id).await;
+    let item = row_of(&app, &id).await;
     assert_eq!(
-        state(&row),
+        state(&item),
         json!([VERSION, null, null, driver()["name"], null])
     );
     // The next release reads the item of this one, and writes its additional attributes.
@@ -249,8 +251,8 @@ async fn two_releases_run_side_by_side_on_one_table() {
 }
 
 /// The state of an item that is JSON in a text.
-fn state_of(row: &Value) -> Value {
-    let text = row["state"].as_str().expect("a state");
+fn state_of(item: &Value) -> Value {
+    let text = item["state"].as_str().expect("a state");
     serde_json::from_str(text).expect("JSON")
 }
 
@@ -259,29 +261,29 @@ async fn rows_of_networks_of_every_version_are_read() {
     for version in 1..=VERSION {
         let app = TestApp::start().await;
         let (golden, client) = (recorded(version), table(&app));
-        for row in golden.values() {
+        for item in golden.values() {
             let put = client.put_item().table_name(&app.running().table);
-            put.set_item(Some(item_of(row)))
+            put.set_item(Some(item_of(item)))
                 .send()
                 .await
                 .expect("a row");
         }
         let (store, mode) = (&app.app().store, Mode::Test);
         let mut read = BTreeSet::new();
-        for (name, row) in &golden {
-            let (pk, sk) = (text(row, "pk"), text(row, "sk"));
+        for (name, item) in &golden {
+            let (pk, sk) = (text(item, "pk"), text(item, "sk"));
             let of_network = pk.split_once("#OCPI#").map(|(_, rest)| rest);
             if let Some((mode, network)) = keys::parse_network(pk) {
                 if sk == "#" {
                     let networks = store.networks(mode).await.expect("networks");
                     let shown = serde_json::to_value(&networks[0].object).expect("JSON");
-                    assert!(holds(&shown, &row["object"]), "{name}: {shown}");
+                    assert!(holds(&shown, &item["object"]), "{name}: {shown}");
                 } else if sk == "PULL" {
                     let pull = store.pull(mode, &network).await.expect("a pull");
                     let shown = serde_json::to_value(pull).expect("JSON");
-                    assert_eq!(shown, state_of(row), "{name}");
+                    assert_eq!(shown, state_of(item), "{name}");
                 } else {
-                    let state = state_of(row);
+                    let state = state_of(item);
                     let started = Timestamp::parse(state[0].as_str().expect("a time"));
                     let started = started.expect("a time");
                     let pulled = store.pulled(mode, &network, started).await;
@@ -301,37 +303,37 @@ async fn rows_of_networks_of_every_version_are_read() {
                 } else {
                     let found = store.received(mode, &object).await.expect("an object");
                     let found = found.expect("an object");
-                    assert_eq!(found.object.to_string(), text(row, "raw"), "{name}");
+                    assert_eq!(found.object.to_string(), text(item, "raw"), "{name}");
                     assert!(pk.contains(found.id.network().as_str()), "{name}");
                 }
             } else if let Some((mode, command)) = keys::parse_network_command(pk) {
                 let command = store.command(mode, &command).await.expect("a command");
                 let shown = serde_json::to_value(command).expect("JSON");
-                assert_eq!(shown, state_of(row), "{name}");
+                assert_eq!(shown, state_of(item), "{name}");
             } else if let Some((mode, uid)) = keys::parse_charge_token(pk) {
                 let token = store.card_token(mode, &uid).await.expect("a token");
                 let shown = serde_json::to_value(token.expect("a token").token);
                 assert_eq!(
                     plain(&shown.expect("JSON")),
-                    plain(&state_of(row)),
+                    plain(&state_of(item)),
                     "{name}"
                 );
             } else if let Some(hash) = of_network.and_then(|rest| rest.strip_prefix("TOKEN#")) {
                 let network = store.network_of_token(mode, hash).await.expect("a network");
                 let network = network.expect("a network").object.id;
-                assert_eq!(network.as_str(), text(row, "network"), "{name}");
+                assert_eq!(network.as_str(), text(item, "network"), "{name}");
             } else if let Some(party) = of_network.and_then(|rest| rest.strip_prefix("PARTY#")) {
                 let (country, party) = party.split_once('*').expect("a party");
                 let party = PartyId::new(country, party).expect("a party");
                 let network = store.network_of_party(mode, &party).await;
                 let network = network.expect("a network").expect("a network").object.id;
-                assert_eq!(network.as_str(), text(row, "network"), "{name}");
+                assert_eq!(network.as_str(), text(item, "network"), "{name}");
             } else if let Some((mode, station)) = keys::parse_station(pk) {
                 let tenant = operators(mode);
                 let station = store.load::<ChargingStation>(&tenant, &station).await;
                 let station = station.expect("a station").object;
                 let shown = serde_json::to_value(station).expect("JSON");
-                assert_eq!(shown["name"], row["object"]["name"], "{name}");
+                assert_eq!(shown["name"], item["object"]["name"], "{name}");
             } else if sk.starts_with(Kind::LineItem.prefix()) {
                 let (tenant, id) = keys::parse_object(pk).expect("an invoice");
                 let mut invoice = golden["account-mode-invoice"]["object"].clone();
@@ -341,7 +343,7 @@ async fn rows_of_networks_of_every_version_are_read() {
                 invoice.line_items_has_more = true;
                 let page = PageRequest::first(10);
                 let lines = store.lines(&tenant, &invoice, &page).await.expect("lines");
-                let ids: Vec<&str> = lines.rows.iter().map(|line| line.id.as_str()).collect();
+                let ids: Vec<&str> = lines.items.iter().map(|line| line.id.as_str()).collect();
                 assert_eq!(ids, [sk], "{name}");
             } else {
                 continue;
@@ -352,8 +354,8 @@ async fn rows_of_networks_of_every_version_are_read() {
     }
 }
 
-fn text<'a>(row: &'a Value, name: &str) -> &'a str {
-    row[name].as_str().unwrap_or_default()
+fn text<'a>(item: &'a Value, name: &str) -> &'a str {
+    item[name].as_str().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -372,7 +374,7 @@ async fn a_table_that_lacks_an_index_is_refused() {
     };
     let name = format!("{}-of-another-version", app.running().table);
     let client = table(&app);
-    let made = client
+    let request = client
         .create_table()
         .table_name(&name)
         .billing_mode(BillingMode::PayPerRequest)
@@ -380,7 +382,7 @@ async fn a_table_that_lacks_an_index_is_refused() {
         .attribute_definitions(text("sk"))
         .key_schema(key("pk", KeyType::Hash))
         .key_schema(key("sk", KeyType::Range));
-    made.send().await.expect("a table");
+    request.send().await.expect("a table");
     let refused = Store::new(client, name).create_table().await;
     let message = refused.expect_err("no indexes").to_string();
     assert!(message.contains("has no index list"), "{message}");

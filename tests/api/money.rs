@@ -20,14 +20,14 @@ async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> TestResponse {
 }
 
 async fn list(app: &TestApp, path: &str) -> Vec<Value> {
-    let mut rows = Vec::new();
+    let mut objects = Vec::new();
     let mut next = Some(format!("{path}?limit=100"));
     while let Some(url) = next {
         let page = app.alice.get_ok(&url).await;
-        rows.extend(page["data"].as_array().expect("a list").clone());
+        objects.extend(page["data"].as_array().expect("a list").clone());
         next = page["next_page_url"].as_str().map(str::to_owned);
     }
-    rows
+    objects
 }
 
 /// An open invoice of everything that ended within the last hour.
@@ -181,8 +181,8 @@ async fn a_cycle_ends_with_a_draft_per_currency_finalized_a_day_later() {
         json!({"timezone": "Europe/Amsterdam", "preferences": {"report_frequency": "never"}});
     app.alice.post_ok(&path, change).await;
     let end = {
-        let row = app.alice.get_ok(&path).await;
-        assert_eq!(row["preferences"]["billing_cycle"], "monthly");
+        let fleet = app.alice.get_ok(&path).await;
+        assert_eq!(fleet["preferences"]["billing_cycle"], "monthly");
         app.completed_session(&crew, json!({})).await;
         app.completed_session(&crew, json!({"currency": "gbp", "amount_due": 500}))
             .await;
@@ -192,10 +192,10 @@ async fn a_cycle_ends_with_a_draft_per_currency_finalized_a_day_later() {
     let drafts = list(&app, "/v1/invoices").await;
     let amounts: BTreeMap<_, _> = drafts
         .iter()
-        .map(|one| {
+        .map(|draft| {
             (
-                one["currency"].as_str().expect("a currency"),
-                one["amount_due"].clone(),
+                draft["currency"].as_str().expect("a currency"),
+                draft["amount_due"].clone(),
             )
         })
         .collect();
@@ -222,7 +222,7 @@ async fn a_cycle_ends_with_a_draft_per_currency_finalized_a_day_later() {
     app.drain().await;
     let opened = list(&app, "/v1/invoices").await;
     assert!(
-        opened.iter().all(|one| one["status"] == "open"),
+        opened.iter().all(|invoice| invoice["status"] == "open"),
         "{opened:?}"
     );
     turn_over(&app, &crew).await;
@@ -290,11 +290,11 @@ async fn a_reservation_fee_is_charged_once_after_the_reservation_ends() {
         let received = receiver.received();
         let types: Vec<_> = received[before..]
             .iter()
-            .map(|one| one.event["type"].as_str().expect("a type"))
+            .map(|delivery| delivery.event["type"].as_str().expect("a type"))
             .collect();
         assert_eq!(types, Vec::from_iter(event_type), "{shown}");
-        for one in &received[before..] {
-            let object = &one.event["data"]["object"];
+        for delivery in &received[before..] {
+            let object = &delivery.event["data"]["object"];
             assert_has!(object, {"amount": 300, "fleet": crew.fleet});
         }
     }

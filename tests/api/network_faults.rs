@@ -70,7 +70,7 @@ async fn a_start_fault_fails_the_session_and_bills_it_at_most_once() {
     for (place, fault) in FAULTS.into_iter().enumerate() {
         prepare(&scene.cpo, fault);
         let session = scene.start().await;
-        let asked = last(&scene, start);
+        let command = last(&scene, start);
         let soon = match fault {
             Fails(_) => failed("other"),
             _ => is("pending"),
@@ -78,8 +78,8 @@ async fn a_start_fault_fails_the_session_and_bills_it_at_most_once() {
         assert_eq!(scene.status(&session).await, soon, "{fault:?}");
         let (app, cpo) = (&scene.app, &scene.cpo);
         if fault == Twice {
-            result(app, cpo, &asked, "ACCEPTED").await;
-            result(app, cpo, &asked, "ACCEPTED").await;
+            result(app, cpo, &command, "ACCEPTED").await;
+            result(app, cpo, &command, "ACCEPTED").await;
         }
         if fault != Reordered {
             scene.app.advance(300).await;
@@ -90,7 +90,7 @@ async fn a_start_fault_fails_the_session_and_bills_it_at_most_once() {
             };
             assert_eq!(scene.status(&session).await, late, "{fault:?}");
             if fault == Late {
-                result(app, cpo, &asked, "ACCEPTED").await;
+                result(app, cpo, &command, "ACCEPTED").await;
                 assert_eq!(scene.status(&session).await, late, "{fault:?}");
             }
             assert_eq!(scene.invoice().await.1, [], "{fault:?}");
@@ -100,7 +100,7 @@ async fn a_start_fault_fails_the_session_and_bills_it_at_most_once() {
         scene.report(&theirs).await;
         assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
         if fault == Reordered {
-            result(app, cpo, &asked, "REJECTED").await;
+            result(app, cpo, &command, "REJECTED").await;
             assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
         }
         scene.app.advance(3600).await;
@@ -127,10 +127,10 @@ async fn a_faulty_stop_is_repeated_until_the_network_reports_the_end() {
         scene.stop(&session).await.expect(200);
         assert_eq!(scene.commands(stop).len(), before + 1, "{fault:?}");
         assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
-        let (app, cpo, asked) = (&scene.app, &scene.cpo, last(&scene, stop));
+        let (app, cpo, command) = (&scene.app, &scene.cpo, last(&scene, stop));
         if fault == Twice {
-            result(app, cpo, &asked, "ACCEPTED").await;
-            result(app, cpo, &asked, "FAILED").await;
+            result(app, cpo, &command, "ACCEPTED").await;
+            result(app, cpo, &command, "FAILED").await;
         }
         if fault != Reordered {
             // The session continues until the network reports otherwise.
@@ -144,7 +144,7 @@ async fn a_faulty_stop_is_repeated_until_the_network_reports_the_end() {
         let cdr = scene.cdr(&theirs, json!({"id": format!("C{place}")}));
         scene.bill(&cdr).await;
         if matches!(fault, Late | Reordered) {
-            result(app, cpo, &asked, "REJECTED").await;
+            result(app, cpo, &command, "REJECTED").await;
         }
         scene.app.advance(1800).await;
         assert_eq!(scene.commands(stop).len(), sent, "{fault:?}");
@@ -156,7 +156,7 @@ async fn a_faulty_stop_is_repeated_until_the_network_reports_the_end() {
 /// The reservations at the network that the commands refer to.
 fn named(commands: &[Received]) -> Vec<String> {
     let ids = commands.iter();
-    let ids = ids.map(|one| one.body["reservation_id"].as_str().expect("an id"));
+    let ids = ids.map(|command| command.body["reservation_id"].as_str().expect("an id"));
     ids.map(str::to_owned).collect()
 }
 
@@ -237,17 +237,17 @@ async fn a_cancellation_that_goes_wrong_cancels_and_is_not_repeated() {
         prepare(&stage.cpo, fault);
         stage.cancel().await;
         assert_eq!(stage.reservation().await["status"], "cancelled");
-        let asked = stage.sent(CANCEL).pop().expect("a command");
-        assert_eq!(asked.body["reservation_id"], kept.body["reservation_id"]);
+        let command = stage.sent(CANCEL).pop().expect("a command");
+        assert_eq!(command.body["reservation_id"], kept.body["reservation_id"]);
         let (app, cpo) = (&stage.app, &stage.cpo);
         match fault {
             Late => {
                 stage.app.advance(600).await;
-                result(app, cpo, &asked, "UNKNOWN_RESERVATION").await;
+                result(app, cpo, &command, "UNKNOWN_RESERVATION").await;
             }
             Twice => {
-                result(app, cpo, &asked, "ACCEPTED").await;
-                result(app, cpo, &asked, "FAILED").await;
+                result(app, cpo, &command, "ACCEPTED").await;
+                result(app, cpo, &command, "FAILED").await;
             }
             Reordered => result(app, cpo, &kept, "ACCEPTED").await,
             _ => {}

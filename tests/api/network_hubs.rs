@@ -34,7 +34,9 @@ impl Scene {
         let hub = Connected::with(&app, |script| {
             script.roles = json!([hub_role()]);
             script.lists.insert("hubclientinfo", parties.to_vec());
-            let owners = parties.iter().filter_map(|one| one["party_id"].as_str());
+            let owners = parties
+                .iter()
+                .filter_map(|party| party["party_id"].as_str());
             let locations = owners.map(location).collect();
             script.lists.insert("locations", locations);
         })
@@ -59,7 +61,7 @@ impl Scene {
         let listed = manage(&self.app, json!({"action": "list"})).await;
         let listed = listed.expect("networks");
         let mut networks = listed["data"].as_array().expect("networks").iter();
-        let own = networks.find(|one| one["id"] == self.hub.network.as_str());
+        let own = networks.find(|network| network["id"] == self.hub.network.as_str());
         own.expect("the hub").clone()
     }
 
@@ -67,7 +69,7 @@ impl Scene {
     async fn party(&self, id: &str) -> Option<(bool, String)> {
         let network = self.network().await;
         let mut parties = network["parties"].as_array().expect("parties").iter();
-        let party = parties.find(|one| one["party_id"] == id)?;
+        let party = parties.find(|party| party["party_id"] == id)?;
         let status = party["status"].as_str().expect("a status").to_owned();
         let awaits = party["awaits_approval"].as_bool().expect("a flag");
         Some((awaits, status))
@@ -101,9 +103,9 @@ impl Scene {
     async fn stations(&self) -> Vec<String> {
         let page = self.app.alice.get_ok(NEAR).await;
         let stations = page["data"].as_array().expect("stations").iter();
-        let owners = stations.filter(|one| one["status"] == "active");
+        let owners = stations.filter(|station| station["status"] == "active");
         let mut owners: Vec<String> = owners
-            .map(|one| one["network"]["party_id"].to_string())
+            .map(|station| station["network"]["party_id"].to_string())
             .collect();
         owners.sort();
         owners
@@ -113,12 +115,12 @@ impl Scene {
     async fn use_of(&self, crew: &Crew, party: &str) -> (usize, u16) {
         let (app, alice) = (&self.app, &self.app.alice);
         let place = json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}});
-        let wanted = with(app.reservation(crew, 120), place);
-        let found = alice.post("/v1/reservations/candidates", wanted).await;
+        let search = with(app.reservation(crew, 120), place);
+        let found = alice.post("/v1/reservations/candidates", search).await;
         let found = found.expect(200).body["candidates"].clone();
         let page = alice.get_ok(NEAR).await;
         let mut stations = page["data"].as_array().expect("stations").iter();
-        let station = stations.find(|one| one["network"]["party_id"] == party);
+        let station = stations.find(|station| station["network"]["party_id"] == party);
         let station = station.expect("a station")["id"].as_str().expect("an id");
         let body = with(app.session(crew, station), json!({"connector": "E1-1"}));
         let started = alice.post("/v1/charging_sessions", body).await;
@@ -247,17 +249,17 @@ async fn a_party_that_is_not_connected_is_not_used() {
 async fn a_hub_is_asked_for_its_parties_once_a_day() {
     let scene = Scene::new().await;
     scene.approve("EXA").await;
-    let asked = || scene.hub.received("GET", "/2.2.1/hubclientinfo");
-    let before = asked().len();
+    let requests = || scene.hub.received("GET", "/2.2.1/hubclientinfo");
+    let before = requests().len();
     scene.app.advance(2 * 3_600).await;
-    assert_eq!(asked().len(), before, "by full pulls only");
+    assert_eq!(requests().len(), before, "by full pulls only");
     let now = scene.app.now();
     let gone = client_info("EXA", "CPO", "OFFLINE", now);
     // The hub omits the locations of a party that it does not reach.
     let lists = BTreeMap::from([("hubclientinfo", vec![gone]), ("locations", Vec::new())]);
     scene.hub.script().lists = lists;
     scene.app.advance(86_400).await;
-    assert_eq!(asked().len(), before + 1);
+    assert_eq!(requests().len(), before + 1);
     let offline = Some((false, "OFFLINE".to_owned()));
     assert_eq!(scene.party("EXA").await, offline);
     assert_eq!(scene.stations().await, [r#""EXA""#], "it comes back");
@@ -437,8 +439,8 @@ async fn concurrent_operator_actions_on_one_network_all_succeed() {
         manage(&scene.app, body)
     };
     for _ in 0..10 {
-        let (one, other, third) = tokio::join!(trust(true), trust(false), trust(true));
-        for done in [one, other, third] {
+        let (first, second, third) = tokio::join!(trust(true), trust(false), trust(true));
+        for done in [first, second, third] {
             done.expect("done, although the others wrote the same network");
         }
     }

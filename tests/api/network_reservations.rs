@@ -64,8 +64,8 @@ impl Stage {
         let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
         let body = self.app.reservation(&self.crew, AHEAD);
         let body = with(with(body, json!({"location": place})), change);
-        let made = self.app.alice.post("/v1/reservations", body).await;
-        self.path = format!("/v1/reservations/{}", made.expect(200).id());
+        let reservation = self.app.alice.post("/v1/reservations", body).await;
+        self.path = format!("/v1/reservations/{}", reservation.expect(200).id());
     }
 
     /// Cancels the reservation.
@@ -113,9 +113,9 @@ impl Stage {
         self.app.drain().await;
         let page = self.app.alice.get_ok("/v1/events?limit=100").await;
         let events = page["data"].as_array().expect("events").iter().rev();
-        let types = events.map(|one| one["type"].as_str().expect("a type").to_owned());
+        let types = events.map(|event| event["type"].as_str().expect("a type").to_owned());
         types
-            .filter(|one| one.starts_with("reservation."))
+            .filter(|name| name.starts_with("reservation."))
             .collect()
     }
 }
@@ -123,7 +123,7 @@ impl Stage {
 fn evses(commands: &[Received]) -> Vec<&str> {
     let evses = commands.iter();
     evses
-        .map(|one| one.body["evse_uid"].as_str().expect("an EVSE"))
+        .map(|command| command.body["evse_uid"].as_str().expect("an EVSE"))
         .collect()
 }
 
@@ -220,7 +220,7 @@ async fn a_reservation_refused_by_its_network_moves_to_another_evse() {
         let cancelled: Vec<Value> = stage
             .sent(CANCEL)
             .into_iter()
-            .map(|one| one.body["reservation_id"].clone())
+            .map(|command| command.body["reservation_id"].clone())
             .collect();
         assert!(
             cancelled.contains(&sent[0].body["reservation_id"]),
@@ -484,7 +484,7 @@ mod unused {
         let adjustments = adjustments.await.expect("the table");
         let mut amounts: Vec<i64> = adjustments
             .iter()
-            .map(|one| one.object.line.amount)
+            .map(|adjustment| adjustment.object.line.amount)
             .collect();
         amounts.sort_unstable();
         assert_eq!((amounts, unmatched(&stage).await), (vec![-200, 200], 0));

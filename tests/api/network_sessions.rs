@@ -35,8 +35,8 @@ impl Scene {
         let cpo = cpo.await;
         // Everything is pulled from it.
         app.drain().await;
-        let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
-        let station = app.alice.get(near).await.expect(200).ids().remove(0);
+        let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+        let station = app.alice.get(path).await.expect(200).ids().remove(0);
         let crew = app.crew(&app.alice).await;
         // The vehicle is the driver's own, and policies that allow everything are read for all three.
         let own = with(
@@ -125,7 +125,7 @@ impl Scene {
     }
 
     /// The last START_SESSION.
-    fn asked(&self) -> Value {
+    fn start_command(&self) -> Value {
         self.commands("START_SESSION")
             .pop()
             .expect("a command")
@@ -139,8 +139,8 @@ impl Scene {
 
     /// Sends the result of the last command with this name.
     async fn took(&self, command: &str, result: &str) {
-        let asked = self.commands(command).pop().expect("a command").body;
-        let url = asked["response_url"].as_str().expect("a URL");
+        let request = self.commands(command).pop().expect("a command").body;
+        let url = request["response_url"].as_str().expect("a URL");
         let body = json!({"result": result});
         let answer = send(&self.app, &self.cpo.token, "POST", url, Some(&body), &[]).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
@@ -153,7 +153,7 @@ impl Scene {
 
     /// The OCPI session of the last START_SESSION in its current state, with changed members.
     pub fn session(&self, change: Value) -> Value {
-        let session = session_of(&self.asked(), self.app.now());
+        let session = session_of(&self.start_command(), self.app.now());
         with(session, change)
     }
 
@@ -240,8 +240,8 @@ impl Scene {
         let types = events.iter();
         let types = types.map(|event| event["type"].as_str().expect("a type").to_owned());
         let mut types: Vec<String> = types
-            .filter(|one| one.starts_with("charging_session."))
-            .map(|one| one["charging_session.".len()..].to_owned())
+            .filter(|name| name.starts_with("charging_session."))
+            .map(|name| name["charging_session.".len()..].to_owned())
             .collect();
         types.sort();
         types
@@ -279,9 +279,9 @@ mod start {
         let session = scene.start().await;
         assert_eq!(session["status"], "pending");
         assert_has!(session, {"started_by": "api", "cost_source": null, "ends_by": null});
-        let asked = scene.asked();
-        assert_has!(asked, {"location_id": "AMS-1", "evse_uid": "E1", "connector_id": "1"});
-        assert_has!(asked["token"], {"type": "APP_USER", "valid": true});
+        let command = scene.start_command();
+        assert_has!(command, {"location_id": "AMS-1", "evse_uid": "E1", "connector_id": "1"});
+        assert_has!(command["token"], {"type": "APP_USER", "valid": true});
         scene.result("ACCEPTED").await;
         assert_eq!(scene.status(&session).await, is("pending"));
         let theirs = scene.begin().await;
@@ -1071,7 +1071,7 @@ mod review {
 
     async fn events_of(scene: &Scene, kind: &str) -> usize {
         let events = scene.events().await;
-        events.iter().filter(|one| *one == kind).count()
+        events.iter().filter(|event| *event == kind).count()
     }
 
     #[tokio::test]
@@ -1406,8 +1406,8 @@ mod end_stalled {
         // The network's report of the end applies.
         scene.complete(&theirs).await;
         assert_has!(scene.shown(&session).await, {"status": "completed", "stalled_at": null});
-        let wanted = ["completed", "stalled", "stalled", "started", "updated"];
-        assert_eq!(scene.events().await, wanted);
+        let expected = ["completed", "stalled", "stalled", "started", "updated"];
+        assert_eq!(scene.events().await, expected);
     }
 
     #[tokio::test]
@@ -1489,8 +1489,8 @@ mod cards {
     /// A card of the driver.
     pub async fn card(scene: &Scene, change: Value) {
         let body = with(json!({"uid": UID, "driver": scene.crew.driver}), change);
-        let made = scene.app.alice.post("/v1/charge_cards", body).await;
-        made.expect(200);
+        let card = scene.app.alice.post("/v1/charge_cards", body).await;
+        card.expect(200);
         scene.app.drain().await;
     }
 
@@ -1549,8 +1549,8 @@ mod cards {
         let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
         let reservation = scene.app.reservation(&scene.crew, 10);
         let reservation = with(reservation, json!({"location": place}));
-        let made = scene.app.alice.post("/v1/reservations", reservation).await;
-        let path = format!("/v1/reservations/{}", made.id());
+        let created = scene.app.alice.post("/v1/reservations", reservation).await;
+        let path = format!("/v1/reservations/{}", created.id());
         scene.app.advance(5).await;
         let reserved = scene.get(&path).await;
         assert_eq!(reserved["status"], "confirmed", "{reserved}");

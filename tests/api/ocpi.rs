@@ -13,8 +13,8 @@ async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64))
 
 /// The station that the location of the fixture becomes.
 async fn station(app: &TestApp) -> Value {
-    let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
-    let page = app.alice.get_ok(near).await;
+    let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+    let page = app.alice.get_ok(path).await;
     assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");
     page["data"][0].clone()
 }
@@ -833,7 +833,7 @@ mod commands {
             send_expecting(&app, &cpo.token, "POST", &url, Some(&body), (200, 1000)).await;
         }
         let results = stored(&app, &id).await.results.into_iter();
-        let results: Vec<ResultType> = results.map(|one| one.result).collect();
+        let results: Vec<ResultType> = results.map(|result| result.result).collect();
         use ResultType::{Accepted, Timeout};
         assert_eq!(results, [Timeout, Accepted, Accepted]);
     }
@@ -905,8 +905,8 @@ mod tokens {
     async fn card(app: &TestApp, crew: &Crew, change: Value) -> (String, String) {
         let uid = unused_uid();
         let body = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
-        let made = app.alice.post("/v1/charge_cards", with(body, change)).await;
-        let path = format!("/v1/charge_cards/{}", made.expect(200).id());
+        let card = app.alice.post("/v1/charge_cards", with(body, change)).await;
+        let path = format!("/v1/charge_cards/{}", card.expect(200).id());
         app.drain().await;
         (path, uid)
     }
@@ -919,7 +919,7 @@ mod tokens {
     fn uids(answer: &TestResponse) -> Vec<String> {
         let tokens = answer.body["data"].as_array().expect("tokens").iter();
         tokens
-            .map(|one| one["uid"].as_str().expect("a uid").to_owned())
+            .map(|token| token["uid"].as_str().expect("a uid").to_owned())
             .collect()
     }
 
@@ -927,9 +927,9 @@ mod tokens {
     fn sent(cpo: &Connected, uid: &str) -> Vec<(bool, String)> {
         let path = format!("/2.2.1/tokens/GB/FCS/{uid}?type=RFID");
         let received = cpo.received("PUT", &path).into_iter();
-        let seen = received.map(|one| {
-            let whitelist = one.body["whitelist"].as_str().expect("a whitelist");
-            (one.body["valid"] == json!(true), whitelist.to_owned())
+        let seen = received.map(|request| {
+            let whitelist = request.body["whitelist"].as_str().expect("a whitelist");
+            (request.body["valid"] == json!(true), whitelist.to_owned())
         });
         seen.collect()
     }
@@ -949,14 +949,14 @@ mod tokens {
         let page = cpo.send("GET", "/tokens", None).await;
         assert_eq!(page.body["data"][0]["type"], "APP_USER");
         let start = app.now();
-        let mut made = Vec::new();
+        let mut cards = Vec::new();
         for _ in 0..5 {
             app.advance(60).await;
-            made.push(card(&app, &crew, json!({})).await);
+            cards.push(card(&app, &crew, json!({})).await);
         }
         let path = |rest: &str| format!("/tokens?date_from={start}{rest}");
         let page = cpo.send("GET", &path("&limit=2"), None).await;
-        let all: Vec<String> = made.iter().map(|(_, uid)| uid.clone()).collect();
+        let all: Vec<String> = cards.iter().map(|(_, uid)| uid.clone()).collect();
         assert_eq!(
             (codes(&page), uids(&page)),
             ((200, 1000), all[..2].to_vec())
@@ -975,7 +975,7 @@ mod tokens {
         assert_eq!(walked, all);
         // A changed card comes last.
         app.advance(60).await;
-        change(&app, &made[1].0, json!({"status": "lost"})).await;
+        change(&app, &cards[1].0, json!({"status": "lost"})).await;
         let page = cpo.send("GET", &path("&offset=3"), None).await;
         assert_eq!(uids(&page), [all[4].clone(), all[1].clone()]);
         assert_eq!(page.body["data"][1]["valid"], false);
@@ -1062,7 +1062,10 @@ mod tokens {
         let lower = uid.to_lowercase();
         assert!(sent(&cpo, &lower).pop().expect("a token").0);
         let received = cpo.received("PUT", "/2.2.1/tokens");
-        let all: Vec<String> = received.iter().map(|one| one.body.to_string()).collect();
+        let all: Vec<String> = received
+            .iter()
+            .map(|request| request.body.to_string())
+            .collect();
         let private = [
             "Ada",
             "fleet.example",
@@ -1073,7 +1076,7 @@ mod tokens {
             "flt_",
         ];
         for private in private {
-            assert!(all.iter().all(|one| !one.contains(private)), "{private}");
+            assert!(all.iter().all(|text| !text.contains(private)), "{private}");
         }
         let none = suspended.received("PUT", "/2.2.1/tokens");
         assert!(none.is_empty());
@@ -1106,7 +1109,7 @@ mod tokens {
         // The vehicle has no plug for the second one.
         assert_has!(answer, {"location": {"location_id": "AMS-1", "evse_uids": ["E1"]}, "/token/uid": uid});
         let reference = answer["authorization_reference"].as_str();
-        assert!(reference.is_some_and(|one| (1..=36).contains(&one.len())));
+        assert!(reference.is_some_and(|text| (1..=36).contains(&text.len())));
         for body in [None, Some(json!({})), Some(Value::Null)] {
             let answer = authorize(&cpo, &uid, body.as_ref()).await;
             assert_eq!(answer["allowed"], "ALLOWED", "{body:?}");
@@ -1297,7 +1300,7 @@ mod sync {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let stations = page["data"].as_array().expect("stations").iter();
         let mut ids: Vec<_> = stations
-            .map(|one| (text(&one["location_id"]), text(&one["status"])))
+            .map(|station| (text(&station["location_id"]), text(&station["status"])))
             .collect();
         ids.sort();
         ids
@@ -1599,7 +1602,9 @@ mod samples {
         let mut token = cpo.token.clone();
         let modules = functions::ocpi::modules().into_iter();
         let operations = modules.flat_map(|module| module.operations);
-        let mut operations: Vec<_> = operations.map(|one| (one.name, one.method)).collect();
+        let mut operations: Vec<_> = operations
+            .map(|operation| (operation.name, operation.method))
+            .collect();
         // An object that was put can be retrieved, and one that was retrieved can be deleted. The connection ends last.
         let order = [
             "ocpi-put",
@@ -1614,13 +1619,13 @@ mod samples {
         let place = |name: &str| {
             order
                 .iter()
-                .position(|one| name.starts_with(one))
+                .position(|prefix| name.starts_with(prefix))
                 .unwrap_or(order.len())
         };
         let inner = |name: &str| {
             ["location", "evse", "connector"]
                 .iter()
-                .position(|one| name.ends_with(one))
+                .position(|suffix| name.ends_with(suffix))
         };
         operations.sort_by_key(|(name, _)| (place(name), inner(name)));
         for (name, method) in operations {

@@ -211,7 +211,7 @@ fn every_response_has_a_valid_example_for_each_of_its_codes() {
             let examples: Vec<_> = examples.values().map(|example| &example["value"]).collect();
             let shown: HashSet<_> = examples
                 .iter()
-                .filter_map(|one| one["code"].as_str())
+                .filter_map(|example| example["code"].as_str())
                 .collect();
             assert_eq!(shown, listed, "{name} {status}");
             for example in examples {

@@ -25,9 +25,10 @@ const CLOSED_FOR: u32 = 300;
 
 /// The items that contain one of these texts, in their keys or anywhere else.
 async fn rows_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
-    let rows = all_rows(app).await;
-    let rows = rows.values().map(Value::to_string);
-    rows.filter(|row| texts.iter().any(|text| row.contains(text.as_str())))
+    let items = all_rows(app).await;
+    let items = items.values().map(Value::to_string);
+    items
+        .filter(|item| texts.iter().any(|text| item.contains(text.as_str())))
         .collect()
 }
 
@@ -93,10 +94,10 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     let mut traces = BTreeSet::new();
     let mut objects = Vec::new();
     for client in [&child, &grandchild] {
-        let made = one_of_each(&app, client).await;
+        let ids = one_of_each(&app, client).await;
         // A confirmed reservation has entries in calendars, and a schedule for its next action.
         app.drain().await;
-        objects.push(made);
+        objects.push(ids);
     }
     app.alice.post_ok("/v1/fleets", fleet()).await;
     let id = account_of(&child);
@@ -140,8 +141,8 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
     let stays = all_rows(&app).await;
-    let names_none = |row: &Value| {
-        let text = row.to_string();
+    let names_none = |item: &Value| {
+        let text = item.to_string();
         !traces.iter().any(|trace| text.contains(trace.as_str()))
     };
 
@@ -168,8 +169,8 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     assert_eq!(scheduled, Vec::<&String>::new());
     // No other item was deleted.
     let left = all_rows(&app).await;
-    for (key, row) in stays.iter().filter(|(_, row)| names_none(row)) {
-        assert!(left.contains_key(key), "{row} is gone");
+    for (key, item) in stays.iter().filter(|(_, item)| names_none(item)) {
+        assert!(left.contains_key(key), "{item} is gone");
     }
     let count = format!("ACCOUNT#{}", account_of(&app.alice));
     assert_eq!(left[&(count, "CHILDREN".to_owned())]["count"], 0);
@@ -293,7 +294,7 @@ async fn exported(app: &TestApp, account: &Id, mode: Mode) -> (Vec<Value>, Vec<S
 async fn an_export_contains_exactly_the_objects_of_its_tenant() {
     let app = TestApp::with_demo_stations().await;
     let child = app.child_of(&app.alice).await;
-    let made = one_of_each(&app, &child).await;
+    let created = one_of_each(&app, &child).await;
     let others = one_of_each(&app, &app.alice).await;
     app.drain().await;
     let (objects, keys) = exported(&app, &account_of(&child), Mode::Test).await;
@@ -307,7 +308,12 @@ async fn an_export_contains_exactly_the_objects_of_its_tenant() {
         .collect();
     assert_eq!(ids.len(), objects.len(), "each object once");
     let mut expected = listed(&child).await;
-    expected.extend(made.values().filter(|id| !id.starts_with("chst_")).cloned());
+    expected.extend(
+        created
+            .values()
+            .filter(|id| !id.starts_with("chst_"))
+            .cloned(),
+    );
     let missing: Vec<&String> = expected.difference(&ids).collect();
     assert_eq!(missing, Vec::<&String>::new());
     let text = Value::from(objects.clone()).to_string();
@@ -324,12 +330,12 @@ async fn an_export_contains_exactly_the_objects_of_its_tenant() {
         "fleets", "drivers", "vehicles", "policies", "invoices", "accounts",
     ] {
         let shown = child
-            .get(&format!("/v1/{resource}/{}", made[resource]))
+            .get(&format!("/v1/{resource}/{}", created[resource]))
             .await;
         assert!(objects.contains(&shown.body), "{resource}: {}", shown.text);
     }
     // It contains no secret: neither that of the endpoint nor a key.
-    let endpoint = format!("/v1/webhook_endpoints/{}", made["webhook_endpoints"]);
+    let endpoint = format!("/v1/webhook_endpoints/{}", created["webhook_endpoints"]);
     let secret = child.get_ok(&endpoint).await["secret"]
         .as_str()
         .expect("a secret")
@@ -426,8 +432,8 @@ async fn secrets_are_readable_without_the_old_key_after_reencryption() {
 
     // The deployment `new,old` reads both, and encrypts with the new one.
     let (both, _) = with_keys(&app, &format!("{NEW},{OLD}")).await;
-    let encrypted_with = |rows: &BTreeMap<(String, String), Value>| -> BTreeSet<String> {
-        let texts = rows
+    let encrypted_with = |items: &BTreeMap<(String, String), Value>| -> BTreeSet<String> {
+        let texts = items
             .values()
             .map(Value::to_string)
             .collect::<Vec<_>>()
@@ -497,9 +503,9 @@ async fn the_tokens_of_charging_networks_are_encrypted_anew() {
     let network = Id::from(Connected::to(&app).await.network.as_str());
     let token = async |keys: &str| {
         let operators = operators(Mode::Test);
-        let row = app.app().store.load::<Network>(&operators, &network).await;
+        let stored = app.app().store.load::<Network>(&operators, &network).await;
         let keys = EncryptionKeys::new(keys).expect("keys");
-        let token = Network::foreign_token(&row.expect("the network"), &keys);
+        let token = Network::foreign_token(&stored.expect("the network"), &keys);
         token.map(|token| token.expose().to_owned())
     };
     let before = token(OLD).await.expect("a token");

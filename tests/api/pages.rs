@@ -16,11 +16,11 @@ use tests::{TestApp, driver, fleet, id_of, path_of, with};
 #[tokio::test]
 async fn a_walk_shows_every_row_once_while_rows_are_added() {
     let app = TestApp::start().await;
-    let mut made = Vec::new();
+    let mut drivers = Vec::new();
     for _ in 0..11 {
-        made.push(app.alice.create("/v1/drivers", driver()).await);
+        drivers.push(app.alice.create("/v1/drivers", driver()).await);
     }
-    made.reverse();
+    drivers.reverse();
     let mut walked = Vec::new();
     let mut next = Some("/v1/drivers?limit=3".to_owned());
     while let Some(path) = next {
@@ -30,7 +30,7 @@ async fn a_walk_shows_every_row_once_while_rows_are_added() {
         next = page.body["next_page_url"].as_str().map(str::to_owned);
         app.alice.post_ok("/v1/drivers", driver()).await;
     }
-    assert_eq!(walked, made);
+    assert_eq!(walked, drivers);
 }
 
 #[tokio::test]
@@ -219,25 +219,25 @@ async fn a_page_has_1_to_100_rows() {
 #[tokio::test]
 async fn the_way_back_shows_once_what_was_added_meanwhile() {
     let app = TestApp::start().await;
-    let mut made = Vec::new();
+    let mut drivers = Vec::new();
     for _ in 0..5 {
-        made.push(app.alice.create("/v1/drivers", driver()).await);
+        drivers.push(app.alice.create("/v1/drivers", driver()).await);
     }
     let mut page = app.alice.get("/v1/drivers?limit=2").await.expect(200);
     while let Some(next) = page.body["next_page_url"].as_str() {
         page = app.alice.get(next).await.expect(200);
     }
     for _ in 0..4 {
-        made.push(app.alice.create("/v1/drivers", driver()).await);
+        drivers.push(app.alice.create("/v1/drivers", driver()).await);
     }
-    made.reverse();
+    drivers.reverse();
     let mut walked = page.ids();
     while let Some(previous) = page.body["previous_page_url"].as_str() {
         page = app.alice.get(previous).await.expect(200);
         assert!(page.ids().len() <= 2);
         walked.splice(0..0, page.ids());
     }
-    assert_eq!(walked, made);
+    assert_eq!(walked, drivers);
 }
 
 #[tokio::test]
@@ -267,19 +267,19 @@ enum Step {
 }
 
 /// Walks a list in both directions while items are added, and compares every page with the known contents of the list.
-async fn random_walk(app: &TestApp, rows: usize, limit: usize, steps: Vec<Step>) {
+async fn random_walk(app: &TestApp, count: usize, limit: usize, steps: Vec<Step>) {
     let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let mut newest_first = std::collections::VecDeque::new();
     let add = async || {
         let vehicle = tests::vehicle(&fleet);
         app.alice.create("/v1/vehicles", vehicle).await
     };
-    for _ in 0..rows {
+    for _ in 0..count {
         newest_first.push_front(add().await);
     }
     let path = format!("/v1/vehicles?fleet={fleet}&limit={limit}");
     let mut page = app.alice.get(&path).await.expect(200);
-    let (mut shown, mut since) = (0..rows.min(limit), 0);
+    let (mut shown, mut since) = (0..count.min(limit), 0);
     for step in steps {
         let ids: Vec<_> = newest_first.range(shown.clone()).cloned().collect();
         assert_eq!(page.ids(), ids);
@@ -340,8 +340,8 @@ fn every_walk_shows_the_list_as_it_is() {
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    let walked = runner.run(&walks, |(rows, limit, steps)| {
-        runtime.block_on(random_walk(&app, rows, limit, steps));
+    let walked = runner.run(&walks, |(count, limit, steps)| {
+        runtime.block_on(random_walk(&app, count, limit, steps));
         Ok(())
     });
     walked.expect("every page is as it should be");
@@ -382,8 +382,8 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
     let app = TestApp::start_with(|options| options.store = Some(url)).await;
     let (store, tenant) = (&app.app().store, app.alice.tenant());
     let origin = Origin::background(tenant.clone(), app.now());
-    let ids = |wanted: Vec<Id>| {
-        let newest_first = wanted.into_iter().rev();
+    let ids = |oldest_first: Vec<Id>| {
+        let newest_first = oldest_first.into_iter().rev();
         newest_first.map(|id| id.to_string()).collect::<Vec<_>>()
     };
 
@@ -423,8 +423,10 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
     assert_eq!(page.expect(200).ids().len(), 2);
 
     // 1,300 drivers of a fleet, of which the oldest and the newest are archived.
-    let made = app.alice.post_ok("/v1/drivers", driver()).await;
-    let first = store.load::<Driver>(&tenant, &Id::from(id_of(&made))).await;
+    let driver = app.alice.post_ok("/v1/drivers", driver()).await;
+    let first = store
+        .load::<Driver>(&tenant, &Id::from(id_of(&driver)))
+        .await;
     let first = first.expect("a driver").object;
     let mut archived = Vec::new();
     for batch in 0..26 {
@@ -488,12 +490,12 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
         station
     });
     let stations: Vec<_> = stations.collect();
-    let wanted = ids(vec![stations[999].id.clone()]);
+    let expected = ids(vec![stations[999].id.clone()]);
     let imported = store.import_stations(&origin, stations).await;
     imported.expect("the stations are stored");
     let path =
         "/v1/charging_stations?origin=10,10&destination=10,14&buffer=8000&connector_type[]=CCS";
-    assert_eq!(walk_counted(&app, &recorder, path).await, wanted);
+    assert_eq!(walk_counted(&app, &recorder, path).await, expected);
     let path = "/v1/charging_stations?operator[]=Rare";
-    assert_eq!(walk_counted(&app, &recorder, path).await, wanted);
+    assert_eq!(walk_counted(&app, &recorder, path).await, expected);
 }

@@ -24,26 +24,26 @@ async fn a_new_payment_method_has_every_field_and_never_its_token() {
         card(),
         json!({"driver": crew.driver, "metadata": {"k": "v"}}),
     );
-    let made = app.alice.post_ok("/v1/payment_methods", body).await;
-    let now = &made["created"];
-    let fingerprint = made["card"]["fingerprint"].as_str().expect("one");
-    let want = json!({"id": id_of(&made), "object": "payment_method", "created": now, "updated": now,
+    let method = app.alice.post_ok("/v1/payment_methods", body).await;
+    let now = &method["created"];
+    let fingerprint = method["card"]["fingerprint"].as_str().expect("one");
+    let want = json!({"id": id_of(&method), "object": "payment_method", "created": now, "updated": now,
         "card": {"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": fingerprint, "last4": "4242"},
         "driver": crew.driver, "fleet": null, "metadata": {"k": "v"}, "type": "card"});
-    assert_eq!(made, want);
-    let path = format!("/v1/payment_methods/{}", id_of(&made));
+    assert_eq!(method, want);
+    let path = format!("/v1/payment_methods/{}", id_of(&method));
     let shown = app.alice.get(&path).await;
     assert_eq!(shown.body, want);
     assert!(!shown.text.contains("tok_"));
     let other = app.alice.post("/v1/payment_methods", card()).await;
     assert_eq!(other.body["card"]["fingerprint"], fingerprint);
     let wallet = json!({"type": "wallet", "fleet": crew.fleet});
-    let made = app.alice.post("/v1/payment_methods", wallet).await;
+    let method = app.alice.post("/v1/payment_methods", wallet).await;
     let fleet = json!(crew.fleet);
-    assert_has!(made.body, {"card": null, "fleet": fleet});
+    assert_has!(method.body, {"card": null, "fleet": fleet});
     let bank = json!({"type": "bank_account", "token": "tok_success"});
-    let made = app.alice.post_ok("/v1/payment_methods", bank).await;
-    assert_eq!(made["card"], Value::Null);
+    let method = app.alice.post_ok("/v1/payment_methods", bank).await;
+    assert_eq!(method["card"], Value::Null);
     app.drain().await;
 }
 

@@ -14,21 +14,21 @@ async fn a_new_policy_has_every_field_of_the_specification() {
         "geofences": [{"center": {"latitude": 51.5, "longitude": -0.12}, "name": "London", "radius_meters": 2500.5}],
         "max_price_per_kwh": 42.5,
         "time_windows": [{"days_of_week": ["monday", "sunday"], "end_time": "06:00", "start_time": "22:30"}]});
-    let made = app
+    let created = app
         .alice
         .post_ok("/v1/policies", policy(rules.clone()))
         .await;
-    let now = &made["created"];
-    let want = json!({"id": id_of(&made), "object": "policy", "created": now, "description": null, "metadata": {},
+    let now = &created["created"];
+    let want = json!({"id": id_of(&created), "object": "policy", "created": now, "description": null, "metadata": {},
         "mode": "enforcement", "name": "Depot hours", "rules": rules, "status": "active", "updated": now});
-    assert_eq!(made, want);
-    let path = format!("/v1/policies/{}", id_of(&made));
+    assert_eq!(created, want);
+    let path = format!("/v1/policies/{}", id_of(&created));
     assert_eq!(app.alice.get_ok(&path).await, want);
-    assert!(id_of(&made).starts_with("pol_"));
+    assert!(id_of(&created).starts_with("pol_"));
     let none = json!({"allowed_operators": [], "denied_operators": [], "geofences": [], "max_price_per_kwh": null,
         "time_windows": []});
-    let made = app.alice.post("/v1/policies", policy(json!({}))).await;
-    assert_eq!(made.expect(200).body["rules"], none);
+    let created = app.alice.post("/v1/policies", policy(json!({}))).await;
+    assert_eq!(created.expect(200).body["rules"], none);
     app.drain().await;
 }
 
@@ -200,8 +200,8 @@ async fn a_reservation_at_a_forbidden_time_is_blocked() {
     assert_has!(blocked.body, {"policy": id, "rule": "time_windows"});
     assert!(app.alice.get("/v1/reservations").await.ids().is_empty());
     // A window that can be moved into the allowed time is accepted.
-    let made = reserve(json!({"latest_end": app.in_minutes(700)})).await;
-    assert_eq!(made.expect(200).body["policy_warnings"], json!([]));
+    let reservation = reserve(json!({"latest_end": app.in_minutes(700)})).await;
+    assert_eq!(reservation.expect(200).body["policy_warnings"], json!([]));
     let path = format!("/v1/policies/{id}");
     app.alice
         .post_ok(&path, json!({"status": "inactive"}))
@@ -223,11 +223,11 @@ async fn a_reservation_far_from_every_geofence_is_blocked() {
         .await;
     refused.expect_error(403, "policy_blocked", None);
     assert_has!(refused.body, {"policy": id, "rule": "geofences"});
-    let near = with(
+    let nearby = with(
         app.reservation(&crew, 60),
         json!({"location": {"latitude": 51.52, "longitude": -0.128, "radius": 8000}}),
     );
-    app.alice.post_ok("/v1/reservations", near).await;
+    app.alice.post_ok("/v1/reservations", nearby).await;
     let (crew, id) = ruled(&app, "suggestion", rules).await;
     let warned = app
         .alice
@@ -268,15 +268,15 @@ async fn a_suggestion_warns_and_blocks_nothing() {
     let rules = json!({"denied_operators": ["Nobody"],
         "time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
     let (crew, id) = ruled(&app, "suggestion", rules).await;
-    let made = app
+    let reservation = app
         .alice
         .post_ok("/v1/reservations", app.reservation(&crew, 120))
         .await;
     let warnings = json!([{"policy": id, "rule": "time_windows",
         "message": "The policy \"Depot hours\" does not allow this time."}]);
-    assert_eq!(made["policy_warnings"], warnings);
+    assert_eq!(reservation["policy_warnings"], warnings);
     app.advance(125 * 60).await;
-    let path = format!("/v1/reservations/{}", id_of(&made));
+    let path = format!("/v1/reservations/{}", id_of(&reservation));
     assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "policy_warnings": null});
 }
 

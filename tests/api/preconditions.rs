@@ -6,7 +6,9 @@ use tests::{Receiver, TestApp, fleet};
 use web::{Method, Route};
 
 fn routes(which: fn(&Route) -> bool) -> impl Iterator<Item = Route> {
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     routes.filter(which)
 }
 
@@ -58,8 +60,8 @@ async fn if_match_is_refused_where_it_has_no_meaning() {
     };
     let refused = send("/v1/fleets", fleet(), "\"1\"").await;
     refused.expect_error(400, None, "If-Match");
-    let made = app.alice.create("/v1/fleets", fleet()).await;
-    let path = format!("/v1/fleets/{made}");
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    let path = format!("/v1/fleets/{fleet}");
     for malformed in ["1", "\"1", "", "\"1\" \"2\""] {
         let refused = send(&path, json!({"name": "Day"}), malformed).await;
         refused.expect_error(400, None, "If-Match");
@@ -113,7 +115,7 @@ async fn a_dry_run_is_refused_as_the_request_would_be() {
     let path = format!("/v1/fleets/{}?dry_run=perhaps", crew.fleet);
     let refused = app.alice.delete(&path).await;
     refused.expect_error(400, None, "dry_run");
-    let made = app.alice.post("/v1/fleets?dry_run=true", fleet()).await;
-    made.expect_error(400, None, "dry_run");
+    let response = app.alice.post("/v1/fleets?dry_run=true", fleet()).await;
+    response.expect_error(400, None, "dry_run");
     app.drain().await;
 }

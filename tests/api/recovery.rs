@@ -217,14 +217,14 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
 
 /// Breaks the connectors of a station on which a reservation is confirmed, and loses the message about it.
 async fn broken_unheard(app: &TestApp) -> (String, String) {
-    let (path, station, made) = confirmed_at_one_station(app, 60).await;
+    let (path, station, reservation) = confirmed_at_one_station(app, 60).await;
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.running().lose_messages().await.expect("lost");
     app.advance(60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
     app.advance(2 * 60).await;
-    assert_eq!(app.alice.get_ok(&path).await, made);
+    assert_eq!(app.alice.get_ok(&path).await, reservation);
     (path, station)
 }
 
@@ -319,7 +319,7 @@ async fn backlog(app: &TestApp) {
             };
             let (pk, sk) = key.pair();
             let text = |text: &str| AttributeValue::S(text.to_owned());
-            let row = PutRequest::builder()
+            let item = PutRequest::builder()
                 .item("pk", text(&pk))
                 .item("sk", text(&sk))
                 .item("schema", AttributeValue::N("1".into()))
@@ -328,7 +328,7 @@ async fn backlog(app: &TestApp) {
                 .item("attempts", AttributeValue::N("1".into()))
                 .item("next_pk", text(&next_actions(5)))
                 .item("next_at", text(&due));
-            let put = row.build().expect("a row");
+            let put = item.build().expect("a row");
             WriteRequest::builder().put_request(put).build()
         })
         .collect();

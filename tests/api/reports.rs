@@ -24,7 +24,7 @@ fn body(app: &TestApp, kind: &str, change: Value) -> Value {
 }
 
 /// Creates a report, and returns it when it is completed.
-async fn made(app: &TestApp, body: Value) -> TestResponse {
+async fn succeeded_report(app: &TestApp, body: Value) -> TestResponse {
     let id = app.alice.create("/v1/reports", body).await;
     app.drain().await;
     let shown = app.alice.get(&path_of(&id)).await;
@@ -38,10 +38,10 @@ async fn file(app: &TestApp, report: &TestResponse) -> TestResponse {
     app.anon.get(url).await.expect(200)
 }
 
-/// The rows of a report in JSON.
-async fn rows(app: &TestApp, kind: &str, change: Value) -> Vec<Value> {
+/// The entries of a report in JSON.
+async fn entries(app: &TestApp, kind: &str, change: Value) -> Vec<Value> {
     let json = with(json!({"format": "json"}), change);
-    let report = made(app, body(app, kind, json)).await;
+    let report = succeeded_report(app, body(app, kind, json)).await;
     let file = file(app, &report).await.body;
     file.as_array().expect("an array").clone()
 }
@@ -52,15 +52,15 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
     let receiver = Receiver::subscribed(&app.alice, &["report.succeeded"]).await;
     let crew = app.crew(&app.alice).await;
     app.completed_session(&crew, json!({})).await;
-    let asked = body(&app, "charging_summary", json!({"group_by": "fleet"}));
-    let asked = with(asked, json!({"fleet": crew.fleet}));
+    let request = body(&app, "charging_summary", json!({"group_by": "fleet"}));
+    let request = with(request, json!({"fleet": crew.fleet}));
     let report = app
         .alice
-        .post("/v1/reports", asked.clone())
+        .post("/v1/reports", request.clone())
         .await
         .expect(200);
     let parameters = with(
-        asked["parameters"].clone(),
+        request["parameters"].clone(),
         json!({"filters": {}, "format": "csv"}),
     );
     let pending = json!({"id": report.id(), "object": "report", "account": app.alice.account, "failed_reason": null,
@@ -98,7 +98,7 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
 #[tokio::test]
 async fn a_link_holds_for_fifteen_minutes_and_is_signed_anew() {
     let app = TestApp::start().await;
-    let report = made(&app, json!({})).await;
+    let report = succeeded_report(&app, json!({})).await;
     let url = report.body["url"].as_str().expect("a link").to_owned();
     let (rest, signature) = url.rsplit_once('=').expect("a signature");
     let forged = format!("{rest}={}", "0".repeat(signature.len()));
@@ -124,7 +124,7 @@ async fn a_link_holds_for_fifteen_minutes_and_is_signed_anew() {
 #[tokio::test]
 async fn an_empty_report_has_a_header_and_defaults_to_last_month() {
     let app = TestApp::start().await;
-    let report = made(&app, json!({})).await;
+    let report = succeeded_report(&app, json!({})).await;
     assert_eq!(report.body["parameters"]["type"], "charging_summary");
     let start = report.body["parameters"]["period_start"]
         .as_str()
@@ -194,9 +194,10 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
         json!({"status": "active", "session_ended": null}),
     )
     .await;
-    let sum = |rows: &[Value], name: &str| {
-        rows.iter()
-            .filter_map(|row| row[name].as_i64())
+    let sum = |entries: &[Value], name: &str| {
+        entries
+            .iter()
+            .filter_map(|entry| entry[name].as_i64())
             .sum::<i64>()
     };
     for kind in [
@@ -213,17 +214,17 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
             ("month", 2),
             ("session", 4),
         ] {
-            let rows = rows(&app, kind, json!({"group_by": group_by})).await;
-            assert_eq!(rows.len(), groups, "{kind} {group_by}");
-            assert_eq!(sum(&rows, "sessions"), 4, "{kind} {group_by}");
-            assert_eq!(sum(&rows, "energy_wh"), 90_005, "{kind} {group_by}");
+            let entries = entries(&app, kind, json!({"group_by": group_by})).await;
+            assert_eq!(entries.len(), groups, "{kind} {group_by}");
+            assert_eq!(sum(&entries, "sessions"), 4, "{kind} {group_by}");
+            assert_eq!(sum(&entries, "energy_wh"), 90_005, "{kind} {group_by}");
             assert_eq!(
-                sum(&rows, "gross_minor_units"),
+                sum(&entries, "gross_minor_units"),
                 1 + 1190 + 7,
                 "{kind} {group_by}"
             );
         }
-        assert_eq!(rows(&app, kind, json!({})).await.len(), 2, "{kind}");
+        assert_eq!(entries(&app, kind, json!({})).await.len(), 2, "{kind}");
     }
     let of = |crew: &Crew| json!({"driver": [crew.driver]});
     for (filters, sessions) in [
@@ -237,14 +238,14 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
         ),
         (with(of(&crews[1]), json!({"station": [station]})), 0),
     ] {
-        let rows = rows(&app, "usage_breakdown", json!({"filters": filters})).await;
-        assert_eq!(sum(&rows, "sessions"), sessions, "{filters}");
+        let entries = entries(&app, "usage_breakdown", json!({"filters": filters})).await;
+        assert_eq!(sum(&entries, "sessions"), sessions, "{filters}");
     }
-    let one = with(
+    let request = with(
         body(&app, "charging_summary", json!({"format": "json"})),
         json!({"fleet": crews[0].fleet}),
     );
-    let report = made(&app, one).await;
+    let report = succeeded_report(&app, request).await;
     assert_eq!(
         sum(
             file(&app, &report).await.body.as_array().expect("rows"),
@@ -271,7 +272,7 @@ async fn a_name_that_looks_like_a_formula_is_a_text() {
         driver,
     };
     app.completed_session(&crew, json!({})).await;
-    let report = made(
+    let report = succeeded_report(
         &app,
         body(&app, "charging_summary", json!({"group_by": "fleet"})),
     )
@@ -439,7 +440,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         .collect();
     assert_eq!(kinds, ["FLAT", "ENERGY", "PARKING_TIME"]);
     for (line, whole) in [("net", "net"), ("tax", "tax"), ("gross", "amount_due")] {
-        let sum: i64 = lines.iter().map(|one| number(one, line)).sum();
+        let sum: i64 = lines.iter().map(|component| number(component, line)).sum();
         assert_eq!(sum, number(&shown, whole), "{line}");
     }
     // The invoice: a line for the session with the same amounts, also in words, and the fee.
@@ -479,7 +480,8 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     // The report, as a whole and session by session.
     let parameters = json!({"type": "cost_analysis", "period_start": before, "period_end": app.in_minutes(1),
         "group_by": "session", "format": "json"});
-    let report = made(&app, json!({"fleet": crew.fleet, "parameters": parameters})).await;
+    let report =
+        succeeded_report(&app, json!({"fleet": crew.fleet, "parameters": parameters})).await;
     assert_eq!(report.body["time_zone"], "Europe/Amsterdam");
     let totals = &report.body["totals"][0];
     assert_eq!(totals["gross"], invoice["amount_due"]);
@@ -491,17 +493,20 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     let gross = number(totals, "gross");
     let decimal = format!("{}.{:02}", gross / 100, gross % 100);
     assert_eq!(totals["gross_decimal"], decimal);
-    let rows = file(&app, &report).await.body;
-    let rows = rows.as_array().expect("rows");
-    let row = rows
+    let entries = file(&app, &report).await.body;
+    let entries = entries.as_array().expect("rows");
+    let entry = entries
         .iter()
-        .find(|row| row["session"] == shown["id"])
+        .find(|entry| entry["session"] == shown["id"])
         .expect("a row");
-    assert_eq!(row["gross_minor_units"], shown["amount_due"]);
-    assert_has!(row, {"registration_plate": billed["registration_plate"], "invoice": invoice["id"],
+    assert_eq!(entry["gross_minor_units"], shown["amount_due"]);
+    assert_has!(entry, {"registration_plate": billed["registration_plate"], "invoice": invoice["id"],
         "time_zone": "Europe/Amsterdam"});
-    let fees: Vec<_> = rows.iter().filter(|row| row["session"].is_null()).collect();
-    assert_eq!((rows.len(), fees.len()), (2, 1));
+    let fees: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry["session"].is_null())
+        .collect();
+    assert_eq!((entries.len(), fees.len()), (2, 1));
     assert_has!(fees[0], {"reservation": reserved["id"], "gross": "2.50"});
 }
 
@@ -525,20 +530,20 @@ async fn a_carbon_report_shows_grams_distance_and_consumption() {
         app.advance(600).await;
     }
     let by_vehicle = json!({"group_by": "vehicle"});
-    let rows = rows(&app, "carbon", by_vehicle).await;
-    let [row] = &rows[..] else {
-        panic!("{rows:?}");
+    let entries = entries(&app, "carbon", by_vehicle).await;
+    let [entry] = &entries[..] else {
+        panic!("{entries:?}");
     };
     let energy: i64 = energies.iter().sum();
     assert!(
-        energies[0] > 0 && row["energy_wh"] == json!(energy),
-        "{row}"
+        energies[0] > 0 && entry["energy_wh"] == json!(energy),
+        "{entry}"
     );
     let rounded = |exact: f64| (exact * 100.0).round() / 100.0;
-    let number = |name: &str| row[name].as_f64().expect("a number");
+    let number = |name: &str| entry[name].as_f64().expect("a number");
     assert_eq!(number("carbon_g"), (energy as f64 * 0.0415).round());
     assert_eq!(number("green_energy_wh"), (energy as f64 * 0.8).round());
-    assert_eq!(row["factors"], "energy_mix");
+    assert_eq!(entry["factors"], "energy_mix");
     // 25,000 miles are 40,233.6 km; the energy of the way was charged before it.
     assert_eq!(number("distance_km"), 233.6);
     let consumption = energies[0] as f64 / 10.0 / 233.6;
@@ -553,7 +558,7 @@ async fn all_vehicles_of_the_fleets_are_counted() {
     app.alice.post_ok("/v1/vehicles", idle).await;
     app.completed_session(&crews[1], json!({})).await;
     app.drain().await;
-    let counted = |row: &Value| (row["vehicles"].clone(), row["vehicles_charged"].clone());
+    let counted = |entry: &Value| (entry["vehicles"].clone(), entry["vehicles_charged"].clone());
     for (group_by, vehicles) in [
         (Value::Null, json!(3)),
         (json!("month"), json!(3)),
@@ -561,8 +566,8 @@ async fn all_vehicles_of_the_fleets_are_counted() {
         (json!("vehicle"), Value::Null),
     ] {
         let change = json!({"group_by": group_by});
-        let rows = rows(&app, "fleet_efficiency", change).await;
-        let found: Vec<_> = rows.iter().map(counted).collect();
+        let entries = entries(&app, "fleet_efficiency", change).await;
+        let found: Vec<_> = entries.iter().map(counted).collect();
         assert_eq!(found, [(vehicles, json!(1))], "{group_by}");
     }
 }

@@ -41,16 +41,16 @@ fn refused(body: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or("null").to_owned();
     stations
         .iter()
-        .map(|one| (text(&one["reason"]), text(&one["name"])))
+        .map(|station| (text(&station["reason"]), text(&station["name"])))
         .collect()
 }
 
 #[tokio::test]
 async fn a_candidate_shows_its_connector_window_price_and_score() {
     let (app, crew) = TestApp::with_crew().await;
-    let near =
+    let nearby =
         json!({"name": "Near", "connectors": connector("occupied"), "location": north(1_250.0)});
-    let near = app.station(near).await;
+    let nearby = app.station(nearby).await;
     let far = json!({"name": "Far", "connectors": connector("available"), "location": north(4_050.0), "pricing": price(55)});
     let far = app.station(far).await;
     let body = search(&app, &crew, 60);
@@ -68,7 +68,7 @@ async fn a_candidate_shows_its_connector_window_price_and_score() {
     let want = json!([
         with(
             candidate(
-                &near,
+                &nearby,
                 "Near",
                 found["candidates"][0]["distance_meters"]
                     .as_u64()
@@ -109,14 +109,14 @@ async fn a_candidate_shows_its_connector_window_price_and_score() {
         let body = with(body.clone(), json!({"energy": energy, "limit": 1}));
         let found = app.alice.post_ok(PATH, body).await;
         assert_eq!(found["candidates"].as_array().map(Vec::len), Some(1));
-        let one = &found["candidates"][0];
+        let best = &found["candidates"][0];
         let shown = [
             "estimated_energy",
             "estimated_total_cost",
             "estimated_duration",
         ];
         assert_eq!(
-            shown.map(|name| one[name].as_i64()),
+            shown.map(|name| best[name].as_i64()),
             [Some(charged), Some(cost), Some(seconds)]
         );
     }
@@ -128,12 +128,15 @@ async fn what_is_unknown_about_a_price_is_null() {
     app.station(json!({"connectors": connector("available"), "pricing": []}))
         .await;
     let found = app.alice.post_ok(PATH, search(&app, &crew, 60)).await;
-    let one = &found["candidates"][0];
+    let candidate = &found["candidates"][0];
     assert_eq!(
-        [&one["price_per_kwh"], &one["estimated_total_cost"]],
+        [
+            &candidate["price_per_kwh"],
+            &candidate["estimated_total_cost"]
+        ],
         [&Value::Null; 2]
     );
-    assert_has!(one, {"currency": "usd", "estimated_duration": 3600});
+    assert_has!(candidate, {"currency": "usd", "estimated_duration": 3600});
 }
 
 #[tokio::test]
@@ -150,12 +153,12 @@ async fn the_first_candidate_is_what_the_reservation_gets() {
                 with(app.reservation(&crew, 25), flexible(25)),
                 place.clone(),
             );
-            let asked = with(body.clone(), json!({"limit": 1}));
-            let found = app.alice.post_ok(PATH, asked).await;
+            let request = with(body.clone(), json!({"limit": 1}));
+            let found = app.alice.post_ok(PATH, request).await;
             let id = app.alice.create("/v1/reservations", body).await;
             app.drain().await;
-            let made = app.alice.get_ok(&path_of(&id)).await;
-            assert_eq!(made["status"], "confirmed");
+            let reservation = app.alice.get_ok(&path_of(&id)).await;
+            assert_eq!(reservation["status"], "confirmed");
             let best = &found["candidates"][0];
             let of_candidate =
                 ["charging_station", "connector", "start", "end"].map(|name| &best[name]);
@@ -165,8 +168,8 @@ async fn the_first_candidate_is_what_the_reservation_gets() {
                 "reserved_start",
                 "reserved_end",
             ];
-            assert_eq!(of_candidate, names.map(|name| &made[name]));
-            assert_eq!(found["match_summary"], made["match_summary"]);
+            assert_eq!(of_candidate, names.map(|name| &reservation[name]));
+            assert_eq!(found["match_summary"], reservation["match_summary"]);
         }
     }
 }
@@ -216,7 +219,7 @@ async fn each_refused_station_is_listed_with_its_refusal_reason() {
         .as_array()
         .expect("candidates")
         .iter()
-        .map(|one| &one["name"])
+        .map(|candidate| &candidate["name"])
         .collect();
     assert_eq!(names, ["Free", "Free"]);
     let warning = json!([{"policy": advice, "rule": "max_price_per_kwh",
@@ -301,8 +304,8 @@ async fn a_search_is_refused_as_the_reservation_would_be() {
     } {
         let body = with(good.clone(), change.clone());
         let found = app.alice.post(PATH, body.clone()).await;
-        let made = app.alice.post("/v1/reservations", body).await;
-        assert_eq!(found.error(), made.error(), "{change}");
+        let reservation = app.alice.post("/v1/reservations", body).await;
+        assert_eq!(found.error(), reservation.error(), "{change}");
         found.expect_error(400, "reservation_invalid_input", param);
     }
     for (change, param) in [
@@ -341,10 +344,10 @@ async fn a_search_is_refused_as_the_reservation_would_be() {
         .post_ok(&vehicle, json!({"policy_ids": [policy]}))
         .await;
     let found = app.alice.post(PATH, good.clone()).await;
-    let made = app.alice.post("/v1/reservations", good.clone()).await;
+    let reservation = app.alice.post("/v1/reservations", good.clone()).await;
     found.expect_error(403, "policy_blocked", None);
     for member in ["message", "policy", "rule"] {
-        assert_eq!(found.body[member], made.body[member]);
+        assert_eq!(found.body[member], reservation.body[member]);
     }
     app.alice
         .post_ok(&vehicle, json!({"policy_ids": [], "status": "inactive"}))

@@ -59,9 +59,9 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
     app.alice.post_ok(&telemetry, level).await;
     let need =
         json!({"target_level": 50, "ready_by": app.in_minutes(minutes_until(&app, 6).into())});
-    let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
-    let made = app.alice.post_ok(PATH, made).await;
-    let plan = made["charging_plan"].clone();
+    let request = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let reservation = app.alice.post_ok(PATH, request).await;
+    let plan = reservation["charging_plan"].clone();
     // 20 kWh at 11 kW take 109.09 minutes, and the first cheap block begins at one. At once they would cost four times as much.
     let want = json!({"status": "feasible", "short_by_wh": 0, "limited_by": null, "from": plan["from"], "until": plan["until"],
         "energy_wh": 20_000, "cost": 200, "cost_if_immediate": 800, "carbon_g": 4_760, "margin_seconds": 190 * 60 + plan["margin_seconds"].as_i64().expect("seconds") % 60,
@@ -71,9 +71,9 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
         (clock(&plan["from"]), clock(&plan["until"])),
         ("01:00", "02:50")
     );
-    assert_has!(made, {"ideal_start": plan["from"], "ideal_end": plan["until"],
+    assert_has!(reservation, {"ideal_start": plan["from"], "ideal_end": plan["until"],
         "latest_end": need["ready_by"], "status": "pending"});
-    let path = format!("{PATH}/{}", id_of(&made));
+    let path = format!("{PATH}/{}", id_of(&reservation));
     app.advance(60 * (minutes_until(&app, 1) - 31)).await;
     assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
     app.advance(60 * 32).await;
@@ -108,7 +108,7 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
     );
     assert!(instant(&ended["session_ended"]) <= instant(&need["ready_by"]));
     assert_eq!(app.alice.get_ok(&path).await["status"], "completed");
-    let invoice = json!({"fleet": crew.fleet, "currency": "usd", "period_start": made["created"],
+    let invoice = json!({"fleet": crew.fleet, "currency": "usd", "period_start": reservation["created"],
         "period_end": app.in_minutes(1)});
     let invoice = app.alice.post_ok("/v1/invoices", invoice).await;
     assert_eq!(invoice["amount_due"], 200);
@@ -117,26 +117,27 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
 #[tokio::test]
 async fn a_second_vehicle_with_the_same_need_gets_the_next_block() {
     let app = TestApp::start().await;
-    let (one, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (first_crew, second_crew) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = night_station(&app).await;
     app.advance(60 * minutes_until(&app, 0)).await;
     let ready = i64::from(minutes_until(&app, 6));
     // 22 kWh take two hours: there are two such blocks from one to five.
     let make = async |crew: &Crew| {
-        let made = app.alice.post(PATH, body(&app, crew, 22_000, ready)).await;
-        made.expect(200)
+        let reservation = app.alice.post(PATH, body(&app, crew, 22_000, ready)).await;
+        reservation.expect(200)
     };
-    let (first, second) = (make(&one).await, make(&other).await);
-    for made in [&first, &second] {
-        assert_eq!(clock(&made.body["charging_plan"]["from"]), "01:00");
+    let (first, second) = (make(&first_crew).await, make(&second_crew).await);
+    for reservation in [&first, &second] {
+        assert_eq!(clock(&reservation.body["charging_plan"]["from"]), "01:00");
     }
     app.advance(60 * 31).await;
     app.advance(60).await;
     let shown = async |id: String| app.alice.get_ok(&format!("{PATH}/{id}")).await;
     let mut both = [shown(first.id()).await, shown(second.id()).await];
-    both.sort_by_key(|one| one["reserved_start"].to_string());
+    both.sort_by_key(|reservation| reservation["reserved_start"].to_string());
     assert_eq!(
-        both.each_ref().map(|one| clock(&one["reserved_start"])),
+        both.each_ref()
+            .map(|reservation| clock(&reservation["reserved_start"])),
         ["01:00", "03:00"]
     );
     for confirmed in &both {
@@ -148,14 +149,17 @@ async fn a_second_vehicle_with_the_same_need_gets_the_next_block() {
     let third = app.crew(&app.alice).await;
     let dear = json!({"connectors": connector(22.0), "pricing": json!([energy_price(39, None)])});
     let dear = app.station(dear).await;
-    let made = app
+    let reservation = app
         .alice
         .post(PATH, body(&app, &third, 22_000, ready - 32))
         .await;
-    let made = made.expect(200);
-    assert_eq!(made.body["charging_plan"]["cost"], 22 * 39);
+    let reservation = reservation.expect(200);
+    assert_eq!(reservation.body["charging_plan"]["cost"], 22 * 39);
     app.drain().await;
-    assert_eq!(shown(made.id()).await["charging_station"], json!(dear));
+    assert_eq!(
+        shown(reservation.id()).await["charging_station"],
+        json!(dear)
+    );
 }
 
 #[tokio::test]
@@ -166,11 +170,11 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
         &["reservation.need_short", "reservation.replanned"],
     )
     .await;
-    let made = app
+    let reservation = app
         .alice
         .post_ok(PATH, body(&app, &crew, 10_000, 120))
         .await;
-    let plan = &made["charging_plan"];
+    let plan = &reservation["charging_plan"];
     let shown = |plan: &Value| {
         [
             "status",
@@ -195,8 +199,8 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
     app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
         .await;
     // Now there is a connector: in two hours it charges 22 kWh at most.
-    let path = format!("{PATH}/{}", id_of(&made));
-    let need = json!({"energy_wh": 33_000, "ready_by": made["need"]["ready_by"]});
+    let path = format!("{PATH}/{}", id_of(&reservation));
+    let need = json!({"energy_wh": 33_000, "ready_by": reservation["need"]["ready_by"]});
     let updated = app.alice.post_ok(&path, json!({"need": need})).await;
     let plan = &updated["charging_plan"];
     let energy = plan["energy_wh"].as_i64().expect("Wh");
@@ -220,7 +224,7 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
         ]
     );
     // A need that can be met again is feasible, and shows why it was planned again.
-    let need = json!({"energy_wh": 11_000, "ready_by": made["need"]["ready_by"]});
+    let need = json!({"energy_wh": 11_000, "ready_by": reservation["need"]["ready_by"]});
     let updated = app.alice.post_ok(&path, json!({"need": need})).await;
     let plan = &updated["charging_plan"];
     assert_eq!(
@@ -257,10 +261,10 @@ async fn the_station_that_emits_least_is_chosen_where_carbon_counts() {
     let clean = station(90, Some(12.5)).await;
     station(10, Some(12.7)).await;
     let need = json!({"energy_wh": 11_000, "ready_by": app.in_minutes(600), "optimize": "carbon"});
-    let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
-    let made = app.alice.post_ok(PATH, made).await;
-    assert_has!(made["charging_plan"], {"carbon_g": 138, "cost": 990});
-    let path = format!("{PATH}/{}", id_of(&made));
+    let request = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let reservation = app.alice.post_ok(PATH, request).await;
+    assert_has!(reservation["charging_plan"], {"carbon_g": 138, "cost": 990});
+    let path = format!("{PATH}/{}", id_of(&reservation));
     let cheap = with(need.clone(), json!({"optimize": "cost"}));
     let cheap = app.alice.post_ok(&path, json!({"need": cheap})).await;
     assert_eq!(cheap["charging_plan"]["cost"], 110);
@@ -354,8 +358,8 @@ async fn what_is_wrong_with_a_need_is_named() {
     assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 0);
     // An update of a need is checked against the same rules, and must not combine it with a window.
     app.station(json!({"connectors": connector(11.0)})).await;
-    let made = app.alice.post_ok(PATH, good.clone()).await;
-    let path = format!("{PATH}/{}", id_of(&made));
+    let reservation = app.alice.post_ok(PATH, good.clone()).await;
+    let path = format!("{PATH}/{}", id_of(&reservation));
     let before = app.alice.get_ok(&path).await;
     let refused = app
         .alice
@@ -384,9 +388,9 @@ async fn a_level_or_battery_plans_a_need_again_and_noise_does_not() {
     };
     report(50.0).await;
     let need = json!({"target_level": 80, "earliest_start": app.in_minutes(120), "ready_by": app.in_minutes(360)});
-    let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
-    let made = app.alice.post_ok(PATH, made).await;
-    let path = format!("{PATH}/{}", id_of(&made));
+    let request = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let reservation = app.alice.post_ok(PATH, request).await;
+    let path = format!("{PATH}/{}", id_of(&reservation));
     let plan = async || {
         app.drain().await;
         let plan = app.alice.get_ok(&path).await["charging_plan"].clone();

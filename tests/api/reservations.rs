@@ -34,15 +34,15 @@ async fn reserve_here(app: &TestApp, crew: &Crew, minutes: i64) -> String {
 async fn a_reservation_is_confirmed_half_an_hour_before_its_window() {
     let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 120);
-    let made = app.alice.post_ok("/v1/reservations", body).await;
-    assert_eq!(made["status"], "pending");
-    let path = format!("/v1/reservations/{}", id_of(&made));
+    let reservation = app.alice.post_ok("/v1/reservations", body).await;
+    assert_eq!(reservation["status"], "pending");
+    let path = format!("/v1/reservations/{}", id_of(&reservation));
     app.advance(89 * 60).await;
     assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
     app.advance(2 * 60).await;
     let confirmed = app.alice.get_ok(&path).await;
-    assert_has!(confirmed, {"status": "confirmed", "reserved_start": made["ideal_start"],
-        "reserved_end": made["ideal_end"]});
+    assert_has!(confirmed, {"status": "confirmed", "reserved_start": reservation["ideal_start"],
+        "reserved_end": reservation["ideal_end"]});
     assert!(confirmed["confirmed_at"].is_string());
     let station = confirmed["charging_station"].as_str().expect("a station");
     app.alice.get_ok(&path_of(&station)).await;
@@ -55,10 +55,10 @@ async fn a_new_reservation_has_every_field_of_the_specification() {
         app.reservation(&crew, 120),
         json!({"metadata": {"shift": "night"}}),
     );
-    let made = app.alice.post_ok("/v1/reservations", body.clone()).await;
-    assert_has!(made, {"driver": crew.driver, "ideal_end": body["ideal_end"], "ideal_start": body["ideal_start"],
-        "updated": made["created"], "vehicle": crew.vehicle});
-    app.snapshot("reservation_new", &made);
+    let reservation = app.alice.post_ok("/v1/reservations", body.clone()).await;
+    assert_has!(reservation, {"driver": crew.driver, "ideal_end": body["ideal_end"], "ideal_start": body["ideal_start"],
+        "updated": reservation["created"], "vehicle": crew.vehicle});
+    app.snapshot("reservation_new", &reservation);
     app.drain().await;
 }
 
@@ -189,12 +189,12 @@ async fn a_suspended_driver_fails_the_reservation_at_first_attempt() {
 #[tokio::test]
 async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     let app = TestApp::with_demo_stations().await;
-    let one = app.crew(&app.alice).await;
-    let mut body = app.reservation(&one, 60);
+    let crew = app.crew(&app.alice).await;
+    let mut body = app.reservation(&crew, 60);
     body["location"]["radius"] = json!(2500);
     let mut ids = Vec::new();
     for _ in 0..12 {
-        let vehicle = tests::vehicle(&one.fleet);
+        let vehicle = tests::vehicle(&crew.fleet);
         let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
         // Each vehicle sends two requests for the same hour, of which at most one can be confirmed.
         for _ in 0..2 {
@@ -207,13 +207,13 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     for id in &ids {
         let id = kernel::Id::from(id.as_str());
         let tenant = app.alice.tenant();
-        let row = app.app().store.load::<Reservation>(&tenant, &id).await;
-        let row = row.expect("a row");
-        if row.object.status() == models::reservation::ReservationStatus::Confirmed {
-            let reserved = row.object.state.reserved().expect("a connector");
+        let reservation = app.app().store.load::<Reservation>(&tenant, &id).await;
+        let reservation = reservation.expect("a row");
+        if reservation.object.status() == models::reservation::ReservationStatus::Confirmed {
+            let reserved = reservation.object.state.reserved().expect("a connector");
             held.push((
                 format!("{}/{}", reserved.station, reserved.connector),
-                row.object.vehicle.to_string(),
+                reservation.object.vehicle.to_string(),
             ));
         }
     }
@@ -239,11 +239,11 @@ async fn an_evse_is_reserved_for_one_vehicle_at_a_time() {
         paths.push(format!("/v1/reservations/{id}"));
         app.drain().await;
     }
-    let mut made = Vec::new();
+    let mut reservations = Vec::new();
     for path in &paths {
-        made.push(app.alice.get_ok(path).await);
+        reservations.push(app.alice.get_ok(path).await);
     }
-    assert_has!(json!(made), {"/0/connector": "1", "/1/connector": "3", "/2/status": "pending",
+    assert_has!(json!(reservations), {"/0/connector": "1", "/1/connector": "3", "/2/status": "pending",
         "/2/match_summary/refused/booked": 1});
     // When the first is cancelled, every cable of its EVSE is free.
     let cancel = format!("{}/cancel", paths[0]);
@@ -286,7 +286,7 @@ async fn only_the_reservable_evse_of_a_station_is_booked() {
     for place in [0, 1] {
         connectors[place]["reservable"] = json!(false);
     }
-    let near = app.station(json!({"connectors": connectors.clone()})).await;
+    let station = app.station(json!({"connectors": connectors.clone()})).await;
     let crew = app.crew(&app.alice).await;
     let reserve = async || {
         let id = reserve_here(&app, &crew, 20).await;
@@ -294,12 +294,12 @@ async fn only_the_reservable_evse_of_a_station_is_booked() {
         format!("/v1/reservations/{id}")
     };
     let path = reserve().await;
-    assert_has!(app.alice.get_ok(&path).await, {"charging_station": near, "connector": "3"});
+    assert_has!(app.alice.get_ok(&path).await, {"charging_station": station, "connector": "3"});
     app.alice
         .post_ok(&format!("{path}/cancel"), json!({}))
         .await;
     connectors[2]["type"] = json!("CCS");
-    app.change_station(&near, json!({"connectors": connectors}))
+    app.change_station(&station, json!({"connectors": connectors}))
         .await;
     let path = reserve().await;
     let none = app.alice.get_ok(&path).await;
@@ -314,25 +314,25 @@ async fn only_the_reservable_evse_of_a_station_is_booked() {
 async fn a_short_delay_nearby_wins_over_a_station_far_away() {
     let app = TestApp::start().await;
     let only = json!([{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]);
-    let near = app.station(json!({"connectors": only})).await;
+    let nearby = app.station(json!({"connectors": only})).await;
     // 25 km away, in time for the preferred window.
     let far = json!({"location": {"latitude": 10.225, "longitude": 10.0}});
     app.station(far).await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let wide = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 50_000}});
     let until = json!({"ideal_end": app.in_minutes(40)});
-    let first = with(with(app.reservation(&one, 10), wide.clone()), until);
+    let first = with(with(app.reservation(&crew, 10), wide.clone()), until);
     app.alice.post_ok("/v1/reservations", first).await;
     app.drain().await;
     let slack = json!({"latest_end": app.in_minutes(25 + 60 + 90)});
-    let body = with(with(app.reservation(&two, 25), wide), slack);
+    let body = with(with(app.reservation(&other, 25), wide), slack);
     let id = app.alice.create("/v1/reservations", body).await;
     app.drain().await;
-    let made = app.alice.get_ok(&path_of(&id)).await;
+    let reservation = app.alice.get_ok(&path_of(&id)).await;
     // 15 minutes are 150 points, 25 kilometres are 250.
-    assert_has!(made, {"status": "confirmed", "charging_station": near});
+    assert_has!(reservation, {"status": "confirmed", "charging_station": nearby});
     let minutes = |name: &str| {
-        let at = kernel::Timestamp::parse(made[name].as_str().expect("a time"));
+        let at = kernel::Timestamp::parse(reservation[name].as_str().expect("a time"));
         at.expect("a time").unix_millis() / 60_000
     };
     assert_eq!(minutes("reserved_start") - minutes("ideal_start"), 15);
@@ -341,13 +341,13 @@ async fn a_short_delay_nearby_wins_over_a_station_far_away() {
 #[tokio::test]
 async fn lists_are_filtered_by_driver_vehicle_and_status() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
-    let first = reserve(&app, &one, 120).await;
-    let second = reserve(&app, &two, 120).await;
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let first = reserve(&app, &crew, 120).await;
+    let second = reserve(&app, &other, 120).await;
     app.alice
         .post_ok(&format!("/v1/reservations/{first}/cancel"), json!({}))
         .await;
-    let (driver, vehicle) = (&one.driver, &two.vehicle);
+    let (driver, vehicle) = (&crew.driver, &other.vehicle);
     for (query, listed) in [
         (String::new(), vec![&second, &first]),
         (format!("?driver={driver}"), vec![&first]),
@@ -369,17 +369,20 @@ async fn lists_are_filtered_by_driver_vehicle_and_status() {
 #[tokio::test]
 async fn lists_are_filtered_by_the_time_of_creation() {
     let (app, crew) = TestApp::with_crew().await;
-    let mut made = Vec::new();
+    let mut reservations = Vec::new();
     for _ in 0..3 {
         let body = app.reservation(&crew, 24 * 60);
-        let made_at = app.alice.post("/v1/reservations", body).await;
-        made.push((
-            made_at.id(),
-            made_at.body["created"].as_str().expect("a time").to_owned(),
+        let reservation = app.alice.post("/v1/reservations", body).await;
+        reservations.push((
+            reservation.id(),
+            reservation.body["created"]
+                .as_str()
+                .expect("a time")
+                .to_owned(),
         ));
         app.advance(60).await;
     }
-    let [(first, _), (second, at), (third, _)] = <[_; 3]>::try_from(made).expect("three");
+    let [(first, _), (second, at), (third, _)] = <[_; 3]>::try_from(reservations).expect("three");
     let vehicle = &crew.vehicle;
     for (query, listed) in [
         (format!("created[gte]={at}"), vec![&third, &second]),
@@ -409,7 +412,7 @@ async fn driver_preferences_and_availability_outweigh_distance() {
     let (app, crew) = TestApp::with_crew().await;
     let connector = |power: f64, status: &str| json!([{"id": "1", "power": power, "status": status, "type": "Type2"}]);
     let place = |latitude: f64| json!({"latitude": latitude, "longitude": 10.0});
-    let near = app
+    let nearby = app
         .station(json!({"connectors": connector(22.0, "occupied")}))
         .await;
     let quick = app
@@ -423,7 +426,7 @@ async fn driver_preferences_and_availability_outweigh_distance() {
     for (preferences, want) in [
         // 33 points of distance against 50 for being busy now.
         (json!({}), &quick),
-        (json!({"charging_speed": "slow"}), &near),
+        (json!({"charging_speed": "slow"}), &nearby),
         (json!({"charging_speed": "fast"}), &quick),
         (json!({"preferred_charging_stations": [liked]}), &liked),
     ] {
@@ -433,8 +436,8 @@ async fn driver_preferences_and_availability_outweigh_distance() {
         let id = app.alice.create("/v1/reservations", body.clone()).await;
         app.drain().await;
         let path = format!("/v1/reservations/{id}");
-        let made = app.alice.get_ok(&path).await;
-        assert_eq!(made["charging_station"], **want, "{preferences}");
+        let reservation = app.alice.get_ok(&path).await;
+        assert_eq!(reservation["charging_station"], **want, "{preferences}");
         let cancelled = app.alice.post(&format!("{path}/cancel"), json!({})).await;
         assert_eq!(cancelled.expect(200).body["fee_due"], 0);
     }
@@ -448,27 +451,26 @@ async fn a_summary_adds_up() {
     let body = app.reservation(&crew, 60);
     let id = app.alice.create("/v1/reservations", body).await;
     app.advance(31 * 60).await;
-    let made = app.alice.get_ok(&path_of(&id)).await;
-    let summary = &made["match_summary"];
+    let reservation = app.alice.get_ok(&path_of(&id)).await;
+    let summary = &reservation["match_summary"];
     let refused = summary["refused"].as_object().expect("counts");
     let refused: u64 = refused.values().filter_map(Value::as_u64).sum();
-    let near = "/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000";
-    let near = app.alice.walk(near).await.len() as u64;
-    assert_eq!(summary["stations_in_radius"], near);
-    assert_eq!(made["status"], "confirmed");
-    assert!(refused > 0 && refused < near, "{summary}");
+    let path = "/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000";
+    let nearby = app.alice.walk(path).await.len() as u64;
+    assert_eq!(summary["stations_in_radius"], nearby);
+    assert_eq!(reservation["status"], "confirmed");
+    assert!(refused > 0 && refused < nearby, "{summary}");
 }
 
 #[tokio::test]
 async fn a_late_attempt_keeps_the_match_summary_of_the_previous_one() {
     let app = TestApp::start().await;
-    let (_, station, made) = confirmed_at_one_station(&app, 60).await;
-    let only =
-        json!([{"id": made["connector"], "power": 22.0, "status": "available", "type": "Type2"}]);
+    let (_, station, reservation) = confirmed_at_one_station(&app, 60).await;
+    let only = json!([{"id": reservation["connector"], "power": 22.0, "status": "available", "type": "Type2"}]);
     app.change_station(&station, json!({"connectors": only}))
         .await;
     let crew = app.crew(&app.alice).await;
-    let window = json!({"location": lonely(), "ideal_start": made["ideal_start"], "ideal_end": made["ideal_end"]});
+    let window = json!({"location": lonely(), "ideal_start": reservation["ideal_start"], "ideal_end": reservation["ideal_end"]});
     let body = with(app.reservation(&crew, 60), window);
     let id = app.alice.create("/v1/reservations", body).await;
     app.drain().await;
@@ -504,9 +506,9 @@ pub async fn confirmed_at_one_station(app: &TestApp, minutes: i64) -> (String, S
     app.advance(u32::try_from(minutes - 29).expect("later") * 60)
         .await;
     let path = format!("/v1/reservations/{id}");
-    let made = app.alice.get_ok(&path).await;
-    assert_has!(made, {"status": "confirmed", "charging_station": first});
-    (path, first, made)
+    let reservation = app.alice.get_ok(&path).await;
+    assert_has!(reservation, {"status": "confirmed", "charging_station": first});
+    (path, first, reservation)
 }
 
 /// The events of an object, as the last words of their types, oldest first.
@@ -522,7 +524,7 @@ pub async fn events(app: &TestApp, path: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_reservation_whose_connector_breaks_moves_to_another() {
     let app = TestApp::start().await;
-    let (path, first, made) = confirmed_at_one_station(&app, 60).await;
+    let (path, first, reservation) = confirmed_at_one_station(&app, 60).await;
     let elsewhere = json!({"location": {"latitude": 10.05, "longitude": 10.0}});
     let second = app.station(elsewhere).await;
     // The connectors next to it are fine: only the reserved one counts.
@@ -531,7 +533,7 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
     app.change_station(&first, json!({"connectors": other_broken}))
         .await;
     app.drain().await;
-    assert_eq!(app.alice.get_ok(&path).await, made);
+    assert_eq!(app.alice.get_ok(&path).await, reservation);
     let broken = json!([connector("1", "faulted"), connector("2", "faulted")]);
     app.change_station(&first, json!({"connectors": broken}))
         .await;
@@ -539,7 +541,7 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
     let moved = app.alice.get_ok(&path).await;
     assert_has!(moved, {"status": "confirmed", "charging_station": second});
     for same in ["reserved_start", "reserved_end", "confirmed_at"] {
-        assert_eq!(moved[same], made[same], "{same}");
+        assert_eq!(moved[same], reservation[same], "{same}");
     }
     let kinds = ["created", "confirmed", "reassigned"];
     assert_eq!(events(&app, &path).await, kinds);
@@ -575,8 +577,8 @@ async fn a_reservation_rematched_over_midnight_leaves_no_old_entries() {
     let id = app.alice.create("/v1/reservations", body).await;
     let path = format!("/v1/reservations/{id}");
     app.advance(31 * 60).await;
-    let made = app.alice.get_ok(&path).await;
-    assert_eq!(made["status"], "confirmed");
+    let reservation = app.alice.get_ok(&path).await;
+    assert_eq!(reservation["status"], "confirmed");
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.advance(95 * 60).await;
@@ -586,20 +588,20 @@ async fn a_reservation_rematched_over_midnight_leaves_no_old_entries() {
     assert_eq!(moved["status"], "confirmed");
     let kinds = ["created", "confirmed", "unassigned", "confirmed"];
     assert_eq!(events(&app, &path).await, kinds);
-    let day_of = |one: &Value| one["reserved_start"].as_str().expect("a time")[..10].to_owned();
-    assert!(day_of(&made) < day_of(&moved), "{moved}");
+    let day_of = |shown: &Value| shown["reserved_start"].as_str().expect("a time")[..10].to_owned();
+    assert!(day_of(&reservation) < day_of(&moved), "{moved}");
     // The calendars do not contain the previous assignment any more.
-    let connector = made["connector"].as_str().expect("a connector");
+    let connector = reservation["connector"].as_str().expect("a connector");
     let owner = CalendarOwner::Evse {
         station: Id::from(station.as_str()),
         evse: connector.into(),
     };
-    assert_eq!(entries_of(&app, &owner, &made).await, []);
+    assert_eq!(entries_of(&app, &owner, &reservation).await, []);
 }
 
 /// The entries of a calendar on the days of a reservation's earlier window.
-async fn entries_of(app: &TestApp, owner: &CalendarOwner, made: &Value) -> Vec<Entry> {
-    let window = |name: &str| kernel::Timestamp::parse(made[name].as_str().expect("a time"));
+async fn entries_of(app: &TestApp, owner: &CalendarOwner, reservation: &Value) -> Vec<Entry> {
+    let window = |name: &str| kernel::Timestamp::parse(reservation[name].as_str().expect("a time"));
     let reserved = kernel::window::Window {
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
@@ -610,32 +612,33 @@ async fn entries_of(app: &TestApp, owner: &CalendarOwner, made: &Value) -> Vec<E
 }
 
 /// The number of entries in the calendars of the EVSE and the vehicle of an earlier assignment.
-async fn calendars_of(app: &TestApp, made: &Value) -> usize {
-    let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+async fn calendars_of(app: &TestApp, reservation: &Value) -> usize {
+    let text = |name: &str| reservation[name].as_str().expect("a text").to_owned();
     let evse = CalendarOwner::Evse {
         station: Id::from(text("charging_station")),
         evse: text("connector"),
     };
     let vehicle = CalendarOwner::Vehicle(Id::from(text("vehicle")));
-    entries_of(app, &evse, made).await.len() + entries_of(app, &vehicle, made).await.len()
+    entries_of(app, &evse, reservation).await.len()
+        + entries_of(app, &vehicle, reservation).await.len()
 }
 
 #[tokio::test]
 async fn unpublishing_a_reserved_station_sends_reservation_unassigned() {
     let app = TestApp::start().await;
     let receiver = Receiver::subscribed(&app.alice, &["reservation.unassigned"]).await;
-    let (path, station, made) = confirmed_at_one_station(&app, 120).await;
-    assert_eq!(calendars_of(&app, &made).await, 2);
+    let (path, station, reservation) = confirmed_at_one_station(&app, 120).await;
+    assert_eq!(calendars_of(&app, &reservation).await, 2);
     let tenant = app.alice.tenant();
     let origin = Origin::background(tenant.clone(), app.now());
     let store = &app.app().store;
     let publish = async |published: bool| {
         let id = Id::from(station.as_str());
-        let row = store.load::<ChargingStation>(&tenant, &id).await;
-        let mut row = row.expect("the station");
-        row.internal.published = published;
+        let stored = store.load::<ChargingStation>(&tenant, &id).await;
+        let mut stored = stored.expect("the station");
+        stored.internal.published = published;
         let mut tx = store.begin(&origin);
-        tx.put_station(&row).expect("a write");
+        tx.put_station(&stored).expect("a write");
         tx.commit_without_response().await.expect("it is written");
         app.drain().await;
     };
@@ -649,12 +652,12 @@ async fn unpublishing_a_reserved_station_sends_reservation_unassigned() {
     let place = json!({"location": shown["location"]});
     assert_eq!(with(object.clone(), place), shown);
     assert_has!(object, {"status": "pending", "charging_station": null});
-    assert_eq!(calendars_of(&app, &made).await, 0);
+    assert_eq!(calendars_of(&app, &reservation).await, 0);
     // It is published again, and found by the next attempt.
     publish(true).await;
     app.advance(5 * 60).await;
     let again = app.alice.get_ok(&path).await;
-    assert_eq!(again["charging_station"], made["charging_station"]);
+    assert_eq!(again["charging_station"], reservation["charging_station"]);
     let kinds = ["created", "confirmed", "unassigned", "confirmed"];
     assert_eq!(events(&app, &path).await, kinds);
 }
@@ -666,8 +669,8 @@ async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
     app.station(json!({})).await;
     let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
     let confirm = async || {
-        let made = app.alice.post("/v1/reservations", body.clone()).await;
-        let path = format!("/v1/reservations/{}", made.expect(200).id());
+        let reservation = app.alice.post("/v1/reservations", body.clone()).await;
+        let path = format!("/v1/reservations/{}", reservation.expect(200).id());
         app.drain().await;
         let confirmed = app.alice.get_ok(&path).await;
         assert_eq!(confirmed["status"], "confirmed");
@@ -701,14 +704,14 @@ async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
 #[tokio::test]
 async fn a_reservation_fails_without_fee_when_its_station_closes() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
-    let (path, station, made) = confirmed_at_one_station(&app, 60).await;
-    assert_eq!(made["fee_due"], 300);
+    let (path, station, reservation) = confirmed_at_one_station(&app, 60).await;
+    assert_eq!(reservation["fee_due"], 300);
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.drain().await;
     // Another station may become free before the window begins.
     let waiting = app.alice.get_ok(&path).await;
-    let mut want = made.clone();
+    let mut want = reservation.clone();
     for cleared in [
         "charging_station",
         "confirmed_at",
@@ -724,7 +727,7 @@ async fn a_reservation_fails_without_fee_when_its_station_closes() {
     }
     let pending = json!({"status": "pending", "fee_due": 0});
     assert_eq!(waiting, with(want, pending));
-    assert_eq!(calendars_of(&app, &made).await, 0);
+    assert_eq!(calendars_of(&app, &reservation).await, 0);
     app.advance(31 * 60).await;
     let failed = app.alice.get_ok(&path).await;
     assert_has!(failed, {"status": "failed", "failed_reason": "station_unavailable", "fee_due": 0});
@@ -779,12 +782,12 @@ async fn confirming_needs_three_sequential_reads_before_the_write() {
     let id = app.alice.create("/v1/reservations", body).await;
     let id = Id::from(id.as_str());
     let tenant = app.alice.tenant();
-    let row = app.app().store.load::<Reservation>(&tenant, &id);
-    let row = row.await.expect("the reservation");
+    let reservation = app.app().store.load::<Reservation>(&tenant, &id);
+    let reservation = reservation.await.expect("the reservation");
     let message = ConfirmReservation {
         tenant,
         reservation: id.clone(),
-        request: Some(Box::new(row.request())),
+        request: Some(Box::new(reservation.request())),
     }
     .message()
     .expect("a message");
@@ -802,26 +805,26 @@ async fn confirming_needs_three_sequential_reads_before_the_write() {
 #[tokio::test]
 async fn the_list_of_a_fleet_is_that_of_its_vehicles() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let (first_crew, second_crew) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let reserve = async |crew: &tests::Crew| {
         let body = app.reservation(crew, 120);
         app.alice.create("/v1/reservations", body).await
     };
-    let (first, second) = (reserve(&one).await, reserve(&two).await);
+    let (first, second) = (reserve(&first_crew).await, reserve(&second_crew).await);
     let list = async |query: String| {
         let path = format!("/v1/reservations?{query}");
         app.alice.get(&path).await.expect(200).ids()
     };
-    let of_one = format!("fleet={}", one.fleet);
-    assert_eq!(list(of_one.clone()).await, [first.as_str()]);
-    assert_eq!(list(format!("fleet={}", two.fleet)).await, [second]);
-    let by_driver = format!("{of_one}&driver={}", one.driver);
+    let of_fleet = format!("fleet={}", first_crew.fleet);
+    assert_eq!(list(of_fleet.clone()).await, [first.as_str()]);
+    assert_eq!(list(format!("fleet={}", second_crew.fleet)).await, [second]);
+    let by_driver = format!("{of_fleet}&driver={}", first_crew.driver);
     assert_eq!(list(by_driver).await, [first.as_str()]);
-    let of_other = format!("{of_one}&vehicle={}", two.vehicle);
+    let of_other = format!("{of_fleet}&vehicle={}", second_crew.vehicle);
     assert_eq!(list(of_other).await, [""; 0]);
     let cancel = format!("/v1/reservations/{first}/cancel");
     app.alice.post_ok(&cancel, json!({})).await;
-    assert_eq!(list(format!("{of_one}&status=cancelled")).await, [first]);
+    assert_eq!(list(format!("{of_fleet}&status=cancelled")).await, [first]);
     let unknown = app.alice.get("/v1/reservations?fleet=flt_x").await;
     unknown.expect_error(404, "fleet_not_found", "fleet");
     app.drain().await;

@@ -42,13 +42,13 @@ async fn the_log_has_each_request_of_the_api_newest_first() {
     let entries = log["data"].as_array().expect("entries");
     let shown: Vec<Value> = entries
         .iter()
-        .map(|one| {
+        .map(|entry| {
             json!([
-                one["number"],
-                one["method"],
-                one["path"],
-                one["status"],
-                one["request"]
+                entry["number"],
+                entry["method"],
+                entry["path"],
+                entry["status"],
+                entry["request"]
             ])
         })
         .collect();
@@ -188,9 +188,9 @@ async fn changes_of_other_accounts_and_modes_are_not_notified() {
     // The account itself has changed, because it has a child now.
     let before = Notices::open(&app).await.next_named("ready").await;
     for other in &others {
-        let made = other.post_ok("/v1/fleets", fleet()).await;
+        let fleet = other.post_ok("/v1/fleets", fleet()).await;
         let renamed = json!({"name": "Renamed"});
-        let path = format!("/v1/fleets/{}", id_of(&made));
+        let path = format!("/v1/fleets/{}", id_of(&fleet));
         other.post_ok(&path, renamed).await;
     }
     app.drain().await;
@@ -287,10 +287,13 @@ async fn work_that_is_due_later_is_listed_in_its_order() {
     let work = due["data"].as_array().expect("work");
     let of_reservation = work
         .iter()
-        .find(|one| one["object"] == reservation.id())
+        .find(|entry| entry["object"] == reservation.id())
         .expect("the confirmation is due");
     assert_eq!(of_reservation["function"], "confirm-reservation");
-    let moments: Vec<&str> = work.iter().filter_map(|one| one["at"].as_str()).collect();
+    let moments: Vec<&str> = work
+        .iter()
+        .filter_map(|entry| entry["at"].as_str())
+        .collect();
     assert!(moments.is_sorted(), "{moments:?}");
     assert_eq!(due["total"], work.len());
 }

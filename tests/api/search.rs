@@ -20,11 +20,11 @@ async fn found(client: &Client, text: &str) -> Vec<(String, String)> {
     let results = body["data"].as_array().expect("results").iter();
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     results
-        .map(|one| (text(&one["id"]), text(&one["matched"])))
+        .map(|result| (text(&result["id"]), text(&result["matched"])))
         .collect()
 }
 
-fn one(id: &str, matched: &str) -> Vec<(String, String)> {
+fn only_result(id: &str, matched: &str) -> Vec<(String, String)> {
     vec![(id.to_owned(), matched.to_owned())]
 }
 
@@ -50,7 +50,11 @@ async fn objects_are_found_by_the_beginnings_of_their_names() {
         (" kx-17 zed ", &car, "registration_plate"),
         ("wvwzzz1kzaw777", &car, "vin"),
     ] {
-        assert_eq!(found(&app.alice, text).await, one(id, matched), "{text}");
+        assert_eq!(
+            found(&app.alice, text).await,
+            only_result(id, matched),
+            "{text}"
+        );
     }
     assert_eq!(found(&app.alice, "king").await, []);
     assert_eq!(found(&app.alice, "yron").await, []);
@@ -71,7 +75,7 @@ async fn what_is_found_follows_changes_and_deletions() {
     app.drain().await;
     assert_eq!(
         found(&app.alice, "old").await,
-        one(crew.vehicle.as_str(), "registration_plate")
+        only_result(crew.vehicle.as_str(), "registration_plate")
     );
     // Both changes are relayed together.
     app.alice.post_ok(&path, plate("BETWEEN 1")).await;
@@ -113,7 +117,7 @@ async fn only_the_last_names_are_found_whoever_is_killed() {
         let path = format!("/v1/drivers/{}", person.id());
         app.alice.delete_ok(&path).await;
         relay(&stage, &records.read().await).await;
-        let want = one(crew.vehicle.as_str(), "registration_plate");
+        let want = only_result(crew.vehicle.as_str(), "registration_plate");
         assert_eq!(found(&app.alice, "plate").await, want, "seed {seed}");
         assert_eq!(found(&app.alice, "plate 5").await, want, "seed {seed}");
         for text in ["plate 0", "plate 4", "grace", "hopper"] {

@@ -76,7 +76,7 @@ impl Depot {
         let sent = self.sent_to(session).pop().expect("a profile").body;
         let periods = sent["charging_profile"]["charging_profile_period"].clone();
         let periods = periods.as_array().expect("periods").iter();
-        let limit = |one: &Value| rounded(&one["limit"]);
+        let limit = |period: &Value| rounded(&period["limit"]);
         let mut limits: Vec<i64> = periods.map(limit).collect();
         limits.dedup();
         limits

@@ -107,8 +107,8 @@ async fn a_clock_that_moves_by_days_ends_every_departure_once() {
         let over = app.alice.get_ok(&path).await;
         let over = over["departures"].as_array().expect("a list").clone();
         assert_eq!(over.len(), if place == 0 { 2 } else { 1 });
-        for one in &over {
-            assert_eq!(one["status"], "completed", "{one}");
+        for departure in &over {
+            assert_eq!(departure["status"], "completed", "{departure}");
         }
     }
     let plan = app.alice.get(&format!("{site}/plan")).await;
@@ -217,8 +217,8 @@ async fn an_outage_has_the_site_planned_again_at_once() {
     let connector = |id: &str, status: &str| json!({"id": id, "power": 22.0, "status": status, "type": "Type2"});
     let connectors = |status| json!([connector("1", status), connector("2", status)]);
     // One of two that is out of order changes nothing.
-    let one = json!([connector("1", "faulted"), connector("2", "available")]);
-    app.change_station(&station, json!({"connectors": one}))
+    let partial_outage = json!([connector("1", "faulted"), connector("2", "available")]);
+    app.change_station(&station, json!({"connectors": partial_outage}))
         .await;
     app.drain().await;
     assert_eq!(plan(&app.alice.get_ok(&site).await), before);

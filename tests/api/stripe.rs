@@ -20,7 +20,7 @@ use tests::{Receiver, TestApp, assert_has};
 /// The requests that Stripe has received, and its next responses.
 #[derive(Default)]
 struct Desk {
-    asked: Vec<String>,
+    requests: Vec<String>,
     keys: Vec<String>,
     answers: VecDeque<(u16, Value)>,
 }
@@ -58,8 +58,8 @@ impl Fake {
         desk.answers = answers.iter().cloned().collect();
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.desk.lock().expect("the desk").asked.clone()
+    fn requests(&self) -> Vec<String> {
+        self.desk.lock().expect("the desk").requests.clone()
     }
 
     fn keys(&self) -> Vec<String> {
@@ -75,7 +75,7 @@ async fn answer(State(desk): State<Arc<Mutex<Desk>>>, request: Request) -> (Stat
     let body = String::from_utf8(body.expect("a body").to_vec()).expect("text");
     let next = {
         let mut desk = desk.lock().expect("the desk");
-        desk.asked
+        desk.requests
             .push(format!("{line} {body}").trim_end().to_owned());
         desk.keys
             .extend(key.and_then(|key| key.to_str().ok().map(str::to_owned)));
@@ -129,7 +129,7 @@ async fn a_charge_is_one_confirmed_intent_under_our_key() {
     assert_eq!(outcome.expect("an outcome"), succeeded);
     let want = "POST /v1/payment_intents amount=1190&currency=eur&payment_method=pm_1&confirm=true&off_session=true\
                 &metadata%5Bcharge_key%5D=key-1&metadata%5Bdescription%5D=Invoice+1&customer=cus_1";
-    assert_eq!(fake.asked(), ["GET /v1/payment_methods/pm_1", want]);
+    assert_eq!(fake.requests(), ["GET /v1/payment_methods/pm_1", want]);
     assert_eq!(fake.keys(), ["key-1"]);
 }
 
@@ -220,7 +220,7 @@ async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
         assert_eq!(outcome.expect("an outcome").outcome, want);
         let search =
             "GET /v1/payment_intents/search?query=metadata%5B%27charge_key%27%5D%3A%27key-1%27";
-        assert_eq!(fake.asked()[2], search);
+        assert_eq!(fake.requests()[2], search);
     }
 }
 
@@ -265,7 +265,7 @@ async fn amounts_are_counted_as_stripe_counts_them() {
         match want {
             None => assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into())),
             Some(want) => assert!(
-                fake.asked()[1].contains(&format!("amount={want}&")),
+                fake.requests()[1].contains(&format!("amount={want}&")),
                 "{currency}"
             ),
         }
@@ -289,7 +289,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
     let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.asked()[1], "POST /v1/refunds payment_intent=pi_1");
+    assert_eq!(fake.requests()[1], "POST /v1/refunds payment_intent=pi_1");
     assert_eq!(fake.keys(), ["key-2"]);
     let fake = Fake::start(&[
         found,
@@ -341,7 +341,7 @@ async fn a_token_stands_for_a_card_or_for_none() {
             .expect("an answer")
             .is_none()
     );
-    assert_eq!(fake.asked()[1], "GET /v1/payment_methods/tok_1%2F..%2Fx");
+    assert_eq!(fake.requests()[1], "GET /v1/payment_methods/tok_1%2F..%2Fx");
 }
 
 #[tokio::test]
@@ -352,9 +352,9 @@ async fn a_charge_uses_the_customer_of_its_payment_method() {
         ..charge(1190, "eur")
     };
     fake.stripe.charge(&charge).await.expect("an outcome");
-    let asked = fake.asked();
-    assert_eq!(asked.len(), 1);
-    assert!(asked[0].ends_with("&customer=cus_7"), "{asked:?}");
+    let requests = fake.requests();
+    assert_eq!(requests.len(), 1);
+    assert!(requests[0].ends_with("&customer=cus_7"), "{requests:?}");
 }
 
 #[tokio::test]
@@ -364,8 +364,8 @@ async fn a_charge_with_an_expired_key_is_searched_for_in_stripe_first() {
         key_expired: true,
         ..charge(1190, "eur")
     };
-    let made = found(json!([{"id": "pi_9", "status": "succeeded"}]));
-    let fake = Fake::start(&[made]).await;
+    let answer = found(json!([{"id": "pi_9", "status": "succeeded"}]));
+    let fake = Fake::start(&[answer]).await;
     let result = fake.stripe.charge(&late).await.expect("an outcome");
     assert_eq!(result.reference.as_deref(), Some("pi_9"));
     assert!(fake.keys().is_empty(), "nothing was charged again");
@@ -388,7 +388,7 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
     };
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.asked(), ["POST /v1/refunds payment_intent=pi_4"]);
+    assert_eq!(fake.requests(), ["POST /v1/refunds payment_intent=pi_4"]);
 }
 
 #[tokio::test]
@@ -405,7 +405,7 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
     let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&part).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.asked(), [sent]);
+    assert_eq!(fake.requests(), [sent]);
     assert_eq!(fake.keys(), ["key-2"]);
     // Stripe may have deleted the key: the refund is searched for by its metadata.
     let late = Refund {
@@ -416,11 +416,11 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
     let fake = Fake::start(&[(200, refunds("key-2"))]).await;
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Declined("lost".into()));
-    assert_eq!(fake.asked().len(), 1);
+    assert_eq!(fake.requests().len(), 1);
     let fake = Fake::start(&[(200, refunds("key-3")), (200, json!({"status": "pending"}))]).await;
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Succeeded);
-    assert_eq!(fake.asked()[1], sent);
+    assert_eq!(fake.requests()[1], sent);
     // Other parts may have been refunded before, so this refund was not made by this request.
     let before = fault(400, json!({"code": "charge_already_refunded"}));
     let fake = Fake::start(&[before]).await;
@@ -441,8 +441,8 @@ async fn a_customer_of_stripe_serves_one_account() {
     };
     let fake = Fake::start(&[]).await;
     let app = fake.service(Arc::new(Simulated)).await;
-    let one = app.other_account(Mode::Live).await;
-    let two = app.other_account(Mode::Live).await;
+    let owner = app.other_account(Mode::Live).await;
+    let stranger = app.other_account(Mode::Live).await;
     let register = async |client: &tests::Client, token: &str, customer: Option<&str>| {
         fake.answer_next(&[known(token, customer)]);
         let body = json!({"type": "card", "token": token});
@@ -454,25 +454,25 @@ async fn a_customer_of_stripe_serves_one_account() {
         Some("payment_method_invalid_input"),
         Some("token"),
     );
-    register(&one, "pm_1", Some("cus_1")).await.expect(200);
+    register(&owner, "pm_1", Some("cus_1")).await.expect(200);
     // Neither the same token nor another token of the same customer is accepted.
     for token in ["pm_1", "pm_2"] {
-        let answer = register(&two, token, Some("cus_1")).await;
+        let answer = register(&stranger, token, Some("cus_1")).await;
         assert_eq!(answer.error(), refused, "{token}");
     }
-    assert!(two.get("/v1/payment_methods").await.ids().is_empty());
-    register(&one, "pm_2", Some("cus_1")).await.expect(200);
+    assert!(stranger.get("/v1/payment_methods").await.ids().is_empty());
+    register(&owner, "pm_2", Some("cus_1")).await.expect(200);
     // A token without a customer is bound individually.
-    register(&one, "pm_3", None).await.expect(200);
-    let answer = register(&two, "pm_3", Some("cus_2")).await;
+    register(&owner, "pm_3", None).await.expect(200);
+    let answer = register(&stranger, "pm_3", Some("cus_2")).await;
     assert_eq!(answer.error(), refused);
     // A refused request left nothing behind, and the customer still belongs to the account when its methods are deleted.
-    register(&two, "pm_4", Some("cus_2")).await.expect(200);
-    for id in one.get("/v1/payment_methods").await.ids() {
+    register(&stranger, "pm_4", Some("cus_2")).await.expect(200);
+    for id in owner.get("/v1/payment_methods").await.ids() {
         let path = format!("/v1/payment_methods/{id}");
-        one.delete_ok(&path).await;
+        owner.delete_ok(&path).await;
     }
-    let answer = register(&two, "pm_1", Some("cus_1")).await;
+    let answer = register(&stranger, "pm_1", Some("cus_1")).await;
     assert_eq!(answer.error(), refused);
 }
 
@@ -491,11 +491,11 @@ async fn concurrent_registrations_of_one_customer_succeed_once() {
             let body = json!({"type": "card", "token": token});
             client.post("/v1/payment_methods", body).await.status
         };
-        let (one, two) = tokio::join!(
+        let (first, second) = tokio::join!(
             register(clients[0].clone(), token.clone()),
             register(clients[1].clone(), token)
         );
-        let mut statuses = [one, two];
+        let mut statuses = [first, second];
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 400]);
     }
@@ -507,13 +507,13 @@ async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
     let app = fake.service(Arc::new(Simulated)).await;
     let live = app.other_account(Mode::Live).await;
     let body = |token: &str| json!({"type": "card", "token": token});
-    let made = live.post("/v1/payment_methods", body("pm_1")).await;
-    assert_eq!(made.expect(200).body["card"]["last4"], "4242");
+    let card = live.post("/v1/payment_methods", body("pm_1")).await;
+    assert_eq!(card.expect(200).body["card"]["last4"], "4242");
     let unknown = live.post("/v1/payment_methods", body("pm_2")).await;
     unknown.expect_error(400, "payment_method_invalid_input", "token");
     let simulated = live.post("/v1/payment_methods", body("tok_success")).await;
     simulated.expect_error(400, "payment_method_invalid_input", "token");
-    assert_eq!(fake.asked().len(), 2);
+    assert_eq!(fake.requests().len(), 2);
 }
 
 #[tokio::test]

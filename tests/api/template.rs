@@ -42,10 +42,13 @@ fn every_function_with_a_sample_event_is_deployed_and_no_other() {
     let modules = functions::ocpi::modules();
     let mut expected: Vec<String> = values("Handler: ");
     let name = functions::ocpi::NAME;
-    assert!(expected.iter().any(|one| one == name), "not deployed");
-    expected.retain(|one| one != name);
+    assert!(
+        expected.iter().any(|handler| handler == name),
+        "not deployed"
+    );
+    expected.retain(|handler| handler != name);
     let operations = modules.iter().flat_map(|module| &module.operations);
-    expected.extend(operations.map(|one| one.name.to_owned()));
+    expected.extend(operations.map(|operation| operation.name.to_owned()));
     let remedy = "`cargo run -p generate events template` writes or removes their sample events and functions";
     assert_same(&expected.iter().cloned().collect(), &samples, remedy);
     assert_eq!(expected.len(), samples.len());
@@ -75,8 +78,8 @@ async fn every_page_that_is_deployed_is_there() {
     }
 }
 
-fn may_write(rows: &[Rows], key: &str) -> bool {
-    let mut patterns = rows.iter().flat_map(|rows| rows.patterns());
+fn may_write(allowed: &[Rows], key: &str) -> bool {
+    let mut patterns = allowed.iter().flat_map(|items| items.patterns());
     patterns.any(|pattern| fits(&pattern, key))
 }
 
@@ -104,7 +107,9 @@ async fn no_route_writes_what_its_role_may_not() {
     })
     .await;
     let receiver = Receiver::start().await;
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let routes = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route);
     for route in routes.filter(|route| route.method != Method::Get) {
         let sample = Sample::prepare(&app, &receiver, &route).await;
         recorder.take();
@@ -117,17 +122,18 @@ async fn no_route_writes_what_its_role_may_not() {
             no_show(&app, &crew, None).await;
             let body = json!({"period_start": app.in_minutes(-120), "period_end": app.in_minutes(1), "fleet": crew.fleet});
             recorder.take();
-            let made = app.alice.post_ok("/v1/invoices", body).await;
-            assert_eq!(made["line_items"].as_array().map(Vec::len), Some(2));
+            let invoice = app.alice.post_ok("/v1/invoices", body).await;
+            assert_eq!(invoice["line_items"].as_array().map(Vec::len), Some(2));
             check_writes(&route, &recorder.take());
         }
     }
     // All work that happens later, together.
     recorder.take();
     app.drain().await;
-    let background = functions::functions().filter(|one| one.trigger != Trigger::Invocation);
+    let background =
+        functions::functions().filter(|function| function.trigger != Trigger::Invocation);
     let allowed: Vec<Rows> = background
-        .flat_map(|one| one.deployment.writes)
+        .flat_map(|function| function.deployment.writes)
         .copied()
         .collect();
     for (action, key) in recorder.take().iter().flat_map(Call::writes) {

@@ -28,20 +28,20 @@ async fn the_list_is_filtered_by_driver_fleet_status_and_type() {
     let of = |driver: &str, fleet: Value| json!({"driver": driver, "fleet": fleet});
     let loner = app.alice.create("/v1/drivers", driver()).await;
     let make = async |movement: Value| app.transaction(&app.alice, movement).await;
-    let one = make(of(&crew.driver, json!(crew.fleet))).await;
-    let two = make(of(&loner, Value::Null)).await;
-    let three = make(json!({"fleet": crew.fleet})).await;
+    let first = make(of(&crew.driver, json!(crew.fleet))).await;
+    let second = make(of(&loner, Value::Null)).await;
+    let third = make(json!({"fleet": crew.fleet})).await;
     let (driver, fleet) = (&crew.driver, &crew.fleet);
     for (query, want) in [
-        (String::new(), vec![&three, &two, &one]),
-        (format!("?driver={driver}"), vec![&one]),
-        (format!("?driver={loner}"), vec![&two]),
-        (format!("?fleet={fleet}"), vec![&three, &one]),
-        (format!("?fleet={fleet}&status=succeeded"), vec![&one]),
-        (format!("?driver={driver}&fleet={fleet}"), vec![&one]),
-        ("?status=failed".into(), vec![&three]),
+        (String::new(), vec![&third, &second, &first]),
+        (format!("?driver={driver}"), vec![&first]),
+        (format!("?driver={loner}"), vec![&second]),
+        (format!("?fleet={fleet}"), vec![&third, &first]),
+        (format!("?fleet={fleet}&status=succeeded"), vec![&first]),
+        (format!("?driver={driver}&fleet={fleet}"), vec![&first]),
+        ("?status=failed".into(), vec![&third]),
         ("?status=pending".into(), vec![]),
-        ("?type=charge".into(), vec![&three, &two, &one]),
+        ("?type=charge".into(), vec![&third, &second, &first]),
         ("?type=refund".into(), vec![]),
     ] {
         let listed = app.alice.get(&format!("/v1/transactions{query}")).await;
@@ -50,7 +50,7 @@ async fn the_list_is_filtered_by_driver_fleet_status_and_type() {
     }
     assert_eq!(
         app.alice.walk("/v1/transactions?limit=1").await,
-        [three, two, one]
+        [third, second, first]
     );
     app.drain().await;
 }
@@ -114,14 +114,14 @@ async fn partial_refunds_appear_in_session_invoice_and_report() {
         .await
         .expect_error(400, None, "amount");
     let third = whole / 3;
-    let made = refund(json!({"amount": third, "reason": "Cable was broken"})).await;
-    let made = made.expect(200).body;
+    let created = refund(json!({"amount": third, "reason": "Cable was broken"})).await;
+    let created = created.expect(200).body;
     let shown = json!([
-        made["amount"],
-        made["charge"],
-        made["reason"],
-        made["destination"],
-        made["charging_session"]
+        created["amount"],
+        created["charge"],
+        created["reason"],
+        created["destination"],
+        created["charging_session"]
     ]);
     assert_eq!(
         shown,
@@ -145,11 +145,11 @@ async fn partial_refunds_appear_in_session_invoice_and_report() {
     let totals = get(format!("/v1/invoices/{invoice}")).await["totals"].clone();
     assert_has!(totals, {"refunded": third, "paid": whole});
     // The rest is refunded to the wallet of the card's owner.
-    let made = refund(json!({"destination": "wallet"}))
+    let created = refund(json!({"destination": "wallet"}))
         .await
         .expect(200)
         .body;
-    assert_has!(made, {"amount": left, "destination": "wallet"});
+    assert_has!(created, {"amount": left, "destination": "wallet"});
     app.drain().await;
     assert_eq!(get(of_fleet.clone()).await["wallet_balance"], json!(left));
     let again = refund(json!({})).await;

@@ -12,24 +12,24 @@ async fn a_new_vehicle_has_every_field_of_the_specification() {
         vehicle(&crew.fleet),
         json!({"drivers": [crew.driver], "information": {"make": "Example"}}),
     );
-    let made = app.alice.post_ok("/v1/vehicles", body).await;
-    let now = &made["created"];
-    let want = json!({"id": id_of(&made), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null, "charging_loss": null,
+    let vehicle = app.alice.post_ok("/v1/vehicles", body).await;
+    let now = &vehicle["created"];
+    let want = json!({"id": id_of(&vehicle), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null, "charging_loss": null,
         "charging_standard": "Type2", "created": now, "drivers": [crew.driver], "fleet": crew.fleet,
         "information": {"make": "Example", "model": "", "year": ""}, "max_ac_power": 22080, "max_dc_power": null,
         "metadata": {}, "policy_ids": [],
-        "registration_plate": "AB12 CDE", "site": null, "status": "active", "telemetry": made["telemetry"], "updated": now,
+        "registration_plate": "AB12 CDE", "site": null, "status": "active", "telemetry": vehicle["telemetry"], "updated": now,
         "vin": "WVWZZZ1KZAW000001"});
-    assert_eq!(made, want);
+    assert_eq!(vehicle, want);
     assert!(
-        id_of(&made).starts_with("veh_")
-            && made["telemetry"]
+        id_of(&vehicle).starts_with("veh_")
+            && vehicle["telemetry"]
                 .as_str()
                 .is_some_and(|id| id.starts_with("vtel_"))
     );
-    assert_eq!(app.alice.get_ok(&path_of(id_of(&made))).await, want);
+    assert_eq!(app.alice.get_ok(&path_of(id_of(&vehicle))).await, want);
     let driver = app.alice.get_ok(&path_of(&crew.driver)).await;
-    assert_eq!(driver["vehicles"], json!([id_of(&made)]));
+    assert_eq!(driver["vehicles"], json!([id_of(&vehicle)]));
 }
 
 #[tokio::test]
@@ -134,8 +134,8 @@ async fn information_is_merged_key_by_key() {
 #[tokio::test]
 async fn the_list_is_filtered_by_fleet_driver_and_status() {
     let app = TestApp::start().await;
-    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
-    let body = with(vehicle(&two.fleet), json!({"drivers": [one.driver]}));
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let body = with(vehicle(&other.fleet), json!({"drivers": [crew.driver]}));
     let shared = app.alice.create("/v1/vehicles", body).await;
     let list = async |query: String| {
         app.alice
@@ -146,26 +146,26 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
     };
     assert_eq!(
         list(String::new()).await,
-        [shared.clone(), two.vehicle.clone(), one.vehicle.clone()]
+        [shared.clone(), other.vehicle.clone(), crew.vehicle.clone()]
     );
     assert_eq!(
-        list(format!("?fleet={}", two.fleet)).await,
-        [shared.clone(), two.vehicle.clone()]
+        list(format!("?fleet={}", other.fleet)).await,
+        [shared.clone(), other.vehicle.clone()]
     );
     assert_eq!(
-        list(format!("?driver={}", one.driver)).await,
+        list(format!("?driver={}", crew.driver)).await,
         std::slice::from_ref(&shared)
     );
     assert!(
-        list(format!("?driver={}&fleet={}", one.driver, one.fleet))
+        list(format!("?driver={}&fleet={}", crew.driver, crew.fleet))
             .await
             .is_empty()
     );
     app.alice
-        .post_ok(&path_of(&two.vehicle), json!({"status": "retired"}))
+        .post_ok(&path_of(&other.vehicle), json!({"status": "retired"}))
         .await;
     assert_eq!(
-        list(format!("?fleet={}&status=active", two.fleet)).await,
+        list(format!("?fleet={}&status=active", other.fleet)).await,
         [shared]
     );
     assert_eq!(
@@ -229,14 +229,14 @@ async fn an_update_keeps_what_it_leaves_out() {
         vehicle(&crew.fleet),
         json!({"metadata": {"a": "1", "b": "2"}, "drivers": [crew.driver]}),
     );
-    let made = app.alice.post_ok("/v1/vehicles", body).await;
-    let path = format!("/v1/vehicles/{}", id_of(&made));
+    let vehicle = app.alice.post_ok("/v1/vehicles", body).await;
+    let path = format!("/v1/vehicles/{}", id_of(&vehicle));
     let curve = json!([{"level": 20, "power_w": 90_000}, {"level": 90, "power_w": 30_000}]);
     let change = json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
         "charging_curve": curve, "max_ac_power": null, "max_dc_power": 80_000, "metadata": {"a": "", "c": "3"}});
     let changed = app.alice.post_ok(&path, change).await;
     let want = with(
-        made,
+        vehicle,
         json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
             "charging_curve": curve, "max_ac_power": null, "max_dc_power": 80_000, "metadata": {"b": "2", "c": "3"}, "updated": changed["updated"]}),
     );
@@ -263,11 +263,11 @@ async fn an_update_keeps_what_it_leaves_out() {
 async fn policies_must_exist() {
     let (app, crew) = TestApp::with_crew().await;
     let change = json!({"policy_ids": [format!("pol_{:032x}", 1)]});
-    let made = app
+    let created = app
         .alice
         .post("/v1/vehicles", with(vehicle(&crew.fleet), change.clone()))
         .await;
-    made.expect_error(404, "policy_not_found", "policy_ids");
+    created.expect_error(404, "policy_not_found", "policy_ids");
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     let refused = app.alice.post(&path, change).await;
     refused.expect_error(404, "policy_not_found", "policy_ids");
@@ -300,22 +300,22 @@ async fn a_driver_names_every_vehicle_made_at_the_same_time() {
         let (client, body) = (app.alice.clone(), body.clone());
         tokio::spawn(async move { client.create("/v1/vehicles", body).await })
     });
-    let mut made = Vec::new();
+    let mut vehicles = Vec::new();
     for request in requests.collect::<Vec<_>>() {
-        made.push(request.await.expect("a vehicle"));
+        vehicles.push(request.await.expect("a vehicle"));
     }
-    made.sort_unstable();
+    vehicles.sort_unstable();
     let driver = app.alice.get_ok(&path_of(&crew.driver)).await;
     let mut named: Vec<String> =
         serde_json::from_value(driver["vehicles"].clone()).expect("a list of ids");
     named.sort_unstable();
-    assert_eq!(named, made);
-    made.reverse();
+    assert_eq!(named, vehicles);
+    vehicles.reverse();
     assert_eq!(
         app.alice
             .walk(&format!("/v1/vehicles?driver={}&limit=3", crew.driver))
             .await,
-        made
+        vehicles
     );
 }
 
@@ -338,8 +338,8 @@ async fn a_deleted_vehicle_takes_its_telemetry_with_it() {
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     let reading = json!({"battery": {"level": 40}});
     let telemetry = format!("{path}/telemetry");
-    let made = app.alice.post_ok(&telemetry, reading).await;
-    let id = kernel::Id::from(id_of(&made));
+    let created = app.alice.post_ok(&telemetry, reading).await;
+    let id = kernel::Id::from(id_of(&created));
     app.alice.delete_ok(&path).await;
     assert_eq!(app.alice.get(&telemetry).await.status, 404);
     let left = app
@@ -358,24 +358,24 @@ async fn vehicles_are_found_by_plate_and_by_vin() {
         let body = with(vehicle(&crew.fleet), change);
         app.alice.create("/v1/vehicles", body).await
     };
-    let one = make("LK19 XYZ", "WVWZZZ1KZAW000042").await;
-    let two = make("lk19-xyz", "WVWZZZ1KZAW000043").await;
+    let first = make("LK19 XYZ", "WVWZZZ1KZAW000042").await;
+    let second = make("lk19-xyz", "WVWZZZ1KZAW000043").await;
     let list = async |query: &str| {
         let path = format!("/v1/vehicles?{query}");
         app.alice.get(&path).await.expect(200).ids()
     };
-    let both = [two.clone(), one.clone()];
+    let both = [second.clone(), first.clone()];
     assert_eq!(list("registration_plate=LK19XYZ").await, both);
     assert_eq!(list("registration_plate=LK19%20XY").await, [""; 0]);
-    assert_eq!(list("vin=wvwzzz1kzaw000042").await, [one.as_str()]);
+    assert_eq!(list("vin=wvwzzz1kzaw000042").await, [first.as_str()]);
     let in_fleet = format!("registration_plate=LK19XYZ&fleet={}", crew.fleet);
     assert_eq!(list(&in_fleet).await, both);
     assert_eq!(list("vin=WVWZZZ1KZAW000042&status=inactive").await, [""; 0]);
-    let path = format!("/v1/vehicles/{one}");
+    let path = format!("/v1/vehicles/{first}");
     let change = json!({"registration_plate": "NEW 1"});
     app.alice.post_ok(&path, change).await;
-    assert_eq!(list("registration_plate=LK19XYZ").await, [two.as_str()]);
-    assert_eq!(list("registration_plate=new1").await, [one.as_str()]);
+    assert_eq!(list("registration_plate=LK19XYZ").await, [second.as_str()]);
+    assert_eq!(list("registration_plate=new1").await, [first.as_str()]);
     let refused = app
         .alice
         .get("/v1/vehicles?vin=A&registration_plate=B")
@@ -398,12 +398,12 @@ async fn a_vin_that_is_none_is_accepted_with_a_warning() {
         ("WVWZZZ1KZAW0000-1", true),
     ] {
         let body = with(vehicle(&crew.fleet), json!({"vin": vin}));
-        let made = app.alice.post_ok("/v1/vehicles", body).await;
+        let vehicle = app.alice.post_ok("/v1/vehicles", body).await;
         let warning = json!([{"code": "vin_unusual", "param": "vin",
             "message": "A vehicle identification number has 17 letters and digits, without I, O and Q."}]);
         let warnings = is_unusual.then_some(&warning);
-        assert_eq!(made.get("warnings"), warnings, "{vin}");
-        let path = format!("/v1/vehicles/{}", id_of(&made));
+        assert_eq!(vehicle.get("warnings"), warnings, "{vin}");
+        let path = format!("/v1/vehicles/{}", id_of(&vehicle));
         let shown = app.alice.get_ok(&path).await;
         assert_eq!(shown.get("warnings"), None, "{vin}");
     }

@@ -47,20 +47,20 @@ async fn a_request_in_an_older_version_sends_and_gets_the_older_shape() {
     let app = start().await;
     let alice = &app.alice;
     let old = [("service-version", OLD)];
-    let made = alice
+    let fleet = alice
         .send("POST", "/v1/fleets", Some(old_fleet()), &old)
         .await
         .expect(200);
-    assert_eq!(made.header("service-version"), OLD);
-    assert_eq!(made.header("deprecation"), "@1772323200");
-    assert_eq!(made.header("sunset"), "Wed, 01 Mar 2028 00:00:00 GMT");
-    assert_eq!(made.body["title"], "Day shift");
+    assert_eq!(fleet.header("service-version"), OLD);
+    assert_eq!(fleet.header("deprecation"), "@1772323200");
+    assert_eq!(fleet.header("sunset"), "Wed, 01 Mar 2028 00:00:00 GMT");
+    assert_eq!(fleet.body["title"], "Day shift");
     assert_eq!(
-        (made.body.get("name"), made.body.get("metric_system")),
+        (fleet.body.get("name"), fleet.body.get("metric_system")),
         (None, None)
     );
     // The same object in the current version.
-    let path = format!("/v1/fleets/{}", made.id());
+    let path = format!("/v1/fleets/{}", fleet.id());
     let shown = alice.get(&path).await.expect(200);
     assert_eq!(shown.header("service-version"), NEW);
     assert_eq!(
@@ -76,7 +76,7 @@ async fn a_request_in_an_older_version_sends_and_gets_the_older_shape() {
         .await
         .expect(200);
     assert_eq!(listed.body["data"][0]["title"], "Day shift");
-    let body = tests::vehicle(&made.id()).to_string();
+    let body = tests::vehicle(&fleet.id()).to_string();
     let vehicle = alice
         .send("POST", "/v1/vehicles?expand[]=fleet", Some(body), &old)
         .await;
@@ -100,9 +100,9 @@ async fn a_delivery_has_the_version_its_endpoint_is_pinned_to() {
     let hook = |version: &str| json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"], "api_version": version});
     let pinned = app.alice.post_ok("/v1/webhook_endpoints", hook(OLD)).await;
     assert_eq!(pinned["api_version"], OLD);
-    let made = app.alice.post("/v1/fleets", fleet()).await;
+    let created = app.alice.post("/v1/fleets", fleet()).await;
     app.drain().await;
-    let path = format!("/v1/fleets/{}", made.id());
+    let path = format!("/v1/fleets/{}", created.id());
     app.alice
         .post_ok(&path, json!({"name": "Noon shift"}))
         .await;
@@ -144,13 +144,13 @@ async fn an_accounts_version_applies_to_requests_events_and_webhooks() {
         .await;
     age(&app, &child).await;
     let inside = [("service-account", child.as_str())];
-    let made = app
+    let fleet = app
         .alice
         .send("POST", "/v1/fleets", Some(old_fleet()), &inside)
         .await
         .expect(200);
     assert_eq!(
-        (made.header("service-version"), &made.body["title"]),
+        (fleet.header("service-version"), &fleet.body["title"]),
         (OLD, &json!("Day shift"))
     );
     app.drain().await;
@@ -183,14 +183,14 @@ async fn age(app: &TestApp, account: &str) {
         mode: kernel::Mode::Test,
     };
     let store = &app.app().store;
-    let mut row = store
+    let mut stored = store
         .load::<Account>(&tenant, &tenant.account)
         .await
         .expect("the account");
-    row.internal.version = Some(OLD.to_owned());
+    stored.internal.version = Some(OLD.to_owned());
     let origin = kernel::origin::Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut row).expect("a row");
+    tx.save(&mut stored).expect("a row");
     tx.commit_without_response()
         .await
         .expect("the row is stored");

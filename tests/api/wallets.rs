@@ -223,13 +223,17 @@ async fn many_top_ups_at_once_all_count() {
     let transactions = app.transactions(&app.alice).await;
     let done = transactions
         .iter()
-        .filter(|one| one.status == TransactionStatus::Succeeded);
+        .filter(|transaction| transaction.status == TransactionStatus::Succeeded);
     assert_eq!(done.count() as i64, paid);
     // A request that lost to the others at every try is completed a minute later.
     app.advance(90).await;
     let transactions = app.alice.get_ok("/v1/transactions").await;
     let transactions = transactions["data"].as_array().expect("transactions");
-    assert!(transactions.iter().all(|one| one["status"] == "succeeded"));
+    assert!(
+        transactions
+            .iter()
+            .all(|transaction| transaction["status"] == "succeeded")
+    );
     assert!((paid..=8).contains(&(transactions.len() as i64)));
     let shown = app.alice.get_ok(&path).await;
     assert_eq!(shown["wallet_balance"], transactions.len() * 100);

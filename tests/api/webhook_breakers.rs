@@ -8,8 +8,8 @@ use tests::{Client, Receiver, TestApp, fleet, with};
 /// Creates an endpoint for the events of new fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let made = client.post("/v1/webhook_endpoints", with(body, change));
-    format!("/v1/webhook_endpoints/{}", made.await.id())
+    let endpoint = client.post("/v1/webhook_endpoints", with(body, change));
+    format!("/v1/webhook_endpoints/{}", endpoint.await.id())
 }
 
 /// Creates fleets one after another. Returns their ids.
@@ -26,7 +26,9 @@ async fn fleets(app: &TestApp, client: &Client, count: usize) -> Vec<String> {
 fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
     let received = receiver.received();
     let id = |event: &Value| event["data"]["object"]["id"].as_str().map(str::to_owned);
-    let ids = received[from..].iter().filter_map(|one| id(&one.event));
+    let ids = received[from..]
+        .iter()
+        .filter_map(|delivery| id(&delivery.event));
     ids.collect()
 }
 
@@ -68,7 +70,7 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
     app.advance(24 * 3600).await;
     assert_eq!(pending(&app.alice).await, 0);
     let mut arrived = objects(&receiver, probes);
-    arrived.sort_by_key(|id| all.iter().position(|one| one == id));
+    arrived.sort_by_key(|id| all.iter().position(|element| element == id));
     assert_eq!(arrived, all, "each of them once");
     let probed = objects(&receiver, 0)[..probes].to_vec();
     let mut waited = objects(&receiver, probes);
@@ -89,8 +91,8 @@ async fn a_hanging_endpoint_delays_nobody_else_and_loses_nothing() {
     hook(&app.alice, &healthy, json!({})).await;
     hanging.hang();
     let created = (0..8).map(|_| app.alice.post("/v1/fleets", fleet()));
-    for made in futures::future::join_all(created).await {
-        made.expect(200);
+    for response in futures::future::join_all(created).await {
+        response.expect(200);
     }
     app.drain().await;
     assert_eq!(healthy.received().len(), 8);

@@ -8,9 +8,9 @@ fn hook() -> Value {
 }
 
 /// A new endpoint in the form in which it is retrieved.
-fn retrieved(made: Value) -> Value {
+fn retrieved(endpoint: Value) -> Value {
     let health = json!({"attempts": 0, "last_failure": null, "p50_ms": null, "p95_ms": null, "success_rate": null});
-    with(made, json!({"health": health}))
+    with(endpoint, json!({"health": health}))
 }
 
 #[tokio::test]
@@ -20,21 +20,21 @@ async fn a_new_endpoint_has_every_field_of_the_specification() {
         hook(),
         json!({"description": "Depot", "metadata": {"k": "v"}}),
     );
-    let made = app.alice.post_ok("/v1/webhook_endpoints", body).await;
-    let want = json!({"id": id_of(&made), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
-        "created": made["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
+    let endpoint = app.alice.post_ok("/v1/webhook_endpoints", body).await;
+    let want = json!({"id": id_of(&endpoint), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
+        "created": endpoint["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
         "enabled_events": ["reservation.confirmed"], "fleets": [], "headers": {}, "health": null, "livemode": false, "max_per_second": null, "metadata": {"k": "v"}, "missed_since": null, "ordered": false,
-        "payload": "snapshot", "secret": made["secret"], "signature_timestamp": "rfc3339", "status": "enabled", "type": "webhook",
+        "payload": "snapshot", "secret": endpoint["secret"], "signature_timestamp": "rfc3339", "status": "enabled", "type": "webhook",
         "url": "https://fleet.example/hook"});
-    assert_eq!(made, want);
-    assert!(id_of(&made).starts_with("wh_"));
+    assert_eq!(endpoint, want);
+    assert!(id_of(&endpoint).starts_with("wh_"));
     assert!(
-        made["secret"]
+        endpoint["secret"]
             .as_str()
             .is_some_and(|secret| secret.len() == 38 && secret.starts_with("whsec_"))
     );
     assert_eq!(
-        app.alice.get_ok(&path_of(id_of(&made))).await,
+        app.alice.get_ok(&path_of(id_of(&endpoint))).await,
         retrieved(want)
     );
 }
@@ -66,8 +66,8 @@ async fn what_is_wrong_is_named() {
 #[tokio::test]
 async fn a_url_with_a_non_public_address_is_refused() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/webhook_endpoints", hook()).await;
-    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook()).await;
+    let path = format!("/v1/webhook_endpoints/{}", endpoint.id());
     for url in [
         "https://10.0.0.1/hook",
         "https://169.254.169.254/latest/meta-data/",
@@ -85,8 +85,11 @@ async fn a_url_with_a_non_public_address_is_refused() {
         let updated = app.alice.post(&path, change).await;
         updated.expect_error(400, None, "url");
     }
-    assert_eq!(app.alice.walk("/v1/webhook_endpoints").await, [made.id()]);
-    assert_eq!(app.alice.get_ok(&path).await, retrieved(made.body));
+    assert_eq!(
+        app.alice.walk("/v1/webhook_endpoints").await,
+        [endpoint.id()]
+    );
+    assert_eq!(app.alice.get_ok(&path).await, retrieved(endpoint.body));
     // A local run may deliver to this machine.
     for url in ["http://127.0.0.1:9/hook", "http://localhost:9/hook"] {
         let changed = app.alice.post_ok(&path, json!({"url": url})).await;
@@ -99,11 +102,11 @@ async fn every_recent_secret_signs_and_the_11th_rotation_is_refused() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let body = json!({"url": receiver.url, "enabled_events": ["ping"]});
-    let made = app.alice.post("/v1/webhook_endpoints", body).await;
-    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    let endpoint = app.alice.post("/v1/webhook_endpoints", body).await;
+    let path = format!("/v1/webhook_endpoints/{}", endpoint.id());
     let secret =
         |answer: &tests::TestResponse| answer.body["secret"].as_str().expect("a secret").to_owned();
-    let mut secrets = vec![secret(&made)];
+    let mut secrets = vec![secret(&endpoint)];
     for _ in 0..10 {
         let rotated = app
             .alice
@@ -173,14 +176,14 @@ async fn an_update_keeps_omitted_fields_and_can_disable_the_endpoint() {
         hook(),
         json!({"description": "Depot", "metadata": {"k": "v"}}),
     );
-    let made = app.alice.post_ok("/v1/webhook_endpoints", body).await;
-    let path = format!("/v1/webhook_endpoints/{}", id_of(&made));
-    assert_eq!(app.alice.post_ok(&path, json!({})).await, made);
+    let endpoint = app.alice.post_ok("/v1/webhook_endpoints", body).await;
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
+    assert_eq!(app.alice.post_ok(&path, json!({})).await, endpoint);
     let change = json!({"description": null, "enabled_events": ["*"], "metadata": {"n": "w"}, "signature_timestamp": "unix",
         "url": "https://fleet.example/other"});
     let changed = app.alice.post_ok(&path, change.clone()).await;
     let want = with(
-        made.clone(),
+        endpoint.clone(),
         with(change, json!({"metadata": {"k": "v", "n": "w"}})),
     );
     assert_eq!(changed, want);
@@ -221,13 +224,13 @@ async fn an_update_keeps_omitted_fields_and_can_disable_the_endpoint() {
 async fn concurrent_requests_create_at_most_16_endpoints() {
     let app = TestApp::start().await;
     let body = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    let asked = (0..24).map(|_| {
+    let requests = (0..24).map(|_| {
         let (alice, body) = (app.alice.clone(), body.clone());
         tokio::spawn(async move { alice.post("/v1/webhook_endpoints", body).await.status })
     });
     let mut statuses = Vec::new();
-    for one in asked.collect::<Vec<_>>() {
-        statuses.push(one.await.expect("an answer"));
+    for request in requests.collect::<Vec<_>>() {
+        statuses.push(request.await.expect("an answer"));
     }
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 16);
     let ids = app.alice.walk("/v1/webhook_endpoints").await;
@@ -253,16 +256,16 @@ async fn the_log_shows_every_attempt_newest_first() {
     app.advance(10).await;
     let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
     let page = app.alice.get_ok(&path).await;
-    let rows = page["data"].as_array().expect("rows");
+    let deliveries = page["data"].as_array().expect("rows");
     let event = receiver.received()[0].event["id"].clone();
-    let types: Vec<_> = rows
+    let types: Vec<_> = deliveries
         .iter()
-        .map(|row| {
+        .map(|delivery| {
             (
-                &row["attempt"],
-                &row["status"],
-                &row["response_status"],
-                &row["event"],
+                &delivery["attempt"],
+                &delivery["status"],
+                &delivery["response_status"],
+                &delivery["event"],
             )
         })
         .collect();
@@ -273,8 +276,8 @@ async fn the_log_shows_every_attempt_newest_first() {
             (&json!(1), &json!("failed"), &json!(500), &event),
         ]
     );
-    assert_has!(rows[0], {"next_attempt": null, "object": "webhook_delivery"});
-    assert!(rows[1]["next_attempt"].is_string());
+    assert_has!(deliveries[0], {"next_attempt": null, "object": "webhook_delivery"});
+    assert!(deliveries[1]["next_attempt"].is_string());
     assert_eq!(app.alice.walk(&format!("{path}?limit=1")).await.len(), 2);
     let shown = app
         .alice
@@ -397,8 +400,8 @@ async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
     }
     // A key without the scope for fleets cannot see which endpoints receive fleets.
     let scopes = json!({"scopes": ["events:read", "webhook_endpoints:read"]});
-    let made = app.alice.post_ok("/v1/api_keys", scopes).await;
-    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    let key = app.alice.post_ok("/v1/api_keys", scopes).await;
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     assert_eq!(reader.get(&path).await.status, 403);
 }

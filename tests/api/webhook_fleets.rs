@@ -7,9 +7,9 @@ use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, vehicle};
 /// Creates an endpoint for all events of these fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, fleets: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["*"], "fleets": fleets});
-    let made = client.post_ok("/v1/webhook_endpoints", body).await;
-    assert_eq!(made["fleets"], json!(fleets));
-    format!("/v1/webhook_endpoints/{}", id_of(&made))
+    let endpoint = client.post_ok("/v1/webhook_endpoints", body).await;
+    assert_eq!(endpoint["fleets"], json!(fleets));
+    format!("/v1/webhook_endpoints/{}", id_of(&endpoint))
 }
 
 fn sorted(mut types: Vec<String>) -> Vec<String> {
@@ -71,7 +71,10 @@ async fn an_endpoint_is_sent_the_events_of_its_fleets_only() {
         "reservation.created",
         "vehicle.updated",
     ] {
-        assert!(whole.iter().any(|one| one == kind), "{kind}: {whole:?}");
+        assert!(
+            whole.iter().any(|event_type| event_type == kind),
+            "{kind}: {whole:?}"
+        );
     }
     let mut want = whole.clone();
     want.retain(|kind| kind != "policy.created");
@@ -109,7 +112,7 @@ async fn redelivery_and_replay_send_events_of_the_fleets_only() {
         receiver
             .received()
             .iter()
-            .filter(|one| one.event["data"]["object"]["id"] == *id)
+            .filter(|delivery| delivery.event["data"]["object"]["id"] == *id)
             .count()
     };
     assert_eq!((of(&json!(ours)), of(&json!(other))), (1, 0));
@@ -138,11 +141,11 @@ async fn only_fleets_of_the_account_can_be_named() {
     let driver = app.alice.create("/v1/drivers", tests::driver()).await;
     let car = app.alice.create("/v1/vehicles", vehicle(&own)).await;
     let hook = |fleets: Value| json!({"url": "https://fleet.example/hook", "enabled_events": ["*"], "fleets": fleets});
-    let made = app
+    let endpoint = app
         .alice
         .post("/v1/webhook_endpoints", hook(json!([own])))
         .await;
-    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    let path = format!("/v1/webhook_endpoints/{}", endpoint.id());
     for unknown in [&strange, &driver, &car] {
         let created = app
             .alice
@@ -157,5 +160,8 @@ async fn only_fleets_of_the_account_can_be_named() {
         let refused = app.alice.post(&path, json!({"fleets": wrong})).await;
         refused.expect_error(400, None, "fleets");
     }
-    assert_eq!(app.alice.get_ok(&path).await["fleets"], made.body["fleets"]);
+    assert_eq!(
+        app.alice.get_ok(&path).await["fleets"],
+        endpoint.body["fleets"]
+    );
 }

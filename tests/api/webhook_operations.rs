@@ -7,8 +7,8 @@ use tests::{Client, Receiver, TestApp, assert_has, fleet};
 /// Creates an endpoint. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events});
-    let made = client.post("/v1/webhook_endpoints", body).await;
-    format!("/v1/webhook_endpoints/{}", made.expect(200).id())
+    let endpoint = client.post("/v1/webhook_endpoints", body).await;
+    format!("/v1/webhook_endpoints/{}", endpoint.expect(200).id())
 }
 
 const OPERATIONAL: [&str; 4] = [
@@ -76,7 +76,10 @@ async fn failing_operational_events_do_not_multiply() {
     assert_eq!(count("webhook_delivery.exhausted"), 2);
     assert_eq!(count("webhook_endpoint.failing"), 2);
     assert!(count("webhook_endpoint.disabled") <= 2);
-    let sum: usize = receivers.iter().map(|one| one.received().len()).sum();
+    let sum: usize = receivers
+        .iter()
+        .map(|receiver| receiver.received().len())
+        .sum();
     assert!(sum <= 100, "{sum} attempts");
 }
 
@@ -119,8 +122,8 @@ async fn health_looks_at_no_more_than_a_hundred_attempts() {
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
     for _ in 0..14 {
-        let made = (0..10).map(|_| app.alice.post("/v1/fleets", fleet()));
-        futures::future::join_all(made).await;
+        let requests = (0..10).map(|_| app.alice.post("/v1/fleets", fleet()));
+        futures::future::join_all(requests).await;
         app.drain().await;
     }
     assert_eq!(receiver.received().len(), 140);
@@ -157,7 +160,7 @@ async fn a_replay_from_missed_since_on_misses_nothing() {
     let ids: Vec<_> = receiver
         .received()
         .iter()
-        .map(|one| one.event["id"].clone())
+        .map(|delivery| delivery.event["id"].clone())
         .collect();
     assert!(ids[2..].contains(&refused));
     assert_eq!(app.alice.get_ok(&path).await["missed_since"], Value::Null);
@@ -183,7 +186,7 @@ async fn an_event_after_enabling_is_not_given_up() {
     let received: Vec<_> = receiver
         .received()
         .iter()
-        .map(|one| one.event["id"].clone())
+        .map(|delivery| delivery.event["id"].clone())
         .collect();
     assert!(received.contains(&events.body["data"][0]["id"]));
 }

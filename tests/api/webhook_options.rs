@@ -6,14 +6,14 @@ use tests::{Client, Receiver, TestApp, assert_has, fleet, header, id_of, verify,
 /// Creates an endpoint for the events of fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"]});
-    let made = client.post("/v1/webhook_endpoints", with(body, change));
-    format!("/v1/webhook_endpoints/{}", made.await.expect(200).id())
+    let endpoint = client.post("/v1/webhook_endpoints", with(body, change));
+    format!("/v1/webhook_endpoints/{}", endpoint.await.expect(200).id())
 }
 
 async fn new_fleet(app: &TestApp) -> String {
-    let made = app.alice.post_ok("/v1/fleets", fleet()).await;
+    let fleet = app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
-    id_of(&made).to_owned()
+    id_of(&fleet).to_owned()
 }
 
 /// The entries of an endpoint's log, newest first.
@@ -38,13 +38,13 @@ async fn a_thin_payload_names_the_object_alone() {
     // Deliveries of an endpoint without an order arrive in any order.
     let by_type = |receiver: &Receiver| {
         let mut received = receiver.received();
-        received.sort_by_key(|one| one.event["type"].to_string());
+        received.sort_by_key(|delivery| delivery.event["type"].to_string());
         received
     };
-    for (one, other) in by_type(&thin).iter().zip(by_type(&whole)) {
+    for (delivery, other) in by_type(&thin).iter().zip(by_type(&whole)) {
         let data = json!({"object": {"id": fleet, "object": "fleet"}});
-        assert_eq!(one.event, with(other.event, json!({"data": data})));
-        verify(one, shown["secret"].as_str().expect("a secret"));
+        assert_eq!(delivery.event, with(other.event, json!({"data": data})));
+        verify(delivery, shown["secret"].as_str().expect("a secret"));
     }
     let updated = &by_type(&whole)[1].event["data"];
     assert_eq!(updated["previous_attributes"]["name"], "Night shift");
@@ -99,8 +99,8 @@ async fn headers_are_sent_and_shown_to_writers_only() {
     new_fleet(&app).await;
     let told = other.received().remove(0).event;
     assert_eq!(told["data"]["object"]["headers"], masked);
-    let rows = format!("{:?}", tests::golden::all_rows(&app).await);
-    assert!(!rows.contains("of-the-gateway") && !rows.contains("north west"));
+    let items = format!("{:?}", tests::golden::all_rows(&app).await);
+    assert!(!items.contains("of-the-gateway") && !items.contains("north west"));
 }
 
 #[tokio::test]
@@ -221,8 +221,8 @@ async fn a_receiver_can_end_the_attempts_of_a_delivery() {
         [(Some(422), true), (Some(500), false), (Some(200), true)]
     );
     assert_eq!(lines[2]["status"], "failed");
-    let said = &lines[2]["response_headers"]["webhook-delivery"];
-    assert_eq!(said, "abort-message");
+    let reply = &lines[2]["response_headers"]["webhook-delivery"];
+    assert_eq!(reply, "abort-message");
     assert_eq!(app.alice.get_ok(&path).await["status"], "enabled");
     let events = app.alice.get("/v1/events?type=webhook_delivery.exhausted");
     assert_eq!(events.await.ids(), Vec::<String>::new());

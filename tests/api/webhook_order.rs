@@ -7,9 +7,9 @@ use tests::{Client, Receiver, TestApp, fleet, header, id_of, path_of, with};
 /// Creates an ordered endpoint for the events of fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events, "ordered": true});
-    let made = client.post_ok("/v1/webhook_endpoints", body).await;
-    assert_eq!(made["ordered"], true);
-    format!("/v1/webhook_endpoints/{}", id_of(&made))
+    let endpoint = client.post_ok("/v1/webhook_endpoints", body).await;
+    assert_eq!(endpoint["ordered"], true);
+    format!("/v1/webhook_endpoints/{}", id_of(&endpoint))
 }
 
 const FLEETS: [&str; 3] = ["fleet.created", "fleet.updated", "fleet.deleted"];
@@ -23,12 +23,14 @@ async fn rename(client: &Client, id: &str, name: &str) {
 fn numbers(receiver: &Receiver, from: usize, id: &str) -> Vec<(u64, u16)> {
     let received = receiver.received();
     let of_object = |event: &Value| event["data"]["object"]["id"] == id;
-    let received = received[from..].iter().filter(|one| of_object(&one.event));
+    let received = received[from..]
+        .iter()
+        .filter(|delivery| of_object(&delivery.event));
     received
-        .map(|one| {
+        .map(|delivery| {
             (
-                one.event["sequence"].as_u64().expect("a number"),
-                one.status,
+                delivery.event["sequence"].as_u64().expect("a number"),
+                delivery.status,
             )
         })
         .collect()
@@ -41,8 +43,8 @@ async fn an_event_waits_for_those_before_it_of_its_object() {
     let (receiver, plain) = (Receiver::start().await, Receiver::start().await);
     hook(&app.alice, &receiver, &FLEETS).await;
     let unordered = json!({"url": plain.url, "enabled_events": FLEETS});
-    let made = app.alice.post("/v1/webhook_endpoints", unordered).await;
-    assert_eq!(made.body["ordered"], false);
+    let endpoint = app.alice.post("/v1/webhook_endpoints", unordered).await;
+    assert_eq!(endpoint.body["ordered"], false);
     receiver.answer(&[500, 500, 200]);
     let first = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
@@ -109,7 +111,7 @@ async fn the_last_attempt_of_an_event_lets_the_next_one_go() {
     assert!(
         marked
             .iter()
-            .all(|one| header(one, "webhook-redelivery") == "true")
+            .all(|delivery| header(delivery, "webhook-redelivery") == "true")
     );
     rename(&app.alice, &id, "Early shift").await;
     app.drain().await;

@@ -9,9 +9,9 @@ use tests::{
 /// Creates a polling endpoint. Returns the path of its events.
 async fn polling(client: &Client, events: &[&str]) -> String {
     let body = json!({"type": "polling", "enabled_events": events});
-    let made = client.post_ok("/v1/webhook_endpoints", body).await;
-    assert_has!(made, {"type": "polling", "url": null});
-    format!("/v1/webhook_endpoints/{}/events", id_of(&made))
+    let endpoint = client.post_ok("/v1/webhook_endpoints", body).await;
+    assert_has!(endpoint, {"type": "polling", "url": null});
+    format!("/v1/webhook_endpoints/{}/events", id_of(&endpoint))
 }
 
 /// The next page, and its cursor.
@@ -213,7 +213,7 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
         .await;
     let mut types: Vec<_> = events(&page)
         .iter()
-        .map(|one| one["type"].clone())
+        .map(|event| event["type"].clone())
         .collect();
     types.sort_by_key(Value::to_string);
     assert_eq!(types, ["fleet.created", "ping"]);
@@ -273,8 +273,8 @@ async fn a_polling_endpoint_has_no_options_of_a_url() {
         let refused = app.alice.post("/v1/webhook_endpoints", body).await;
         refused.expect_error(400, None, param);
     }
-    let made = app.alice.post_ok("/v1/webhook_endpoints", polling).await;
-    let path = format!("/v1/webhook_endpoints/{}", id_of(&made));
+    let endpoint = app.alice.post_ok("/v1/webhook_endpoints", polling).await;
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
     for (change, param) in [
         (json!({"url": "https://fleet.example/hook"}), "url"),
         (json!({"max_per_second": 5}), "max_per_second"),
@@ -313,11 +313,11 @@ async fn a_key_reads_only_events_whose_objects_it_may_read() {
         ["webhook_endpoints:read", "events:read", "fleets:read"] => 403,
         ["webhook_endpoints:read", "fleets:read", "drivers:read"] => 403,
     } {
-        let made = app
+        let key = app
             .alice
             .post("/v1/api_keys", json!({"scopes": scopes}))
             .await;
-        let secret = made.expect(200).body["secret"]
+        let secret = key.expect(200).body["secret"]
             .as_str()
             .expect("a secret")
             .to_owned();

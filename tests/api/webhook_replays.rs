@@ -9,8 +9,8 @@ use tests::{Client, Receiver, TestApp, assert_has, cases, fleet, header, path_of
 /// Creates an endpoint. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events});
-    let made = client.post("/v1/webhook_endpoints", body).await;
-    format!("/v1/webhook_endpoints/{}", made.id())
+    let endpoint = client.post("/v1/webhook_endpoints", body).await;
+    format!("/v1/webhook_endpoints/{}", endpoint.id())
 }
 
 /// Creates fleets one after another. Returns their ids.
@@ -27,7 +27,9 @@ async fn fleets(app: &TestApp, count: usize) -> Vec<String> {
 fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
     let received = receiver.received();
     let id = |event: &Value| event["data"]["object"]["id"].as_str().map(str::to_owned);
-    let ids = received[from..].iter().filter_map(|one| id(&one.event));
+    let ids = received[from..]
+        .iter()
+        .filter_map(|delivery| id(&delivery.event));
     ids.collect()
 }
 
@@ -70,7 +72,7 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
     let marks = receiver.received();
     let marks: Vec<_> = marks
         .iter()
-        .map(|one| header(one, "webhook-redelivery"))
+        .map(|delivery| header(delivery, "webhook-redelivery"))
         .collect();
     assert_eq!((marks[1], marks[2]), ("", "true"));
     // The other endpoint received everything at first, and nothing again.
@@ -107,7 +109,7 @@ async fn events_about_one_object_are_replayed_one_after_another() {
     let before: Vec<Value> = receiver
         .received()
         .into_iter()
-        .map(|one| one.event)
+        .map(|delivery| delivery.event)
         .collect();
     assert_eq!(before.len(), 8);
     let body = json!({"from": app.in_minutes(-10), "only_failed": false});
@@ -115,13 +117,13 @@ async fn events_about_one_object_are_replayed_one_after_another() {
     let ids = |events: &[Value]| {
         events
             .iter()
-            .map(|one| one["id"].clone())
+            .map(|event| event["id"].clone())
             .collect::<Vec<_>>()
     };
     let after: Vec<Value> = receiver
         .received()
         .into_iter()
-        .map(|one| one.event)
+        .map(|delivery| delivery.event)
         .collect();
     let mut want = ids(&before);
     want.sort_by_key(Value::to_string);
@@ -168,7 +170,7 @@ async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
     let received = receiver.received();
     let numbers: Vec<u64> = received
         .iter()
-        .filter_map(|one| one.event["sequence"].as_u64())
+        .filter_map(|delivery| delivery.event["sequence"].as_u64())
         .collect();
     assert_eq!(numbers, [1, 2, 3, 4, 1, 2, 3, 4, 5]);
     assert_eq!(header(&received[8], "webhook-redelivery"), "");
@@ -262,8 +264,8 @@ async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     fleets(&app, 1).await;
     app.running().lose_triggers().await.expect("lost");
     let rival = app.alice.post(&replay, body.clone());
-    let (one, other) = tokio::join!(app.alice.post(&replay, body.clone()), rival);
-    let mut statuses = [one.status, other.status];
+    let (response, other) = tokio::join!(app.alice.post(&replay, body.clone()), rival);
+    let mut statuses = [response.status, other.status];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409]);
     app.alice

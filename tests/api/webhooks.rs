@@ -20,8 +20,8 @@ async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
 #[tokio::test]
 async fn a_confirmation_arrives_signed_where_it_is_wanted() {
     let app = TestApp::start().await;
-    let (wanted, other) = (Receiver::start().await, Receiver::start().await);
-    let endpoint = hook(&app.alice, &wanted, &["reservation.confirmed"]).await;
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let endpoint = hook(&app.alice, &receiver, &["reservation.confirmed"]).await;
     hook(&app.alice, &other, &["fleet.created"]).await;
     let crew = app.crew(&app.alice).await;
     let id = app
@@ -29,9 +29,9 @@ async fn a_confirmation_arrives_signed_where_it_is_wanted() {
         .create("/v1/reservations", app.reservation(&crew, 120))
         .await;
     app.advance(95 * 60).await;
-    assert_eq!(wanted.types(), ["reservation.confirmed"]);
+    assert_eq!(receiver.types(), ["reservation.confirmed"]);
     assert_eq!(other.types(), ["fleet.created"]);
-    let received = wanted.received().remove(0);
+    let received = receiver.received().remove(0);
     verify(&received, endpoint["secret"].as_str().expect("a secret"));
     let stamp = header(&received, "service-signature")[2..26].to_owned();
     assert!(Timestamp::parse(&stamp).is_ok(), "{stamp}");
@@ -127,7 +127,7 @@ async fn failures_are_tried_again_by_the_table() {
     let ids: std::collections::HashSet<_> = receiver
         .received()
         .iter()
-        .map(|one| one.event["id"].to_string())
+        .map(|delivery| delivery.event["id"].to_string())
         .collect();
     assert_eq!(ids.len(), 1);
 }
@@ -204,12 +204,12 @@ async fn events_of_an_account_are_sent_to_its_own_endpoints_alone() {
     for (client, receiver) in [&app.alice, &bob, &carol].into_iter().zip(&receivers) {
         hook(client, receiver, &["*"]).await;
     }
-    let made = bob.create("/v1/fleets", fleet()).await;
+    let fleet = bob.create("/v1/fleets", fleet()).await;
     app.drain().await;
     let [alices, bobs, carols] = &receivers;
     assert_eq!(
         bobs.received().remove(0).event["data"]["object"]["id"],
-        made
+        fleet
     );
     assert!(alices.received().is_empty() && carols.received().is_empty());
 }
@@ -425,17 +425,17 @@ async fn after_a_rotation_both_secrets_sign_for_a_day() {
 #[tokio::test]
 async fn a_test_pings_one_endpoint_alone() {
     let app = TestApp::start().await;
-    let (one, other) = (Receiver::start().await, Receiver::start().await);
-    let endpoint = hook(&app.alice, &one, &["fleet.created"]).await;
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
     hook(&app.alice, &other, &["*"]).await;
     let path = format!("/v1/webhook_endpoints/{}/test", id_of(&endpoint));
     let sent = app.alice.post_ok(&path, json!({})).await;
     assert_has!(sent, {"type": "ping", "pending_webhooks": 1});
     app.drain().await;
-    assert_eq!(one.received().remove(0).event["id"], sent["id"]);
+    assert_eq!(receiver.received().remove(0).event["id"], sent["id"]);
     assert!(other.received().is_empty());
     verify(
-        &one.received()[0],
+        &receiver.received()[0],
         endpoint["secret"].as_str().expect("a secret"),
     );
 }
@@ -454,12 +454,12 @@ async fn an_event_is_delivered_once_more_on_request() {
         .await
         .ids()
         .remove(0);
-    let asked = app
+    let event = app
         .alice
         .post_ok(&format!("/v1/events/{id}/redeliver"), json!({}))
         .await;
     assert_eq!(
-        (id_of(&asked), &asked["pending_webhooks"]),
+        (id_of(&event), &event["pending_webhooks"]),
         (id.as_str(), &json!(2))
     );
     app.drain().await;
@@ -485,7 +485,7 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let create = json!({"url": receiver.url, "enabled_events": ["*"]});
-    let made = repeatable(
+    let endpoint = repeatable(
         &app.alice,
         "/v1/webhook_endpoints",
         create.clone(),
@@ -494,25 +494,25 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     .await
     .expect(200)
     .body;
-    let path = format!("/v1/webhook_endpoints/{}", id_of(&made));
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
     let rotate = format!("{path}/rotate_secret");
     let rotated = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
     let rotated = rotated.expect(200).body;
     app.drain().await;
-    let rows = all_rows(&app).await;
-    for shown in [&made, &rotated] {
+    let items = all_rows(&app).await;
+    for shown in [&endpoint, &rotated] {
         let secret = shown["secret"].as_str().expect("a secret");
         assert_eq!(secret.len(), "whsec_".len() + 32);
         assert!(
-            !rows.contains(&secret["whsec_".len()..]),
+            !items.contains(&secret["whsec_".len()..]),
             "{secret} is in a row"
         );
     }
-    assert!(rows.contains("enc1."));
+    assert!(items.contains("enc1."));
     // A client with the permission to see the secret receives it, also in a stored response.
     assert_eq!(app.alice.get_ok(&path).await["secret"], rotated["secret"]);
     let again = repeatable(&app.alice, "/v1/webhook_endpoints", create, "create").await;
-    assert_eq!(again.expect(200).body, made);
+    assert_eq!(again.expect(200).body, endpoint);
     let again = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
     assert_eq!(again.expect(200).body, rotated);
 }

@@ -133,10 +133,10 @@ async fn a_key_made_while_its_account_is_closed_is_refused_too() {
         .await;
     let invocation = json!({"account": app.alice.account, "mode": "live"});
     let invocation = serde_json::from_value(invocation).expect("an invocation");
-    let made = bootstrap::handle(app.app(), invocation)
+    let response = bootstrap::handle(app.app(), invocation)
         .await
         .expect("a key");
-    let secret = made.api_key.secret.expect("a secret");
+    let secret = response.api_key.secret.expect("a secret");
     let live = app.with_key(secret, account_of(&app.alice));
     live.get("/v1/fleets").await.expect(401);
 }
@@ -271,9 +271,9 @@ async fn an_account_and_the_accounts_below_it_share_one_rate() {
     // Set by an operator, so that they are as recent as possible; the children's requests come first.
     let bob = app.other_account(Mode::Test).await;
     let child = {
-        let made = bob.post("/v1/accounts", new_account()).await.id();
+        let id = bob.post("/v1/accounts", new_account()).await.id();
         app.advance(3).await;
-        made
+        id
     };
     let acting = [("service-account", child.as_str())];
     let started = app.now();

@@ -281,13 +281,13 @@ async fn the_access_key_of_the_table_is_another_at_every_start() {
         options.store = None;
         options.access_key = None;
     };
-    let (one, other) = (
+    let (first, other) = (
         TestApp::start_with(own_key).await,
         TestApp::start_with(own_key).await,
     );
-    let keys = [&one, &other].map(|app| app.running().access_key.clone().expect("a key"));
+    let keys = [&first, &other].map(|app| app.running().access_key.clone().expect("a key"));
     assert_ne!(keys[0], keys[1]);
     assert!(keys.iter().all(|key| key.len() == 32), "{keys:?}");
-    one.alice.post("/v1/fleets", fleet()).await.expect(200);
-    one.drain().await;
+    first.alice.post("/v1/fleets", fleet()).await.expect(200);
+    first.drain().await;
 }

@@ -59,16 +59,16 @@ async fn an_expansion_path_that_repeats_a_kind_is_refused() {
         assert_eq!(answer.error(), REFUSED, "{path}");
         assert!(answer.text.len() < 1_000, "{}", answer.text);
     }
-    let one = format!("/v1/drivers/{}", crew.driver);
+    let path = format!("/v1/drivers/{}", crew.driver);
     let answer = app
         .alice
-        .get(&format!("{one}?expand[]=vehicles.drivers"))
+        .get(&format!("{path}?expand[]=vehicles.drivers"))
         .await;
     assert_eq!(answer.error(), REFUSED);
     // Expanding each kind once is permitted.
     let answer = app
         .alice
-        .get(&format!("{one}?expand[]=vehicles.fleet&expand[]=fleets"))
+        .get(&format!("{path}?expand[]=vehicles.fleet&expand[]=fleets"))
         .await
         .expect(200);
     assert_eq!(answer.body["fleets"][0]["object"], "fleet");
@@ -148,11 +148,11 @@ async fn others_are_served_while_the_largest_answer_is_expanded() {
     let path = "/v1/vehicles?limit=38&expand[]=data.policy_ids";
     let key = app.alice.key.clone().expect("a key");
     let url = format!("{}{path}", app.running().base_url);
-    let asked = reqwest::Client::builder()
+    let client = reqwest::Client::builder()
         .no_proxy()
         .build()
         .expect("a client");
-    let answer = asked
+    let answer = client
         .get(url)
         .bearer_auth(key)
         .send()
@@ -173,16 +173,16 @@ async fn a_post_succeeds_with_ids_if_its_response_cannot_be_expanded() {
     let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
     let large = policies(&app.alice, 45, 120).await;
     let body = with(tests::vehicle(&fleet), json!({"policy_ids": large}));
-    let made = app
+    let vehicle = app
         .alice
         .post("/v1/vehicles?expand[]=policy_ids&expand[]=fleet", body)
         .await
         .expect(200);
-    assert_eq!(made.body["policy_ids"], json!(large));
-    assert_eq!(made.body["fleet"], json!(fleet));
-    assert_eq!(app.alice.walk("/v1/vehicles").await, [made.id()]);
+    assert_eq!(vehicle.body["policy_ids"], json!(large));
+    assert_eq!(vehicle.body["fleet"], json!(fleet));
+    assert_eq!(app.alice.walk("/v1/vehicles").await, [vehicle.id()]);
     // A repeated read has no effect that a refusal could hide.
-    let path = format!("/v1/vehicles/{}?expand[]=policy_ids", made.id());
+    let path = format!("/v1/vehicles/{}?expand[]=policy_ids", vehicle.id());
     assert_eq!(app.alice.get(&path).await.error(), REFUSED);
 }
 

@@ -22,8 +22,8 @@ async fn start() -> TestApp {
 /// A client with a well-formed key of alice's account that does not exist.
 fn with_unknown_key(app: &TestApp) -> Client {
     let tenant = app.alice.tenant();
-    let made = ApiKey::new(NewApiKey::default(), &tenant, None, CURRENT, app.now());
-    let (key, _) = made.expect("a key");
+    let created = ApiKey::new(NewApiKey::default(), &tenant, None, CURRENT, app.now());
+    let (key, _) = created.expect("a key");
     app.with_key(key.secret.expect("a secret"), tenant.account)
 }
 

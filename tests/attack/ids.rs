@@ -53,8 +53,8 @@ fn holds_id(name: &str) -> bool {
 fn places(schema: &'static Value, at: &str, found: &mut Vec<(String, bool)>) {
     let schema = resolved(schema);
     for choice in ["allOf", "anyOf", "oneOf"] {
-        for one in schema[choice].as_array().into_iter().flatten() {
-            places(one, at, found);
+        for subschema in schema[choice].as_array().into_iter().flatten() {
+            places(subschema, at, found);
         }
     }
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
@@ -185,7 +185,9 @@ async fn a_query_that_names_no_possible_id_is_400_or_404() {
         let parameters = operation(&route)["parameters"].as_array();
         let parameters = parameters.into_iter().flatten().map(resolved);
         let in_query = parameters.filter(|parameter| parameter["in"] == "query");
-        let names: Vec<&str> = in_query.filter_map(|one| one["name"].as_str()).collect();
+        let names: Vec<&str> = in_query
+            .filter_map(|parameter| parameter["name"].as_str())
+            .collect();
         if names.is_empty() {
             continue;
         }

@@ -18,7 +18,10 @@ use web::{Method, Route};
 type Objects = BTreeMap<&'static str, String>;
 
 fn routes() -> Vec<Route> {
-    functions::endpoints().iter().map(|one| one.route).collect()
+    functions::endpoints()
+        .iter()
+        .map(|endpoint| endpoint.route)
+        .collect()
 }
 
 fn resource(route: &Route) -> &'static str {
@@ -129,10 +132,13 @@ async fn live_mode(app: &TestApp, client: &Client) -> Client {
     use functions::accounts::bootstrap;
     let invocation = json!({"account": client.account, "mode": "live"});
     let invocation = serde_json::from_value(invocation).expect("an invocation");
-    let made = bootstrap::handle(app.app(), invocation)
+    let response = bootstrap::handle(app.app(), invocation)
         .await
         .expect("a key");
-    app.with_key(made.api_key.secret.expect("a secret"), made.account.id)
+    app.with_key(
+        response.api_key.secret.expect("a secret"),
+        response.account.id,
+    )
 }
 
 #[tokio::test]
@@ -164,8 +170,10 @@ fn named(member: &str) -> Option<&'static str> {
         .iter()
         .find(|kind| [word, word.trim_end_matches('s')].contains(&kind.name()));
     let resources = models::api_key::Resource::ALL;
-    let resource = resources.iter().find(|one| Some(&one.kind()) == kind);
-    resource.map(|one| one.as_str())
+    let resource = resources
+        .iter()
+        .find(|resource| Some(&resource.kind()) == kind);
+    resource.map(|resource| resource.as_str())
 }
 
 #[tokio::test]
@@ -178,7 +186,9 @@ async fn an_object_of_another_tenant_is_404_in_every_filter() {
         let objects = one_of_each(&app, owner).await;
         for route in routes() {
             for filter in (route.query)() {
-                let Some(resource) = named(filter).filter(|one| *one != "charging_stations") else {
+                let Some(resource) =
+                    named(filter).filter(|resource| *resource != "charging_stations")
+                else {
                     continue;
                 };
                 let path = format!("{}?{filter}={}", route.path, objects[resource]);
@@ -230,8 +240,8 @@ fn walk(schemas: &BTreeMap<&str, Value>, schema: &Value, path: String, found: &m
         walk(schemas, member, format!("{path}/{name}"), found);
     }
     for choice in ["oneOf", "anyOf", "allOf"] {
-        for one in schema[choice].as_array().into_iter().flatten() {
-            walk(schemas, one, path.clone(), found);
+        for subschema in schema[choice].as_array().into_iter().flatten() {
+            walk(schemas, subschema, path.clone(), found);
         }
     }
     // In lists and optional members, the schema of an id has no name.
@@ -323,7 +333,7 @@ async fn an_object_of_another_tenant_is_404_in_every_body() {
         let list = route.path.split("/{id}").next().expect("a path");
         let is_listed = routes()
             .iter()
-            .any(|one| one.method == Method::Get && one.path == list);
+            .any(|known| known.method == Method::Get && known.path == list);
         let own = async || match is_listed {
             true => app.alice.walk(&format!("{list}?limit=100")).await,
             false => Vec::new(),

@@ -9,7 +9,7 @@ async fn keys(client: &Client) -> Vec<String> {
 }
 
 /// Creates a key with the client. Returns its id and a client with it.
-async fn made(app: &TestApp, by: &Client, body: serde_json::Value) -> (String, Client) {
+async fn new_key(app: &TestApp, by: &Client, body: serde_json::Value) -> (String, Client) {
     let key = by.post("/v1/api_keys", body).await.expect(200);
     let secret = key.body["secret"].as_str().expect("a secret").to_owned();
     let account = by.account.clone().expect("an account");
@@ -27,8 +27,8 @@ fn at(url: &str, client: &Client) -> Client {
 async fn a_revoked_key_cannot_create_or_delete_keys_on_any_instance() {
     let app = TestApp::start().await;
     let url = app.another_instance().await;
-    let (other, _) = made(&app, &app.alice, json!({})).await;
-    let (id, client) = made(&app, &app.alice, json!({})).await;
+    let (other, _) = new_key(&app, &app.alice, json!({})).await;
+    let (id, client) = new_key(&app, &app.alice, json!({})).await;
     let elsewhere = at(&url, &client);
     elsewhere.get("/v1/fleets").await.expect(200);
     let earlier = [("idempotency-key", "earlier")];
@@ -69,7 +69,7 @@ async fn a_revoked_parents_key_makes_no_key_of_a_child() {
     let child = app.child_of(&app.alice).await;
     let account = child.account.clone().expect("an account").to_string();
     let acting = [("service-account", account.as_str())];
-    let (id, client) = made(&app, &app.alice, json!({})).await;
+    let (id, client) = new_key(&app, &app.alice, json!({})).await;
     let elsewhere = at(&url, &client);
     elsewhere
         .send("GET", "/v1/api_keys", None, &acting)
@@ -91,7 +91,7 @@ async fn a_revoked_parents_key_makes_no_key_of_a_child() {
 async fn a_key_that_expires_makes_no_key_that_is_valid_for_longer() {
     let app = TestApp::start().await;
     let hour = app.in_minutes(60);
-    let (_, client) = made(&app, &app.alice, json!({"expires_at": hour})).await;
+    let (_, client) = new_key(&app, &app.alice, json!({"expires_at": hour})).await;
     let before = keys(&app.alice).await;
     for body in [
         json!({}),
@@ -111,11 +111,11 @@ async fn a_key_that_expires_makes_no_key_that_is_valid_for_longer() {
 #[tokio::test]
 async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
     let app = TestApp::start().await;
-    let (full, full_client) = made(&app, &app.alice, json!({})).await;
+    let (full, full_client) = new_key(&app, &app.alice, json!({})).await;
     let scopes = json!({"scopes": ["drivers:write"]});
-    let (foreign, _) = made(&app, &app.alice, scopes).await;
+    let (foreign, _) = new_key(&app, &app.alice, scopes).await;
     let scopes = json!({"scopes": ["api_keys:write", "fleets:write"]});
-    let (own, client) = made(&app, &app.alice, scopes).await;
+    let (own, client) = new_key(&app, &app.alice, scopes).await;
     let before = keys(&app.alice).await;
     for id in [&full, &foreign] {
         let refused = client.delete(&format!("/v1/api_keys/{id}")).await;
@@ -132,7 +132,7 @@ async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
     assert_eq!(keys(&app.alice).await, before);
     full_client.get("/v1/fleets").await.expect(200);
     // The key may grant and revoke its own permissions, and may revoke itself.
-    let (lesser, _) = made(&app, &client, json!({"scopes": ["fleets:read"]})).await;
+    let (lesser, _) = new_key(&app, &client, json!({"scopes": ["fleets:read"]})).await;
     for id in [lesser, own] {
         let path = format!("/v1/api_keys/{id}");
         client.delete(&path).await.expect(200);
@@ -146,9 +146,9 @@ async fn a_restricted_key_cannot_delete_a_key_that_expires_later() {
     let app = TestApp::start().await;
     let body =
         |minutes| json!({"scopes": ["api_keys:write"], "expires_at": app.in_minutes(minutes)});
-    let (longer, _) = made(&app, &app.alice, body(120)).await;
-    let (shorter, _) = made(&app, &app.alice, body(30)).await;
-    let (_, client) = made(&app, &app.alice, body(60)).await;
+    let (longer, _) = new_key(&app, &app.alice, body(120)).await;
+    let (shorter, _) = new_key(&app, &app.alice, body(30)).await;
+    let (_, client) = new_key(&app, &app.alice, body(60)).await;
     let refused = client.delete(&format!("/v1/api_keys/{longer}")).await;
     assert_eq!(refused.error(), (403, "authentication_error", None, None));
     assert!(keys(&app.alice).await.contains(&longer));

@@ -143,9 +143,9 @@ async fn the_operator_of_a_local_run_needs_the_token_alone() {
         let body = body.map(|body| body.to_string());
         let response = app.local().send(method, path, body, &[]).await;
         // An account that is not closed is not erased.
-        let wanted = if path.ends_with("erasure") { 409 } else { 200 };
+        let expected = if path.ends_with("erasure") { 409 } else { 200 };
         assert_eq!(
-            response.status, wanted,
+            response.status, expected,
             "{method} {path}: {}",
             response.text
         );
@@ -182,8 +182,8 @@ async fn the_printed_address_gives_a_browser_the_cookie() {
     let own_cookie = cookie(&app, &token);
     let (status, location, set) = open(&app, &format!("/?token={token}")).await;
     assert_eq!((status, location.as_str()), (303, "/"));
-    let wanted = format!("{own_cookie}; Path=/_local; HttpOnly; SameSite=Strict");
-    assert_eq!(set, Some(wanted));
+    let expected = format!("{own_cookie}; Path=/_local; HttpOnly; SameSite=Strict");
+    assert_eq!(set, Some(expected));
 
     let session = async |headers: &[(&str, &str)]| {
         app.anon.send("GET", "/_local/session", None, headers).await

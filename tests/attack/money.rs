@@ -68,17 +68,21 @@ async fn top_ups_at_once_with_one_key_are_one_charge() {
     for round in 1..=4 {
         let key = format!("key {round}");
         ledger.hold();
-        let asked = ledger.asked(round);
+        let requests = ledger.wait_for_requests(round);
         let (answers, ()) = tokio::join!(
             at_once(6, async |_| keyed(&app.alice, &to, &body, &key).await),
             async {
-                asked.await;
+                requests.await;
                 ledger.release();
             }
         );
         let done = answers.iter().filter(|answer| answer.status == 200);
         assert!(done.clone().count() >= 1);
-        assert!(answers.iter().all(|one| one.status == 200 || is_open(one)));
+        assert!(
+            answers
+                .iter()
+                .all(|answer| answer.status == 200 || is_open(answer))
+        );
         for answer in done {
             assert_eq!(answer.body["wallet_balance"], 700 * round);
         }
@@ -104,7 +108,11 @@ async fn top_ups_at_once_without_keys_all_end_and_count_once_each() {
         app.alice.post(&to, top_up(100 + n as i64, &card)).await
     });
     let answers = answers.await;
-    assert!(answers.iter().all(|one| one.status == 200 || is_open(one)));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.status == 200 || is_open(answer))
+    );
     app.advance(90).await;
     app.advance(90).await;
     for answer in answers.iter().filter(|answer| answer.status != 200) {
@@ -114,7 +122,8 @@ async fn top_ups_at_once_without_keys_all_end_and_count_once_each() {
     }
     let all = transactions(&app).await;
     assert!(
-        all.iter().all(|one| one["status"] == "succeeded"),
+        all.iter()
+            .all(|transaction| transaction["status"] == "succeeded"),
         "{all:?}"
     );
     assert_eq!((all.len(), ledger.charges()), (10, 10));
@@ -169,10 +178,13 @@ async fn a_top_up_that_is_not_retried_is_finished_by_the_service() {
         let cut = keyed(&app.alice, &to, &body, token).await;
         assert!(cut.status == 503 && is_open(&cut), "{}", cut.text);
         let id = cut.body["transaction"].as_str().expect("an id");
-        let one = format!("/v1/transactions/{id}");
-        assert_eq!(app.alice.get(&one).await.body["status"], "pending");
+        let transaction_path = format!("/v1/transactions/{id}");
+        assert_eq!(
+            app.alice.get(&transaction_path).await.body["status"],
+            "pending"
+        );
         app.advance(65).await;
-        assert_eq!(app.alice.get(&one).await.body["status"], code);
+        assert_eq!(app.alice.get(&transaction_path).await.body["status"], code);
         assert_eq!(balance(&app, &path).await, credited);
         // A repetition then has the final result, now and later.
         let first = keyed(&app.alice, &to, &body, token).await.expect(status);
@@ -227,7 +239,7 @@ async fn meanwhile(
         }
     };
     let (answer, ()) = tokio::join!(send, async {
-        ledger.asked(before + 1).await;
+        ledger.wait_for_requests(before + 1).await;
         deed().await;
         ledger.release();
     });
@@ -316,11 +328,11 @@ async fn a_payment_method_that_is_deleted_meanwhile_is_charged_once() {
         app.alice.delete(&path).await.expect(200);
     };
     // While the provider is charging.
-    let one = card(&app, "tok_success").await;
+    let first = card(&app, "tok_success").await;
     ledger.hold();
-    let (answer, ()) = tokio::join!(app.alice.post(&to, top_up(40, &one)), async {
-        ledger.asked(1).await;
-        delete(&one).await;
+    let (answer, ()) = tokio::join!(app.alice.post(&to, top_up(40, &first)), async {
+        ledger.wait_for_requests(1).await;
+        delete(&first).await;
         ledger.release();
     });
     assert_eq!(answer.expect(200).body["wallet_balance"], 40);
@@ -411,7 +423,7 @@ async fn a_charge_is_refunded_once_after_its_method_is_deleted() {
         .as_array()
         .expect("rows")
         .iter()
-        .map(|one| &one["status"])
+        .map(|refund| &refund["status"])
         .collect();
     assert_eq!(statuses, [&json!("succeeded"), &json!("failed")]);
     assert_eq!(app.alice.get(&first).await.body["status"], "failed");
@@ -463,8 +475,14 @@ async fn of_payments_of_an_invoice_at_once_one_is_charged() {
         assert_eq!(ledger.charges(), round);
         assert_eq!(ledger.balance(), 1190 * round as i64);
         let all = transactions(&app).await;
-        assert!(all.iter().all(|one| one["status"] != "pending"), "{all:?}");
-        let paid = all.iter().filter(|one| one["status"] == "succeeded");
+        assert!(
+            all.iter()
+                .all(|transaction| transaction["status"] != "pending"),
+            "{all:?}"
+        );
+        let paid = all
+            .iter()
+            .filter(|transaction| transaction["status"] == "succeeded");
         assert_eq!(paid.count(), round);
     }
     app.drain().await;
@@ -489,14 +507,17 @@ async fn a_payment_without_a_clear_answer_names_its_transaction() {
     let cut = app.alice.post(&format!("{path}/pay"), body).await;
     assert!(cut.status == 503 && is_open(&cut), "{}", cut.text);
     let id = cut.body["transaction"].as_str().expect("an id");
-    let one = format!("/v1/transactions/{id}");
-    let pending = app.alice.get(&one).await.expect(200).body;
+    let transaction_path = format!("/v1/transactions/{id}");
+    let pending = app.alice.get(&transaction_path).await.expect(200).body;
     assert_eq!(
         (&pending["status"], &pending["amount"]),
         (&json!("pending"), &json!(1190))
     );
     app.advance(90).await;
-    assert_eq!(app.alice.get(&one).await.body["status"], "succeeded");
+    assert_eq!(
+        app.alice.get(&transaction_path).await.body["status"],
+        "succeeded"
+    );
     assert_eq!(app.alice.get(&path).await.body["status"], "paid");
     assert_eq!(ledger.balance(), 1190);
     app.drain().await;

@@ -62,7 +62,7 @@ impl Scene {
                 ];
                 script
                     .lists
-                    .extend(lists.map(|(name, one)| (name, vec![one])));
+                    .extend(lists.map(|(name, object)| (name, vec![object])));
             });
             platforms.push(platform.await);
         }
@@ -98,9 +98,9 @@ impl Scene {
         let mut operators = Vec::new();
         for (place, party) in PARTIES.into_iter().enumerate() {
             let latitude = 52 + place;
-            let near =
+            let search =
                 format!("/v1/charging_stations?latitude={latitude}.394&longitude=4.852&radius=500");
-            let stations = app.alice.get(&near).await.expect(200).ids();
+            let stations = app.alice.get(&search).await.expect(200).ids();
             let platform = platforms.get(place).unwrap_or(&platforms[0]);
             operators.push(Operator {
                 party,
@@ -426,7 +426,7 @@ async fn comes_back(is_pulled: bool) {
                 ("locations", location(0)),
                 ("tariffs", of_party("tariff", "EXA")),
             ];
-            let lists = lists.map(|(name, one)| (name, vec![one]));
+            let lists = lists.map(|(name, object)| (name, vec![object]));
             script.lists.extend(lists);
         }
     });
@@ -437,8 +437,8 @@ async fn comes_back(is_pulled: bool) {
         again.put(path, &location(0)).await;
     }
     // The station is the same one, and its new network operates it.
-    let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
-    let stations = scene.app.alice.get(near).await.expect(200).ids();
+    let search = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+    let stations = scene.app.alice.get(search).await.expect(200).ids();
     assert_eq!(stations, [scene.operators[0].station.clone()]);
     // A late CDR of the new network does not count as one of the old network, with a reference or without.
     for (id, reference) in [

@@ -108,12 +108,16 @@ async fn the_largest_object_of_each_kind_is_stored_and_delivered() {
     ] {
         let body = with(body, largest(kind, '😀'));
         let key = [("idempotency-key", kind)];
-        let made = app
+        let created = app
             .alice
             .send("POST", list, Some(body.to_string()), &key)
             .await;
-        let id = made.id();
-        assert!(made.text.len() > 100_000, "{kind}: {}", made.text.len());
+        let id = created.id();
+        assert!(
+            created.text.len() > 100_000,
+            "{kind}: {}",
+            created.text.len()
+        );
         let path = format!("{list}/{id}");
         app.alice
             .post(&path, json!({"metadata": null}))
@@ -132,7 +136,7 @@ async fn the_largest_object_of_each_kind_is_stored_and_delivered() {
         assert_eq!(shown().await, changed.body, "{kind}");
         if is_event_sent {
             let received = receiver.received();
-            for (name, shown) in [("created", &made.body), ("updated", &changed.body)] {
+            for (name, shown) in [("created", &created.body), ("updated", &changed.body)] {
                 let name = format!("{kind}.{name}");
                 let same = |event: &Value| {
                     let object = &event["data"]["object"];
@@ -142,7 +146,7 @@ async fn the_largest_object_of_each_kind_is_stored_and_delivered() {
                             .iter()
                             .all(|name| object.get(name) == shown.get(name))
                 };
-                let delivered = received.iter().any(|one| same(&one.event));
+                let delivered = received.iter().any(|delivery| same(&delivery.event));
                 assert!(delivered, "{name} was not delivered whole");
             }
         }
@@ -181,13 +185,13 @@ async fn an_oversized_event_omits_previous_attributes() {
         .await
         .expect(200);
     let body = with(json!({"name": "Large"}), largest("policy", '😀'));
-    let made = app.alice.post("/v1/policies", body).await.expect(200);
+    let policy = app.alice.post("/v1/policies", body).await.expect(200);
     assert!(
-        (140_000..=MOST).contains(&made.text.len()),
+        (140_000..=MOST).contains(&policy.text.len()),
         "{}",
-        made.text.len()
+        policy.text.len()
     );
-    let path = format!("/v1/policies/{}", made.id());
+    let path = format!("/v1/policies/{}", policy.id());
     let changed = app
         .alice
         .post(&path, largest("policy", '😁'))
@@ -202,7 +206,7 @@ async fn an_oversized_event_omits_previous_attributes() {
     let events: Vec<Value> = receiver
         .received()
         .into_iter()
-        .map(|one| one.event)
+        .map(|delivery| delivery.event)
         .collect();
     let of = |object: &Value| {
         let found = events
@@ -232,7 +236,7 @@ async fn a_vehicle_with_36_large_drivers_can_be_deleted() {
         drivers.push(app.alice.post("/v1/drivers", tests::driver()).await.id());
     }
     let vehicle = with(tests::vehicle(&fleet), json!({"drivers": drivers}));
-    let made = app.alice.post("/v1/vehicles", vehicle).await.id();
+    let id = app.alice.post("/v1/vehicles", vehicle).await.id();
     for driver in &drivers {
         let path = format!("/v1/drivers/{driver}");
         app.alice
@@ -241,7 +245,7 @@ async fn a_vehicle_with_36_large_drivers_can_be_deleted() {
             .expect(200);
     }
     // About 5 MB of drivers.
-    let path = format!("/v1/vehicles/{made}");
+    let path = format!("/v1/vehicles/{id}");
     app.alice.delete(&path).await.expect(200);
     app.alice.get(&path).await.expect(404);
     for driver in &drivers {
@@ -298,7 +302,7 @@ fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
 }
 
 /// The item of one of alice's objects, with an event to be written.
-fn row(
+fn written_item(
     app: &TestApp,
     kind: Kind,
     event: &str,
@@ -330,16 +334,16 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
         .await;
     app.drain().await;
     // An object that no release wrote, and one that an earlier release let grow until there is no room for its event.
-    let unreadable = row(&app, Kind::Fleet, "fleet.created", json!({"id": 5}));
+    let unreadable = written_item(&app, Kind::Fleet, "fleet.created", json!({"id": 5}));
     let huge = with(
         policy.body.clone(),
         json!({"metadata": {"a": noise(700_000)}}),
     );
-    let oversize = row(&app, Kind::Policy, "policy.created", huge);
-    for row in [unreadable, oversize] {
+    let oversize = written_item(&app, Kind::Policy, "policy.created", huge);
+    for item in [unreadable, oversize] {
         let change = StreamRecord {
             old: None,
-            new: Some(row.clone().into()),
+            new: Some(item.clone().into()),
             is_expired: false,
         };
         relay::handle(&service, &change)
@@ -347,7 +351,7 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
             .expect("it is not to be read again");
         let failed = queue.taken();
         assert_eq!(failed.len(), 1);
-        let pk = match row.get("pk") {
+        let pk = match item.get("pk") {
             Some(serde_dynamo::AttributeValue::S(pk)) => pk.clone(),
             other => panic!("{other:?}"),
         };
@@ -358,7 +362,7 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
     }
     // A table that cannot be reached may be reachable the next time: the change is read again.
     let away = failing(&app, queue.clone(), "http://127.0.0.1:9");
-    let fine = row(&app, Kind::Policy, "policy.created", policy.body.clone());
+    let fine = written_item(&app, Kind::Policy, "policy.created", policy.body.clone());
     let change = StreamRecord {
         old: None,
         new: Some(fine.into()),
@@ -386,7 +390,7 @@ async fn an_unrelayable_change_does_not_block_others_in_the_runner() {
     settings.set_endpoint_url(Some(app.running().store_url.clone()));
     let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
     let broken: HashMap<String, AttributeValue> =
-        row(&app, Kind::Fleet, "fleet.created", json!({"id": 5}))
+        written_item(&app, Kind::Fleet, "fleet.created", json!({"id": 5}))
             .into_iter()
             .map(|(name, value)| (name, value.into()))
             .collect();
@@ -397,8 +401,8 @@ async fn an_unrelayable_change_does_not_block_others_in_the_runner() {
     put.send().await.expect("the row is stored");
     let fleet = bob.post("/v1/fleets", tests::fleet()).await.id();
     let drained = app.running().drain().await;
-    let said = drained.expect_err("a change is left").to_string();
-    assert!(said.contains("it can never be relayed"), "{said}");
+    let message = drained.expect_err("a change is left").to_string();
+    assert!(message.contains("it can never be relayed"), "{message}");
     let events = receiver.received();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].event["data"]["object"]["id"], json!(fleet));

@@ -48,7 +48,7 @@ impl Hostile {
         Self { url, paths }
     }
 
-    async fn asked(&self) -> usize {
+    async fn requests(&self) -> usize {
         self.paths.lock().await.len()
     }
 }
@@ -91,7 +91,8 @@ async fn statuses(app: &TestApp) -> BTreeMap<String, String> {
     let listed = app.alice.get(path).await.expect(200).body;
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let stations = listed["data"].as_array().expect("stations").iter();
-    let stations = stations.map(|one| (text(&one["location_id"]), text(&one["status"])));
+    let stations =
+        stations.map(|station| (text(&station["location_id"]), text(&station["status"])));
     stations.collect()
 }
 
@@ -157,14 +158,14 @@ async fn pages_that_lead_in_a_circle_are_read_once() {
     run(&app, &cpo, &Limits::default()).await;
     assert_given_up(&app, &cpo, "one that was read before").await;
     assert_eq!(
-        hostile.asked().await,
+        hostile.requests().await,
         3,
         "the first one, and two of the circle"
     );
     assert_eq!(statuses(&app).await["L3"], "active");
     // The next pull requests everything again, in an hour.
     app.advance(3_600 + 300).await;
-    assert_eq!(hostile.asked().await, 6);
+    assert_eq!(hostile.requests().await, 6);
 }
 
 #[tokio::test]
@@ -183,7 +184,7 @@ async fn pages_and_objects_without_end_are_read_to_a_bound() {
     let cpo = turn(&app, &cpo, &endless.url).await;
     run(&app, &cpo, &limits).await;
     assert_given_up(&app, &cpo, "more than 7 pages").await;
-    assert_eq!(endless.asked().await, 7);
+    assert_eq!(endless.requests().await, 7);
 }
 
 #[tokio::test]
@@ -202,7 +203,7 @@ async fn objects_without_end_are_read_to_a_bound() {
     let cpo = turn(&app, &cpo, &endless.url).await;
     run(&app, &cpo, &limits).await;
     assert_given_up(&app, &cpo, "more than 50 objects").await;
-    assert_eq!(endless.asked().await, 3);
+    assert_eq!(endless.requests().await, 3);
 }
 
 #[tokio::test]
@@ -263,7 +264,7 @@ async fn endless_pages_do_not_stop_the_clock() {
     assert!(app.now().since(before) >= kernel::time::HOUR);
     let took = began.elapsed();
     assert!(took < Duration::from_secs(60), "it took {took:?}");
-    assert!(endless.asked().await > 1);
+    assert!(endless.requests().await > 1);
 }
 
 #[tokio::test]
@@ -330,7 +331,7 @@ async fn a_long_page_goes_on_where_the_run_ended() {
         runs += 1;
         assert!(runs < 1_000, "the pull makes no progress");
     }
-    assert!(long.asked().await > 1, "one run was enough");
+    assert!(long.requests().await > 1, "one run was enough");
     let pull = last_pull(&app).await;
     assert_eq!(pull["incomplete"], false, "{pull}");
     // Each object and the tariff were stored once; objects that an earlier run has read do not count as missing.
@@ -435,39 +436,39 @@ async fn endpoints_inside_are_refused_at_registration() {
 async fn a_platform_is_asked_again_when_it_says() {
     let app = TestApp::start().await;
     let cpo = honest(&app).await;
-    let asked = || cpo.received("GET", "/2.2.1/tariffs").len();
+    let requests = || cpo.received("GET", "/2.2.1/tariffs").len();
     let pull = json!({"action": "pull", "network": cpo.network});
     // A short wait is part of the request, and ends with the page.
-    let before = asked();
+    let before = requests();
     cpo.script().fail = vec![503];
     cpo.script().retry_after = Some("1");
     let began = Instant::now();
     manage(&app, pull.clone()).await.expect("asked for");
     app.drain().await;
     assert!(began.elapsed() >= Duration::from_secs(1));
-    assert_eq!(asked(), before + 2);
+    assert_eq!(requests(), before + 2);
     assert!(last_pull(&app).await["finished"].is_string());
     // A long one is not: the platform is not called for that time.
-    let before = asked();
+    let before = requests();
     cpo.script().fail = vec![429];
     cpo.script().retry_after = Some("2400");
     manage(&app, pull.clone()).await.expect("asked for");
     app.drain().await;
-    assert_eq!(asked(), before + 1, "it is not asked three times");
+    assert_eq!(requests(), before + 1, "it is not asked three times");
     let error = last_pull(&app).await["error"].to_string();
     assert!(error.contains("HTTP 429"), "{error}");
     app.advance(2_399).await;
-    assert_eq!(asked(), before + 1);
+    assert_eq!(requests(), before + 1);
     app.advance(301).await;
-    assert_eq!(asked(), before + 2);
+    assert_eq!(requests(), before + 2);
     // The maximum is an hour.
     cpo.script().fail = vec![503];
     cpo.script().retry_after = Some("Fri, 31 Dec 2199 23:59:59 GMT");
     manage(&app, pull).await.expect("asked for");
     app.drain().await;
-    let before = asked();
+    let before = requests();
     app.advance(3_600 + 301).await;
-    assert_eq!(asked(), before + 1);
+    assert_eq!(requests(), before + 1);
 }
 
 #[tokio::test]
@@ -483,12 +484,12 @@ async fn two_messages_side_by_side_start_one_pull() {
     let network = Id::from(cpo.network.as_str());
     let limits = Limits::default();
     let run = || sync::pull_within(app.app(), Mode::Test, &network, &limits);
-    let (one, other, third) = tokio::join!(run(), run(), run());
-    one.and(other).and(third).expect("the runs");
-    assert_eq!(slow.asked().await, 1);
+    let (first, second, third) = tokio::join!(run(), run(), run());
+    first.and(second).and(third).expect("the runs");
+    assert_eq!(slow.requests().await, 1);
     // The messages that the relay has sent find nothing due.
     app.advance(10 * 60).await;
-    assert_eq!(slow.asked().await, 1);
+    assert_eq!(slow.requests().await, 1);
     assert!(last_pull(&app).await["finished"].is_string());
 }
 
@@ -507,10 +508,10 @@ async fn a_pull_whose_function_ends_goes_on_when_its_lease_is_over() {
     let run = sync::pull_within(app.app(), Mode::Test, &network, &limits);
     let crash = tokio::time::timeout(Duration::from_secs(3), run).await;
     crash.expect_err("the party hangs");
-    let asked = hung.asked().await;
+    let requests = hung.requests().await;
     let second = sync::pull_within(app.app(), Mode::Test, &network, &limits);
     second.await.expect("nothing is due");
-    assert_eq!(hung.asked().await, asked);
+    assert_eq!(hung.requests().await, requests);
     let tenant = operators(Mode::Test);
     let network = app.app().store.load::<Network>(&tenant, &network).await;
     let next = network.expect("the network").next_action();

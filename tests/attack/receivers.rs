@@ -104,7 +104,7 @@ async fn first_attempt(client: &Client, endpoint: &str) -> Value {
     loop {
         let log = client.get(&path).await.expect(200);
         let attempts = log.body["data"].as_array().expect("a log");
-        if let Some(first) = attempts.iter().find(|one| one["attempt"] == 1) {
+        if let Some(first) = attempts.iter().find(|attempt| attempt["attempt"] == 1) {
             return first.clone();
         }
         sleep(Duration::from_millis(200)).await;
@@ -192,8 +192,8 @@ async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
         assert!(sent < 16 * 1024 * 1024, "{name}: {sent} bytes taken");
         if name.starts_with("asks") {
             let moment = |name: &str| Timestamp::parse(attempt[name].as_str().expect("a time"));
-            let (next, made) = (moment("next_attempt"), moment("created"));
-            let wait = next.expect("a time").since(made.expect("a time"));
+            let (next, created) = (moment("next_attempt"), moment("created"));
+            let wait = next.expect("a time").since(created.expect("a time"));
             assert!((DAY..DAY + MINUTE).contains(&wait), "{name}: {wait}");
         }
         let path = format!("/v1/webhook_endpoints/{endpoint}");

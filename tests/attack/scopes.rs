@@ -58,8 +58,8 @@ fn required(route: &Route) -> Vec<Scope> {
 /// Every scope of a restricted key except those that include this one.
 fn all_but(scope: Scope) -> Vec<String> {
     Scope::every()
-        .filter(|one| *one != Scope::Everything && !one.covers(scope))
-        .map(|one| one.to_string())
+        .filter(|other| *other != Scope::Everything && !other.covers(scope))
+        .map(|other| other.to_string())
         .collect()
 }
 
@@ -116,14 +116,14 @@ async fn state(app: &TestApp, route: &Route, event: &Value) -> Value {
     let resource = parts.next().expect("a resource");
     let endpoints = functions::endpoints();
     let reads = |place: &str| {
-        let mut routes = endpoints.iter().map(|one| one.route);
-        routes.any(|one| one.method == Method::Get && one.path == place)
+        let mut routes = endpoints.iter().map(|endpoint| endpoint.route);
+        routes.any(|known| known.method == Method::Get && known.path == place)
     };
     match parts.next() {
         Some(id) if route.path.contains("{id}") && reads(&format!("/v1/{resource}/{{id}}")) => {
             steady(app.alice.get(&format!("/v1/{resource}/{id}")).await.body)
         }
-        _ if lists().any(|one| one.path == format!("/v1/{resource}")) => {
+        _ if lists().any(|list| list.path == format!("/v1/{resource}")) => {
             json!(app.alice.walk(&format!("/v1/{resource}?limit=100")).await)
         }
         _ => json!(route.name),
@@ -178,11 +178,11 @@ fn what_each_conditional_scope_is_for_has_a_test() {
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
         let conditional = x_scope(&route)["conditional"].as_array();
-        for one in conditional.expect("conditional scopes") {
-            let scope = one["scope"].as_str().expect("a scope");
+        for entry in conditional.expect("conditional scopes") {
+            let scope = entry["scope"].as_str().expect("a scope");
             let known = CONDITIONAL.iter().any(|(known, _)| *known == scope);
             assert!(known, "{}: {scope}", route.name);
-            let when = one["when"].as_str();
+            let when = entry["when"].as_str();
             assert!(when.is_some_and(|when| !when.is_empty()), "{}", route.name);
         }
     }
@@ -253,7 +253,7 @@ async fn without_its_read_scope_no_operation_shows_an_object() {
     let events = app.alice.walk("/v1/events?limit=100").await;
     let readers: Vec<Route> = functions::endpoints()
         .iter()
-        .map(|one| one.route)
+        .map(|endpoint| endpoint.route)
         .filter(|route| route.method == Method::Get)
         .collect();
     for resource in Resource::ALL {
@@ -407,7 +407,7 @@ async fn an_endpoint_subscribes_only_to_events_the_key_may_read() {
     }
     let mut every: Vec<String> = Resource::ALL
         .iter()
-        .map(|one| format!("{}:read", one.as_str()))
+        .map(|resource| format!("{}:read", resource.as_str()))
         .collect();
     every.push("webhook_endpoints:write".into());
     let reader = app.restricted(&app.alice, &every).await;
@@ -419,10 +419,10 @@ async fn a_signing_secret_is_masked_without_the_endpoint_write_scope() {
     let app = TestApp::start().await;
     let path = "/v1/webhook_endpoints";
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    let made = app.alice.post(path, hook).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret");
+    let endpoint = app.alice.post(path, hook).await.expect(200);
+    let secret = endpoint.body["secret"].as_str().expect("a secret");
     let masked = format!("whsec_****{}", &secret[secret.len() - 4..]);
-    let place = format!("{path}/{}", made.id());
+    let place = format!("{path}/{}", endpoint.id());
     for (scope, want) in [
         ("webhook_endpoints:read", masked.as_str()),
         ("webhook_endpoints:write", secret),

@@ -121,10 +121,10 @@ async fn no_endpoint_has_a_hostile_url() {
     app.needs("settings of its own");
     let client = client_of(&app, &app.alice).await;
     let body = |url: &str| json!({"url": url, "enabled_events": ["*"]});
-    let made = client
+    let endpoint = client
         .post("/v1/webhook_endpoints", body(HARMLESS[0]))
         .await;
-    let path = format!("/v1/webhook_endpoints/{}", made.expect(200).id());
+    let path = format!("/v1/webhook_endpoints/{}", endpoint.expect(200).id());
     let long = format!("https://fleet.example/{}", "a".repeat(2048));
     let hostile = HOSTILE
         .into_iter()
@@ -162,10 +162,10 @@ async fn endpoints_of_live_mode_have_port_443_or_8443() {
         ("https://93.184.216.34:6379/", false),
     ] {
         let body = json!({"url": url, "enabled_events": ["*"]});
-        let made = live.post("/v1/webhook_endpoints", body.clone()).await;
+        let response = live.post("/v1/webhook_endpoints", body.clone()).await;
         match is_fine {
-            true => drop(made.expect(200)),
-            false => made.expect_error(400, None, Some("url")),
+            true => drop(response.expect(200)),
+            false => response.expect_error(400, None, Some("url")),
         }
         test.post("/v1/webhook_endpoints", body).await.expect(200);
     }
@@ -180,8 +180,8 @@ async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
     // A local run delivers to this machine.
     let url = receiver.url.replace("127.0.0.1", "localhost");
     let body = json!({"url": url, "enabled_events": ["fleet.created"]});
-    let made = app.alice.post("/v1/webhook_endpoints", body).await;
-    let endpoint = Id::from(made.expect(200).id().as_str());
+    let created = app.alice.post("/v1/webhook_endpoints", body).await;
+    let endpoint = Id::from(created.expect(200).id().as_str());
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
     let event = Id::from(header(&receiver.received()[0], "webhook-id"));

@@ -96,10 +96,10 @@ struct Endpoint {
 async fn endpoint(client: &Client, address: SocketAddr, habit: &str) -> Endpoint {
     let url = format!("http://{address}/{habit}");
     let body = json!({"url": url, "enabled_events": ["fleet.created"]});
-    let made = client.post("/v1/webhook_endpoints", body).await.expect(200);
+    let created = client.post("/v1/webhook_endpoints", body).await.expect(200);
     Endpoint {
         tenant: client.tenant(),
-        id: Id::from(made.id().as_str()),
+        id: Id::from(created.id().as_str()),
     }
 }
 

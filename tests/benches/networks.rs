@@ -68,8 +68,8 @@ async fn in_file(folder: &Path) -> TestApp {
 fn location(number: usize) -> Value {
     let mut location = fixture("location");
     location["id"] = json!(format!("L{number}"));
-    let (row, column) = (number / 400, number % 400);
-    let (latitude, longitude) = (40.0 + row as f64 / 100.0, column as f64 / 100.0);
+    let (line, column) = (number / 400, number % 400);
+    let (latitude, longitude) = (40.0 + line as f64 / 100.0, column as f64 / 100.0);
     location["coordinates"] =
         json!({"latitude": format!("{latitude:.4}"), "longitude": format!("{longitude:.4}")});
     location
@@ -89,8 +89,8 @@ async fn connected(test: &TestApp, locations: usize) -> Connected {
 
 /// Pulls everything. Calls `after` when a run of the function has ended.
 async fn pull_all(app: &App, test: &TestApp, cpo: &Connected, mut after: impl FnMut()) {
-    let asked = json!({"action": "pull", "network": cpo.network, "full": true});
-    manage(test, asked).await.expect("a pull");
+    let request = json!({"action": "pull", "network": cpo.network, "full": true});
+    manage(test, request).await.expect("a pull");
     let network = Id::from(cpo.network.as_str());
     loop {
         sync::pull_within(app, Mode::Test, &network, &sync::Limits::default())
@@ -277,8 +277,8 @@ async fn patch(test: &TestApp, cpo: &Connected, locations: usize) {
     let count = sent.len();
     let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
     let mut times = Vec::new();
-    for one in sent {
-        let (status, took) = one.await.expect("a patch");
+    for task in sent {
+        let (status, took) = task.await.expect("a patch");
         *statuses.entry(status).or_default() += 1;
         times.push(took);
     }

@@ -98,7 +98,7 @@ fn stations_of_the_city(dice: &Dice) -> Value {
     let station = |n: usize| {
         let (latitude, longitude) = place(dice);
         let evses: Vec<Value> = (0..CONNECTORS)
-            .map(|one| evse(format!("{n}-{one}")))
+            .map(|connector| evse(format!("{n}-{connector}")))
             .collect();
         json!({"country_code": "DE", "party_id": "BEN", "id": format!("rush-{n}"), "address": "1 Ring", "city": "Munich",
             "country": "DEU", "coordinates": {"latitude": latitude.to_string(), "longitude": longitude.to_string()},
@@ -126,8 +126,8 @@ impl<'a> Rush<'a> {
             let vehicle = alice.post("/v1/vehicles", vehicle).await.id();
             let who = json!({"driver": crew.driver, "vehicle": vehicle,
                 "connector_type": [plug["charging_standard"]]});
-            let made = alice.post("/v1/reservations", with(request(dice, day), who));
-            ids.push(made.await.id().as_str().into());
+            let reservation = alice.post("/v1/reservations", with(request(dice, day), who));
+            ids.push(reservation.await.id().as_str().into());
         }
         let tenant = alice.tenant();
         Self {
@@ -138,9 +138,9 @@ impl<'a> Rush<'a> {
         }
     }
 
-    async fn rows(&self) -> Vec<Stored<Reservation>> {
-        let rows = self.app.app().store.get_all(&self.tenant, &self.ids);
-        rows.await.expect("the reservations")
+    async fn reservations(&self) -> Vec<Stored<Reservation>> {
+        let reservations = self.app.app().store.get_all(&self.tenant, &self.ids);
+        reservations.await.expect("the reservations")
     }
 
     /// Makes every attempt when it is due. Attempts of one moment are made in the order of the reservations' creation.
@@ -149,12 +149,14 @@ impl<'a> Rush<'a> {
         let store = self.app.app().store.clone();
         let app = self.app.app_with(store, clock.clone());
         loop {
-            let rows = self.rows().await;
-            let open = rows
+            let reservations = self.reservations().await;
+            let open = reservations
                 .iter()
-                .filter(|row| row.object.status() == ReservationStatus::Pending);
+                .filter(|reservation| reservation.object.status() == ReservationStatus::Pending);
             let due: Vec<_> = open
-                .filter_map(|row| Some((row.next_action_at()?, &row.object.id)))
+                .filter_map(|reservation| {
+                    Some((reservation.next_action_at()?, &reservation.object.id))
+                })
                 .collect();
             let Some(now) = due.iter().map(|(at, _)| *at).min() else {
                 return;
@@ -175,12 +177,14 @@ impl<'a> Rush<'a> {
 
     /// Prints the result, and returns the instance for `optimum.py`.
     async fn report(&self, seed: u64) -> Value {
-        let rows = self.rows().await;
-        let got = rows.iter().map(|row| &row.object);
-        let got: Vec<_> = got.filter(|one| one.window().is_some()).collect();
-        let slid = got
-            .iter()
-            .filter(|one| one.window().map(|window| window.from) != Some(one.ideal_start));
+        let reservations = self.reservations().await;
+        let got = reservations.iter().map(|reservation| &reservation.object);
+        let got: Vec<_> = got
+            .filter(|reservation| reservation.window().is_some())
+            .collect();
+        let slid = got.iter().filter(|reservation| {
+            reservation.window().map(|window| window.from) != Some(reservation.ideal_start)
+        });
         println!(
             "day {seed}: {} of {RESERVATIONS} reservations confirmed, {} of them in another window than the preferred one",
             got.len(),
@@ -188,12 +192,12 @@ impl<'a> Rush<'a> {
         );
         let (store, all) = (&self.app.app().store, Search::default());
         let found = store.search(&self.tenant, &all, &Cursor::Newest, STATIONS);
-        let stations = found.await.expect("the stations").rows.into_iter();
+        let stations = found.await.expect("the stations").items.into_iter();
         let stations: Vec<_> = stations.map(|(_, station)| station).collect();
         let pools: Vec<Value> = stations.iter().flat_map(pools).collect();
-        let requests: Vec<Value> = rows
+        let requests: Vec<Value> = reservations
             .iter()
-            .map(|row| self.instance(&row.object, &row.internal, &stations))
+            .map(|reservation| self.instance(&reservation.object, &reservation.internal, &stations))
             .collect();
         json!({"pools": pools, "reservations": requests})
     }
@@ -201,24 +205,24 @@ impl<'a> Rush<'a> {
     /// The possible assignments of a reservation, in steps of five minutes, and its actual one.
     fn instance(
         &self,
-        one: &Reservation,
+        reservation: &Reservation,
         internal: &ReservationInternal,
         stations: &[ChargingStation],
     ) -> Value {
         let step = |at: Timestamp| at.since(self.day).as_mins() / GRAIN;
-        let length = step(one.ideal_end) - step(one.ideal_start);
+        let length = step(reservation.ideal_end) - step(reservation.ideal_start);
         let meters = |station: &ChargingStation| {
-            distance_meters(one.location.center(), station.location) as u32
+            distance_meters(reservation.location.center(), station.location) as u32
         };
-        let near = stations
+        let nearby = stations
             .iter()
-            .filter(|station| meters(station) < one.location.radius);
-        let near: Vec<&Id> = near.map(|station| &station.id).collect();
-        json!({"plug": internal.charging_standard, "length": length, "stations": near,
-            "earliest": step(one.earliest_start.unwrap_or(one.ideal_start)),
-            "latest": step(one.latest_end.unwrap_or(one.ideal_end)) - length,
-            "start": one.window().map(|window| step(window.from)),
-            "station": one.state.reserved().map(|reserved| &reserved.station)})
+            .filter(|station| meters(station) < reservation.location.radius);
+        let nearby: Vec<&Id> = nearby.map(|station| &station.id).collect();
+        json!({"plug": internal.charging_standard, "length": length, "stations": nearby,
+            "earliest": step(reservation.earliest_start.unwrap_or(reservation.ideal_start)),
+            "latest": step(reservation.latest_end.unwrap_or(reservation.ideal_end)) - length,
+            "start": reservation.window().map(|window| step(window.from)),
+            "station": reservation.state.reserved().map(|reserved| &reserved.station)})
     }
 }
 
@@ -226,7 +230,7 @@ impl<'a> Rush<'a> {
 fn pools(station: &ChargingStation) -> Vec<Value> {
     let count = |plug: ConnectorType| {
         let plugs = station.connectors.iter();
-        let fitting = plugs.filter(|one| one.connector_type() == Some(plug));
+        let fitting = plugs.filter(|connector| connector.connector_type() == Some(plug));
         json!({"station": station.id, "plug": plug, "connectors": fitting.count()})
     };
     PLUGS.map(|(plug, ..)| count(plug)).to_vec()

@@ -153,8 +153,8 @@ async fn set_up(test: &TestApp, receiver: &Receiver, total: u64) -> Vec<Crew> {
             Some(last) if !is_new || (is_giant && number > 0) => last.client.clone(),
             _ => {
                 let client = test.other_account(Mode::Test).await;
-                let made = client.post("/v1/webhook_endpoints", hook.clone()).await;
-                made.expect(200);
+                let response = client.post("/v1/webhook_endpoints", hook.clone()).await;
+                response.expect(200);
                 client
             }
         };
@@ -220,10 +220,10 @@ async fn play(
         player.advance_to(midnight.plus_seconds(second)).await;
         match action {
             Action::Reserve(start) => {
-                let made = reserve(player, crew, midnight, start).await;
+                let reservation = reserve(player, crew, midnight, start).await;
                 // Vehicles arrive within ten minutes; after fifteen the reservation expires.
                 let second = start * 60 + (place * 97 % 600) as i64;
-                agenda.push(Reverse((second, place, Action::Start(made))));
+                agenda.push(Reverse((second, place, Action::Start(reservation))));
             }
             Action::Start(reservation) => {
                 if let Some(session) = start(player, test, crew, &reservation).await {
@@ -256,17 +256,17 @@ async fn reserve(player: &mut Player, crew: &Crew, midnight: Timestamp, start: i
     let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
         "payment_method": crew.payment_method, "ideal_start": moment(start), "ideal_end": moment(start + 60),
         "location": {"latitude": crew.place.0, "longitude": crew.place.1, "radius": RADIUS}});
-    let made = player
+    let reservation = player
         .send("create-reservation", "/v1/reservations", &crew.client, body)
         .await;
-    id_of(&made)
+    id_of(&reservation)
 }
 
 /// Starts the session of a reservation. None if no connector was free for it.
 async fn start(player: &mut Player, test: &TestApp, crew: &Crew, reservation: &Id) -> Option<Id> {
     let (store, tenant) = (&test.app().store, crew.client.tenant());
-    let row = store.load::<Reservation>(&tenant, reservation).await;
-    let confirmed = row.expect("the reservation").object;
+    let stored = store.load::<Reservation>(&tenant, reservation).await;
+    let confirmed = stored.expect("the reservation").object;
     if confirmed.status() != ReservationStatus::Confirmed {
         return None;
     }
@@ -274,14 +274,14 @@ async fn start(player: &mut Player, test: &TestApp, crew: &Crew, reservation: &I
     let body = json!({"charging_station": reserved.station, "connector": reserved.connector,
         "driver": crew.driver, "vehicle": crew.vehicle, "payment_method": crew.payment_method});
     let path = "/v1/charging_sessions";
-    let made = player
+    let session = player
         .send("create-charging-session", path, &crew.client, body)
         .await;
-    Some(id_of(&made))
+    Some(id_of(&session))
 }
 
-fn id_of(made: &Value) -> Id {
-    Id::from(made["id"].as_str().expect("an id"))
+fn id_of(object: &Value) -> Id {
+    Id::from(object["id"].as_str().expect("an id"))
 }
 
 /// The scope of a partition key, of which there are several in the day.

@@ -73,10 +73,10 @@ fn place(dice: &Dice) -> (f64, f64) {
         let anywhere = city(10_000 + dice.below(1_000_000));
         return anywhere;
     }
-    near(dice, city(dice.below(CITIES)), 0.1)
+    nearby(dice, city(dice.below(CITIES)), 0.1)
 }
 
-fn near(dice: &Dice, (latitude, longitude): (f64, f64), degrees: f64) -> (f64, f64) {
+fn nearby(dice: &Dice, (latitude, longitude): (f64, f64), degrees: f64) -> (f64, f64) {
     let offset = || {
         let sum: u64 = (0..4).map(|_| dice.below(1_000)).sum();
         (sum as f64 / 2_000.0 - 1.0) * degrees
@@ -134,7 +134,7 @@ impl Bench<'_> {
         let mut samples = Samples::default();
         let mut found = 0;
         for n in 0..SEARCHES {
-            let (latitude, longitude) = near(&self.dice, city(n as u64 % CITIES), 0.05);
+            let (latitude, longitude) = nearby(&self.dice, city(n as u64 % CITIES), 0.05);
             let path = format!(
                 "/v1/charging_stations?latitude={latitude}&longitude={longitude}&radius={radius}&limit=20"
             );
@@ -171,16 +171,16 @@ impl Bench<'_> {
         let tenant = self.test.alice.tenant();
         for n in 0..CONFIRMATIONS {
             let reservation = self.reserve(n as u64 % CITIES, radius).await;
-            let row = self
+            let stored = self
                 .app
                 .store
                 .load::<Reservation>(&tenant, &reservation)
                 .await;
-            let row = row.expect("the reservation");
+            let stored = stored.expect("the reservation");
             let message = ConfirmReservation {
                 tenant: tenant.clone(),
                 reservation,
-                request: Some(Box::new(row.request())),
+                request: Some(Box::new(stored.request())),
             }
             .message()
             .expect("a message");
@@ -197,7 +197,7 @@ impl Bench<'_> {
         let vehicle = alice
             .post("/v1/vehicles", tests::vehicle(&crew.fleet))
             .await;
-        let (latitude, longitude) = near(&self.dice, city(number), 0.05);
+        let (latitude, longitude) = nearby(&self.dice, city(number), 0.05);
         let request = with(
             self.test.reservation(crew, 20),
             json!({"vehicle": vehicle.id(),

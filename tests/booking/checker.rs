@@ -16,7 +16,7 @@ use tests::{SLACK, TestApp};
 /// Fails unless every reservation has ended, is explained by its events and has no overlap. Returns the number of reservations that
 /// were ever confirmed.
 pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) -> usize {
-    let reservations = rows(test, tenant, Kind::Reservation).await;
+    let reservations = items(test, tenant, Kind::Reservation).await;
     assert_eq!(reservations.len(), expected, "seed {seed}");
     let mut sent: HashMap<String, BTreeMap<String, usize>> = HashMap::new();
     let events = format!("{}#{}#event#", tenant.account, tenant.mode);
@@ -26,14 +26,14 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         *kinds.entry(text(&event["object"]["type"])).or_default() += 1;
     }
     let mut confirmed = 0;
-    for row in &reservations {
-        let one = &row["object"];
-        let id = text(&one["id"]);
-        let at = format!("seed {seed}: {row:#}");
+    for item in &reservations {
+        let reservation = &item["object"];
+        let id = text(&reservation["id"]);
+        let at = format!("seed {seed}: {item:#}");
         let nothing = BTreeMap::new();
         let sent = sent.get(&id).unwrap_or(&nothing);
         let times = |kind: &str| sent.get(kind).copied().unwrap_or_default();
-        let state = &one["state"];
+        let state = &reservation["state"];
         let is_reserved = state["reserved"]["confirmed_at"].is_string();
         let (assigned, unassigned) = (
             times("reservation.confirmed"),
@@ -49,7 +49,7 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         match state["status"].as_str() {
             Some("confirmed") => {
                 assert!(is_reserved, "{at}");
-                check_window(one, &at);
+                check_window(reservation, &at);
             }
             Some("failed") if state["reason"] == "station_unavailable" => {
                 assert_eq!(times("reservation.failed"), 1, "{at}");
@@ -58,9 +58,14 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
             Some("failed") => {
                 assert_eq!(times("reservation.failed"), 1, "{at}");
                 assert_eq!(state["reason"], "no_available_connectors", "{at}");
-                let refused = one["match_summary"]["refused"].as_object().expect("counts");
+                let refused = reservation["match_summary"]["refused"]
+                    .as_object()
+                    .expect("counts");
                 let refused: u64 = refused.values().filter_map(Value::as_u64).sum();
-                assert_eq!(one["match_summary"]["stations_in_radius"], refused, "{at}");
+                assert_eq!(
+                    reservation["match_summary"]["stations_in_radius"], refused,
+                    "{at}"
+                );
                 assert!(!was_confirmed, "{at}");
             }
             Some(ended @ ("cancelled" | "completed" | "expired")) => {
@@ -77,22 +82,30 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
 /// Fails if two reservations or two sessions hold the same EVSE or vehicle at once. A session whose hold has ended has nothing in the
 /// calendars: the message that ends it is late.
 pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64, now: Timestamp) {
-    let reservations = rows(test, tenant, Kind::Reservation).await;
+    let reservations = items(test, tenant, Kind::Reservation).await;
     let evses = evses(test, tenant).await;
     check_that_none_overlap(&reservations, &evses, seed);
     let mut charging = BTreeSet::new();
     let now = now.to_string();
-    for row in rows(test, tenant, Kind::ChargingSession).await {
-        let one = &row["object"];
-        let held_until = one["state"]["operated_by"]["simulation"]["held_until"].as_str();
+    for item in items(test, tenant, Kind::ChargingSession).await {
+        let session = &item["object"];
+        let held_until = session["state"]["operated_by"]["simulation"]["held_until"].as_str();
         let is_held = held_until.is_none_or(|until| until > now.as_str());
-        if one["state"]["status"] == "active" && is_held {
-            let evse = evse(&one["charging_station"], &one["connector"], &evses, seed);
-            assert!(charging.insert(evse), "seed {seed}: two sessions: {one:#}");
-            let vehicle = text(&one["vehicle"]);
+        if session["state"]["status"] == "active" && is_held {
+            let evse = evse(
+                &session["charging_station"],
+                &session["connector"],
+                &evses,
+                seed,
+            );
+            assert!(
+                charging.insert(evse),
+                "seed {seed}: two sessions: {session:#}"
+            );
+            let vehicle = text(&session["vehicle"]);
             assert!(
                 charging.insert(vehicle),
-                "seed {seed}: two sessions: {one:#}"
+                "seed {seed}: two sessions: {session:#}"
             );
         }
     }
@@ -105,8 +118,8 @@ type Evses = HashMap<(String, String), String>;
 async fn evses(test: &TestApp, tenant: &Tenant) -> Evses {
     let keys = format!("{}#{}", tenant.mode, Kind::ChargingStation.prefix());
     let mut evses = Evses::new();
-    for row in scan(test, keys).await {
-        let station = &row["object"];
+    for item in scan(test, keys).await {
+        let station = &item["object"];
         for connector in station["connectors"].as_array().into_iter().flatten() {
             let key = (text(&station["id"]), text(&connector["id"]));
             evses.insert(key, text(&connector["evse"]));
@@ -126,17 +139,17 @@ fn evse(station: &Value, connector: &Value, evses: &Evses, seed: u64) -> String 
 
 fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
     let mut held: BTreeMap<String, Vec<(i64, i64, String)>> = BTreeMap::new();
-    for row in reservations {
-        let one = &row["object"];
-        if one["state"]["status"] != "confirmed" {
+    for item in reservations {
+        let reservation = &item["object"];
+        if reservation["state"]["status"] != "confirmed" {
             continue;
         }
-        let reserved = &one["state"]["reserved"];
+        let reserved = &reservation["state"]["reserved"];
         let evse = evse(&reserved["station"], &reserved["connector"], evses, seed);
         let [from, until] = window(reserved);
-        for owner in [evse, text(&one["vehicle"])] {
+        for owner in [evse, text(&reservation["vehicle"])] {
             let windows = held.entry(owner).or_default();
-            windows.push((from, until, text(&one["id"])));
+            windows.push((from, until, text(&reservation["id"])));
         }
     }
     for (owner, mut windows) in held {
@@ -151,15 +164,15 @@ fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
 }
 
 /// The window must have the requested length, and must be within the permitted time.
-fn check_window(one: &Value, at: &str) {
+fn check_window(reservation: &Value, at: &str) {
     let moment = |name: &str| {
-        one[name]
+        reservation[name]
             .as_str()
             .map(|text| Timestamp::parse(text).expect("a time"))
     };
     let known = |name: &str| moment(name).expect("a time");
     let length = known("ideal_end").since(known("ideal_start"));
-    let [start, end] = window(&one["state"]["reserved"]).map(Timestamp::from_unix_millis);
+    let [start, end] = window(&reservation["state"]["reserved"]).map(Timestamp::from_unix_millis);
     assert_eq!(end.since(start), length, "{at}");
     let earliest = moment("earliest_start").unwrap_or(known("ideal_start"));
     let latest = moment("latest_end").unwrap_or(known("ideal_end"));
@@ -178,28 +191,28 @@ fn text(value: &Value) -> String {
 }
 
 /// The items of a tenant's objects of a kind, unchanged.
-async fn rows(test: &TestApp, tenant: &Tenant, kind: Kind) -> Vec<Value> {
+async fn items(test: &TestApp, tenant: &Tenant, kind: Kind) -> Vec<Value> {
     let keys = format!("{}#{}#{}", tenant.account, tenant.mode, kind.prefix());
     scan(test, keys).await
 }
 
 /// The item, with the deflated members of its object, and the values that its keys contain: the id, and the vehicle.
-fn with_keys(mut row: Value) -> Value {
-    let deflated = row["deflated"][DEFLATED].take();
+fn with_keys(mut item: Value) -> Value {
+    let deflated = item["deflated"][DEFLATED].take();
     let others = |part: &str| deflated[part].as_object().cloned().into_iter().flatten();
-    if let Some(object) = row["object"].as_object_mut() {
+    if let Some(object) = item["object"].as_object_mut() {
         object.extend(others("object"));
     }
-    if let Some(state) = row["object"]["state"].as_object_mut() {
+    if let Some(state) = item["object"]["state"].as_object_mut() {
         state.extend(others("state"));
     }
-    let key = text(&row["pk"]);
+    let key = text(&item["pk"]);
     let id = key.rsplit('#').next();
-    row["object"]["id"] = id.into();
-    if let Some(vehicle) = row.get("vehicle_pk").cloned() {
-        row["object"]["vehicle"] = vehicle;
+    item["object"]["id"] = id.into();
+    if let Some(vehicle) = item.get("vehicle_pk").cloned() {
+        item["object"]["vehicle"] = vehicle;
     }
-    row
+    item
 }
 
 /// The items of objects whose partition keys have this prefix.
@@ -217,10 +230,10 @@ async fn scan(test: &TestApp, keys: String) -> Vec<Value> {
         .into_paginator()
         .items()
         .send();
-    let mut rows = Vec::new();
+    let mut items = Vec::new();
     while let Some(item) = pages.next().await {
         let item = AttributeValue::M(item.expect("a row"));
-        rows.push(with_keys(to_json(&item)));
+        items.push(with_keys(to_json(&item)));
     }
-    rows
+    items
 }

@@ -145,11 +145,11 @@ impl Round {
             .collect();
         let mut tx = store.begin(&origin);
         for vehicle in &vehicles {
-            let mut row = Stored::new(vehicle.clone());
-            tx.create(&mut row).expect("a row");
+            let mut stored = Stored::new(vehicle.clone());
+            tx.create(&mut stored).expect("a row");
         }
-        let made = tx.commit_without_response();
-        made.await.expect("the vehicles are stored");
+        let committed = tx.commit_without_response();
+        committed.await.expect("the vehicles are stored");
         let mut tx = store.begin(&origin);
         for _ in 0..RESERVATIONS {
             let vehicle = &vehicles[self.dice.below(VEHICLES) as usize];
@@ -160,14 +160,14 @@ impl Round {
                 fee_tax_percent: Default::default(),
             };
             let new = new.expect("a body");
-            let made = Reservation::new(new, &driver, vehicle, terms, now);
-            let mut row = made.expect("a reservation");
-            row.clear_events();
-            self.reservations.push(row.object.id.clone());
-            tx.create(&mut row).expect("a row");
+            let reservation = Reservation::new(new, &driver, vehicle, terms, now);
+            let mut stored = reservation.expect("a reservation");
+            stored.clear_events();
+            self.reservations.push(stored.object.id.clone());
+            tx.create(&mut stored).expect("a row");
         }
-        let made = tx.commit_without_response();
-        made.await.expect("the reservations are stored");
+        let committed = tx.commit_without_response();
+        committed.await.expect("the reservations are stored");
     }
 
     fn request(
@@ -201,15 +201,16 @@ impl Round {
 
     /// The reservations that are still open.
     async fn open(&self, test: &TestApp) -> Vec<Id> {
-        let rows = test
+        let reservations = test
             .app()
             .store
             .get_all::<Reservation>(&self.tenant, &self.reservations)
             .await
             .expect("rows");
-        rows.into_iter()
-            .filter(|row| row.object.status() == ReservationStatus::Pending)
-            .map(|row| row.object.id)
+        reservations
+            .into_iter()
+            .filter(|reservation| reservation.object.status() == ReservationStatus::Pending)
+            .map(|reservation| reservation.object.id)
             .collect()
     }
 

@@ -43,15 +43,15 @@ fn simulation_explains_each_reservation_and_never_double_books() {
     );
     let first = setting("SIMULATION_SEED", 1);
     let counts = share_out(first..first + seeds, async |seeds| {
-        let (mut made, mut confirmed) = (0, 0);
+        let (mut created, mut confirmed) = (0, 0);
         while let Some(seed) = seeds.next() {
             let run = simulate(seed, steps).await;
-            made += run.ends.len();
+            created += run.ends.len();
             confirmed += run.confirmed;
             if seed == first {
                 let again = simulate(seed, steps).await;
-                for (one, other) in run.ends.iter().zip(&again.ends) {
-                    assert_eq!(one, other, "seed {seed} does not replay exactly");
+                for (end, other) in run.ends.iter().zip(&again.ends) {
+                    assert_eq!(end, other, "seed {seed} does not replay exactly");
                 }
                 assert_eq!(
                     run.ends.len(),
@@ -60,13 +60,13 @@ fn simulation_explains_each_reservation_and_never_double_books() {
                 );
             }
         }
-        (made, confirmed)
+        (created, confirmed)
     });
-    let made: usize = counts.iter().map(|(made, _)| made).sum();
+    let created: usize = counts.iter().map(|(created, _)| created).sum();
     let confirmed: usize = counts.iter().map(|(_, confirmed)| confirmed).sum();
     assert!(
-        confirmed * 5 > made && made > 0,
-        "{confirmed} of {made} prove nothing"
+        confirmed * 5 > created && created > 0,
+        "{confirmed} of {created} prove nothing"
     );
 }
 
@@ -109,10 +109,10 @@ impl<'a> Simulation<'a> {
         let crew = test.crew(&client).await;
         let mut vehicles = vec![crew.vehicle];
         while vehicles.len() < VEHICLES {
-            let made = client
+            let vehicle = client
                 .post("/v1/vehicles", tests::vehicle(&crew.fleet))
                 .await;
-            vehicles.push(made.id());
+            vehicles.push(vehicle.id());
         }
         let latitude = -60.0 + (seed % 1200) as f64 * 0.1;
         let mut stations = Vec::new();
@@ -140,20 +140,21 @@ impl<'a> Simulation<'a> {
 
     async fn ends(&self) -> Vec<Value> {
         let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
-        let rows = self
+        let reservations = self
             .test
             .app()
             .store
             .get_all::<Reservation>(&self.stage.tenant, &ids);
-        let rows = rows.await.expect("rows").into_iter();
-        rows.map(|row| {
-            let mut shown = serde_json::to_value(row.object).expect("an object");
-            for random in ["id", "charging_session", "driver", "vehicle"] {
-                shown[random].take();
-            }
-            json!([shown, row.version])
-        })
-        .collect()
+        let reservations = reservations.await.expect("rows").into_iter();
+        reservations
+            .map(|reservation| {
+                let mut shown = serde_json::to_value(reservation.object).expect("an object");
+                for random in ["id", "charging_session", "driver", "vehicle"] {
+                    shown[random].take();
+                }
+                json!([shown, reservation.version])
+            })
+            .collect()
     }
 
     async fn step(&mut self) {
@@ -195,9 +196,9 @@ impl<'a> Simulation<'a> {
                 "location": {"latitude": self.latitude, "longitude": 170.0, "radius": 600}}),
             self.window(),
         );
-        let (status, made) = self.stage.post("/v1/reservations", request).await;
-        assert_eq!(status, 200, "seed {}: {made}", self.stage.seed);
-        let id = made["id"].as_str().expect("an id");
+        let (status, reservation) = self.stage.post("/v1/reservations", request).await;
+        assert_eq!(status, 200, "seed {}: {reservation}", self.stage.seed);
+        let id = reservation["id"].as_str().expect("an id");
         self.reservations.push(id.to_owned());
         self.open.push(id.into());
     }
@@ -220,25 +221,28 @@ impl<'a> Simulation<'a> {
     /// The reservations that are still open, in the order of creation.
     async fn open(&mut self) -> Vec<Stored<Reservation>> {
         let store = &self.test.app().store;
-        let rows = store.get_all::<Reservation>(&self.stage.tenant, &self.open);
-        let mut rows = rows.await.expect("rows");
-        rows.retain(|row| {
+        let reservations = store.get_all::<Reservation>(&self.stage.tenant, &self.open);
+        let mut reservations = reservations.await.expect("rows");
+        reservations.retain(|reservation| {
             use ReservationStatus::{Confirmed, Pending};
-            matches!(row.object.status(), Pending | Confirmed)
+            matches!(reservation.object.status(), Pending | Confirmed)
         });
-        self.open = rows.iter().map(|row| row.object.id.clone()).collect();
-        rows
+        self.open = reservations
+            .iter()
+            .map(|reservation| reservation.object.id.clone())
+            .collect();
+        reservations
     }
 
     /// An EVSE breaks, or is repaired: every other time a reserved one, if there is one.
     async fn outage(&mut self) {
-        let rows = self.open().await;
+        let reservations = self.open().await;
         let store = &self.test.app().store;
         let now = self.stage.clock.now();
-        let reserved: Vec<_> = rows
+        let reserved: Vec<_> = reservations
             .into_iter()
-            .filter(|row| row.reserved_window(now).is_some())
-            .filter_map(|row| row.object.state.reserved().cloned())
+            .filter(|reservation| reservation.reserved_window(now).is_some())
+            .filter_map(|reservation| reservation.object.state.reserved().cloned())
             .map(|reserved| (Some(reserved.station), Some(reserved.connector)))
             .collect();
         let aimed = self
@@ -249,9 +253,9 @@ impl<'a> Simulation<'a> {
         let Some(id) = id else {
             return;
         };
-        let row = store.load::<ChargingStation>(&self.stage.tenant, &id).await;
-        let mut station = row.expect("a station").object;
-        let known = |one: &Connector| Some(&one.id) == connector.as_ref();
+        let stored = store.load::<ChargingStation>(&self.stage.tenant, &id).await;
+        let mut station = stored.expect("a station").object;
+        let known = |candidate: &Connector| Some(&candidate.id) == connector.as_ref();
         let place = station.connectors.iter().position(known);
         let place =
             place.unwrap_or(self.stage.dice.below(station.connectors.len() as u64) as usize);
@@ -279,10 +283,10 @@ impl<'a> Simulation<'a> {
             self.stage.one_of(&self.vehicles),
         );
         if let Some(id) = self.stage.one_of(&self.reservations) {
-            let one = self.stage.get(&format!("/v1/reservations/{id}")).await;
-            if one["status"] == "confirmed" {
-                station = one["charging_station"].as_str().map(Id::from);
-                vehicle = one["vehicle"].as_str().map(str::to_owned);
+            let reservation = self.stage.get(&format!("/v1/reservations/{id}")).await;
+            if reservation["status"] == "confirmed" {
+                station = reservation["charging_station"].as_str().map(Id::from);
+                vehicle = reservation["vehicle"].as_str().map(str::to_owned);
             }
         }
         let connector = ["1", "2", "3"][self.stage.dice.below(3) as usize];
@@ -309,7 +313,7 @@ impl<'a> Simulation<'a> {
     /// Fails if the connectors of an EVSE differ in their status, if the station counts its free EVSEs wrongly, or if a reserved
     /// connector is out of order and no other is searched for soon.
     async fn check_connectors(&mut self) {
-        let rows = self.open().await;
+        let reservations = self.open().await;
         let store = &self.test.app().store;
         let now = self.stage.clock.now();
         let stations = store.get_all::<ChargingStation>(&self.stage.tenant, &self.stations);
@@ -321,21 +325,22 @@ impl<'a> Simulation<'a> {
             let counted = object.availability.connectors_available;
             assert_eq!(counted, free[0] + free[1], "seed {}", self.stage.seed);
         }
-        for row in rows {
-            let sought =
-                row.is_awaiting_rematch() && row.next_action_at().is_some_and(|due| due > now);
-            if row.reserved_window(now).is_none() || sought {
+        for reservation in reservations {
+            let sought = reservation.is_awaiting_rematch()
+                && reservation.next_action_at().is_some_and(|due| due > now);
+            if reservation.reserved_window(now).is_none() || sought {
                 continue;
             }
-            let of = |station: &&Stored<ChargingStation>| row.object.is_for(&station.object.id);
+            let of =
+                |station: &&Stored<ChargingStation>| reservation.object.is_for(&station.object.id);
             let station = stations.iter().find(of).expect("its station");
-            let reserved = row.object.state.reserved().expect("its connector");
+            let reserved = reservation.object.state.reserved().expect("its connector");
             let connector = reserved.connector.as_str();
             assert!(
                 station.object.is_reservable(connector),
                 "seed {}: {:?} is confirmed on {connector} of {station:?}",
                 self.stage.seed,
-                row.object
+                reservation.object
             );
         }
     }

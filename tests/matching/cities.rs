@@ -121,7 +121,7 @@ impl City {
         let liked: Vec<&Value> = stations
             .iter()
             .filter(|_| dice.percent(2))
-            .map(|one| &one["id"])
+            .map(|station| &station["id"])
             .collect();
         let cap = dice.percent(20).then(|| 10 + dice.below(50));
         let networks: Vec<&str> = OPERATORS.into_iter().filter(|_| dice.percent(15)).collect();
@@ -181,8 +181,8 @@ impl City {
             booked: &self.booked,
         });
         let (found, summary, stations_read) = self.search(1);
-        let choice = found.first().map(|one| {
-            let assignment = &one.assignment;
+        let choice = found.first().map(|candidate| {
+            let assignment = &candidate.assignment;
             (
                 assignment.station.to_string(),
                 assignment.connector.clone(),
@@ -197,7 +197,10 @@ impl City {
         let (several, _, _) = self.search(3);
         let (more, _, _) = self.search(10);
         let pairs = |found: &[Match]| -> Vec<_> {
-            found.iter().map(|one| one.assignment.clone()).collect()
+            found
+                .iter()
+                .map(|candidate| candidate.assignment.clone())
+                .collect()
         };
         assert_eq!(
             pairs(&found),
@@ -221,7 +224,7 @@ impl City {
     }
 
     /// Searches for this number of matches. Also returns the number of stations that were read.
-    fn search(&self, wanted: usize) -> (Vec<Match>, MatchSummary, u64) {
+    fn search(&self, count: usize) -> (Vec<Match>, MatchSummary, u64) {
         let reservation: Reservation = read(&self.reservation);
         let preferences: DriverPreferences = read(&self.driver["preferences"]);
         let standard: ConnectorType = read(&self.vehicle["charging_standard"]);
@@ -260,17 +263,17 @@ impl City {
             // The text that the index holds.
             outline: Outline::of(station).to_string().parse().ok(),
         });
-        let mut search = BestFirst::new(&request, &entries.collect::<Vec<_>>(), wanted);
+        let mut search = BestFirst::new(&request, &entries.collect::<Vec<_>>(), count);
         let mut read = 0;
         loop {
             match search.next() {
                 Step::ReadStations(ids) => {
                     assert!(!ids.is_empty());
                     read += ids.len() as u64;
-                    let asked: BTreeSet<&Id> = ids.iter().collect();
+                    let requested: BTreeSet<&Id> = ids.iter().collect();
                     let found = stations
                         .iter()
-                        .filter(|station| asked.contains(&station.id));
+                        .filter(|station| requested.contains(&station.id));
                     search.add_stations(&ids, found.cloned().collect());
                 }
                 Step::ReadCalendars(owners) => {

@@ -201,14 +201,14 @@ impl City {
             }
             let vehicle = self.one_of(&self.vehicles).clone();
             let body = self.request(&vehicle);
-            let made = self.post("/v1/reservations", body).await;
+            let reservation = self.post("/v1/reservations", body).await;
             // The first attempt is made half an hour before the ideal start, or now.
-            let due = millis(&made["ideal_start"]) - 30 * MINUTE;
+            let due = millis(&reservation["ideal_start"]) - 30 * MINUTE;
             self.clock
                 .move_by(SignedDuration::from_millis((due - self.now()).max(0)));
-            let want = matching(&self.world(&made, &vehicle));
-            self.attempt(&made).await;
-            let path = format!("/v1/reservations/{}", id(&made));
+            let want = matching(&self.world(&reservation, &vehicle));
+            self.attempt(&reservation).await;
+            let path = format!("/v1/reservations/{}", id(&reservation));
             let got = self.get(&path).await;
             let choice = (got["status"] == "confirmed").then(|| {
                 let text = |name: &str| got[name].as_str().expect("a text").to_owned();
@@ -255,10 +255,10 @@ impl City {
         }
     }
 
-    async fn attempt(&self, made: &Value) {
+    async fn attempt(&self, reservation: &Value) {
         let message = ConfirmReservation {
             tenant: self.client.tenant(),
-            reservation: Id::from(id(made)),
+            reservation: Id::from(id(reservation)),
             request: None,
         }
         .message()
@@ -277,10 +277,12 @@ impl City {
         let chosen = self.stations.iter().find(is_chosen);
         let connectors = chosen.and_then(|station| station["connectors"].as_array());
         let connectors: Vec<&Value> = connectors.into_iter().flatten().collect();
-        let own = connectors.iter().find(|one| one["id"] == got["connector"]);
+        let own = connectors
+            .iter()
+            .find(|connector| connector["id"] == got["connector"]);
         let siblings = connectors
             .iter()
-            .filter(|one| own.is_some_and(|own| own["evse"] == one["evse"]));
+            .filter(|connector| own.is_some_and(|own| own["evse"] == connector["evse"]));
         add("beside a sibling", u64::from(siblings.count() > 1));
         for (name, count) in got["match_summary"]["refused"]
             .as_object()
@@ -463,7 +465,7 @@ impl City {
         let others = STANDARDS.iter().map(|standard| json!(standard));
         types.extend(
             others
-                .filter(|one| *one != types[0] && dice.percent(30))
+                .filter(|standard| *standard != types[0] && dice.percent(30))
                 .collect::<Vec<_>>(),
         );
         let location = with(self.place(), json!({"radius": 500 + dice.below(20_000)}));

@@ -63,21 +63,23 @@ impl City {
             }
             let vehicle = self.one_of(&self.vehicles).clone();
             let body = self.need(&vehicle);
-            let made = self.post("/v1/reservations", body).await;
+            let reservation = self.post("/v1/reservations", body).await;
             let mut add = |name: &str| *tally.entry(name.to_owned()).or_default() += 1;
-            let plan = &made["charging_plan"];
+            let plan = &reservation["charging_plan"];
             add(plan["status"].as_str().expect("a status"));
-            add(made["need"]["optimize"].as_str().expect("an aim"));
-            self.compare(&made, &vehicle, None);
+            add(reservation["need"]["optimize"].as_str().expect("an aim"));
+            self.compare(&reservation, &vehicle, None);
             if plan["from"].is_null() {
-                self.cancel(&made).await;
+                self.cancel(&reservation).await;
                 continue;
             }
             let due = millis(&plan["from"]) - 30 * MINUTE;
             self.clock
                 .move_by(SignedDuration::from_millis((due - self.now()).max(0)));
-            self.attempt(&made).await;
-            let got = self.get(&format!("/v1/reservations/{}", id(&made))).await;
+            self.attempt(&reservation).await;
+            let got = self
+                .get(&format!("/v1/reservations/{}", id(&reservation)))
+                .await;
             assert_eq!(got["status"], "confirmed", "seed {}: {got:#}", self.seed);
             let text = |name: &str| got[name].as_str().expect("a text").to_owned();
             let chosen = (text("charging_station"), text("connector"));
@@ -115,7 +117,7 @@ impl City {
         let want = at(energy);
         let grams = want.as_ref().and_then(|(station, ..)| {
             let mut stations = self.stations.iter();
-            let station = stations.find(|one| one["id"] == json!(station));
+            let station = stations.find(|known| known["id"] == json!(station));
             grams(station.expect("the station"), energy)
         });
         assert_eq!(json!(grams), plan["carbon_g"], "{}", shown());
@@ -130,8 +132,8 @@ impl City {
         }
     }
 
-    async fn cancel(&self, made: &Value) {
-        let path = format!("/v1/reservations/{}/cancel", id(made));
+    async fn cancel(&self, reservation: &Value) {
+        let path = format!("/v1/reservations/{}/cancel", id(reservation));
         self.post(&path, json!({})).await;
     }
 

@@ -215,13 +215,16 @@ pub fn matching(world: &World<'_>) -> PaymentOutcome {
 
 /// The starts of all windows: the ideal one, and the others in steps of five minutes. None began more than a minute ago.
 fn windows(world: &World<'_>) -> Vec<i64> {
-    let one = world.reservation;
-    let (start, end) = (millis(&one["ideal_start"]), millis(&one["ideal_end"]));
-    let earliest = match &one["earliest_start"] {
+    let reservation = world.reservation;
+    let (start, end) = (
+        millis(&reservation["ideal_start"]),
+        millis(&reservation["ideal_end"]),
+    );
+    let earliest = match &reservation["earliest_start"] {
         Value::Null => start,
         earliest => millis(earliest),
     };
-    let latest = match &one["latest_end"] {
+    let latest = match &reservation["latest_end"] {
         Value::Null => end,
         latest => millis(latest),
     };
@@ -241,8 +244,8 @@ fn of_station<'a>(
     hours: &Hours,
     windows: &[i64],
 ) -> Result<Vec<Pair<'a>>, &'static str> {
-    let one = world.reservation;
-    let length = millis(&one["ideal_end"]) - millis(&one["ideal_start"]);
+    let reservation = world.reservation;
+    let length = millis(&reservation["ideal_end"]) - millis(&reservation["ideal_start"]);
     if windows.is_empty() {
         return Err("not_considered");
     }
@@ -254,7 +257,8 @@ fn of_station<'a>(
     }
     let standard = &world.vehicle["charging_standard"];
     connectors.retain(|connector| {
-        connector["type"] == *standard && list(&one["connector_type"]).any(|kind| kind == standard)
+        connector["type"] == *standard
+            && list(&reservation["connector_type"]).any(|kind| kind == standard)
     });
     if connectors.is_empty() {
         return Err("connector_type");
@@ -291,8 +295,9 @@ fn of_station<'a>(
     pairs.retain(|pair| {
         world.policies.iter().all(|policy| {
             let rules = &policy["rules"];
-            let denied = list(&rules["denied_operators"]).any(|one| *one == station["operator"]);
-            let currency = text(&one["currency"]);
+            let denied =
+                list(&rules["denied_operators"]).any(|operator| *operator == station["operator"]);
+            let currency = text(&reservation["currency"]);
             !denied && is_within(pair.price, &rules["max_price_per_kwh"], currency)
         })
     });
@@ -312,8 +317,8 @@ fn of_station<'a>(
 /// Whether no other reservation has the vehicle or a connector of the same EVSE.
 fn is_free(world: &World<'_>, station: &Value, connector: &Value, from: i64, until: i64) -> bool {
     let siblings: BTreeSet<&str> = list(&station["connectors"])
-        .filter(|one| one["evse"] == connector["evse"])
-        .map(|one| text(&one["id"]))
+        .filter(|sibling| sibling["evse"] == connector["evse"])
+        .map(|sibling| text(&sibling["id"]))
         .collect();
     world.booked.iter().all(|booked| {
         let same_evse = booked["charging_station"] == station["id"]
@@ -616,7 +621,7 @@ fn holds(price: &Value, (day, minute): (usize, i32)) -> bool {
     let restrictions = &price["restrictions"];
     let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let mut on = list(&restrictions["day_of_week"]).peekable();
-    let is_day = on.peek().is_none() || on.any(|one| *one == days[day]);
+    let is_day = on.peek().is_none() || on.any(|weekday| *weekday == days[day]);
     let time = |name: &str| match &restrictions[name] {
         Value::Null => None,
         time => Some(clock(time)),
@@ -673,8 +678,8 @@ fn score(world: &World<'_>, pair: &Pair<'_>, shift: i64, cheapest: &BTreeMap<&st
         fast if fast < 150.0 => "fast",
         _ => "ultra_fast",
     };
-    let wanted = text(&preferences["charging_speed"]);
-    if wanted != "any" && wanted != class {
+    let speed = text(&preferences["charging_speed"]);
+    if speed != "any" && speed != class {
         score += 100;
     }
     if pair.connector["status"] == "occupied" {

@@ -53,7 +53,7 @@ struct World {
     /// Top-ups that were sent with a key.
     sent: Vec<Sent>,
     /// The maximum number of top-ups that may have been begun: no request may begin two.
-    asked: usize,
+    top_ups_sent: usize,
     began: Timestamp,
 }
 
@@ -149,10 +149,12 @@ async fn at_localstripe(
     world.play(test, steps, records, played).await;
     // Stripe's payments equal those in the books.
     let intents = server.all("payment_intents").await;
-    let succeeded = intents.iter().filter(|one| one["status"] == "succeeded");
+    let succeeded = intents
+        .iter()
+        .filter(|intent| intent["status"] == "succeeded");
     let keys: BTreeSet<String> = succeeded
-        .map(|one| {
-            one["metadata"]["charge_key"]
+        .map(|intent| {
+            intent["metadata"]["charge_key"]
                 .as_str()
                 .expect("a key")
                 .to_owned()
@@ -160,9 +162,12 @@ async fn at_localstripe(
         .collect();
     let refunds = server.all("refunds").await;
     let books = till.books();
-    let made = books.charges.iter().filter(|(_, made)| made.succeeded());
-    let made: BTreeSet<String> = made.map(|(key, _)| key.clone()).collect();
-    assert_eq!(keys, made, "seed {seed}");
+    let charged = books
+        .charges
+        .iter()
+        .filter(|(_, record)| record.succeeded());
+    let charged: BTreeSet<String> = charged.map(|(key, _)| key.clone()).collect();
+    assert_eq!(keys, charged, "seed {seed}");
     assert_eq!(refunds.len(), books.succeeded_refunds(), "seed {seed}");
 }
 
@@ -183,17 +188,17 @@ impl Played {
     /// The events in the seeds of all workers.
     fn of(workers: Vec<Self>) -> Self {
         let mut all = Self::default();
-        for one in workers {
-            all.paid += one.paid;
-            all.credited += one.credited;
-            all.refunded_top_ups += one.refunded_top_ups;
-            for (fault, times) in one.faults {
+        for played in workers {
+            all.paid += played.paid;
+            all.credited += played.credited;
+            all.refunded_top_ups += played.refunded_top_ups;
+            for (fault, times) in played.faults {
                 *all.faults.entry(fault).or_default() += times;
             }
-            for (what, times) in one.credit_notes {
+            for (what, times) in played.credit_notes {
                 *all.credit_notes.entry(what).or_default() += times;
             }
-            for (what, times) in one.charged {
+            for (what, times) in played.charged {
                 *all.charged.entry(what).or_default() += times;
             }
         }
@@ -211,7 +216,9 @@ impl Played {
             ..
         } = self;
         let topped_up = *credited > 0 && self.refunded_top_ups > 0;
-        let failed = CERTAIN_FAULTS.iter().all(|one| faults.contains_key(one));
+        let failed = CERTAIN_FAULTS
+            .iter()
+            .all(|fault| faults.contains_key(fault));
         let credited_enough = kinds.iter().all(|kind| credit_notes.contains_key(*kind));
         assert!(
             *paid > 0
@@ -223,12 +230,12 @@ impl Played {
         );
         // With --nocapture, the number of cases that a long run covers.
         let more = self.refunded_top_ups;
-        let said = format!(
+        let summary = format!(
             "{credited} top-ups credited, {more} refunded, {faults:?}; sessions at the network {charged:?}, credit notes {credit_notes:?}\n"
         );
         drop(std::io::Write::write_all(
             &mut std::io::stderr(),
-            said.as_bytes(),
+            summary.as_bytes(),
         ));
     }
 }
@@ -299,7 +306,7 @@ impl World {
                 deleted: false,
             }],
             sent: Vec::new(),
-            asked: 0,
+            top_ups_sent: 0,
             began,
         }
     }
@@ -404,8 +411,8 @@ impl World {
         let body = json!({"driver": self.driver, "vehicle": self.stage.one_of(&self.vehicles), "connector_type": ["Type2"],
             "ideal_start": soon(40), "ideal_end": soon(70), "payment_method": method,
             "location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
-        let (status, made) = self.stage.post("/v1/reservations", body).await;
-        assert_eq!(status, 200, "seed {}: {made}", self.stage.seed);
+        let (status, reservation) = self.stage.post("/v1/reservations", body).await;
+        assert_eq!(status, 200, "seed {}: {reservation}", self.stage.seed);
     }
 
     async fn stop(&mut self) {
@@ -496,7 +503,7 @@ impl World {
         };
         let path = format!("{path}/top_up");
         let body = json!({"amount": amount, "payment_method": method});
-        self.asked += 1;
+        self.top_ups_sent += 1;
         if self.stage.dice.percent(30) {
             self.stage.post_once(&path, &body, None).await;
             return self.disturb(&path).await;
@@ -527,7 +534,7 @@ impl World {
         let place = self.owners.len() - 1;
         let path = self.owners[place].path.clone();
         let body = json!({"amount": 1000, "payment_method": card});
-        self.asked += 1;
+        self.top_ups_sent += 1;
         self.till.lose_next();
         self.stage
             .post_once(&format!("{path}/top_up"), &body, None)
@@ -575,7 +582,7 @@ impl World {
         let now = self.stage.app.now();
         if now.since(at) >= DAY {
             // The key can be used again.
-            self.asked += 1;
+            self.top_ups_sent += 1;
             self.sent[place] = Sent {
                 path: path.clone(),
                 body: body.clone(),
@@ -664,8 +671,8 @@ impl World {
     async fn any(&self, kind: &str) -> Option<String> {
         let page = self.stage.get(&format!("/v1/{kind}?limit=6")).await;
         let ids: Vec<_> = page["data"].as_array().expect("a list").iter().collect();
-        let one = self.stage.one_of(&ids)?;
-        one["id"].as_str().map(str::to_owned)
+        let object = self.stage.one_of(&ids)?;
+        object["id"].as_str().map(str::to_owned)
     }
 
     /// Performs an action on an object. It may be refused; only the money in the end is checked.
@@ -715,10 +722,12 @@ impl World {
     /// Makes a network credit a part of a session whose invoice is paid.
     async fn credit_by_network(&mut self) {
         let invoices = self.all("invoices").await;
-        let paid = invoices.iter().filter(|one| one["status"] == "paid");
-        let paid: Vec<&Value> = paid.map(|one| &one["id"]).collect();
+        let paid = invoices
+            .iter()
+            .filter(|invoice| invoice["status"] == "paid");
+        let paid: Vec<&Value> = paid.map(|invoice| &invoice["id"]).collect();
         let mut sessions = self.all("charging_sessions").await;
-        sessions.retain(|one| paid.contains(&&one["invoice"]));
+        sessions.retain(|session| paid.contains(&&session["invoice"]));
         for network in &mut self.networks {
             if network.credit_one_of(&self.stage, &sessions).await {
                 return;
@@ -774,7 +783,7 @@ impl World {
             self.stage.pass(24 * 60);
             self.act_at_networks().await;
             let now = self.stage.app.now();
-            let is_busy = self.networks.iter().any(|one| one.is_busy(now));
+            let is_busy = self.networks.iter().any(|network| network.is_busy(now));
             quiet = if is_busy { 0 } else { quiet + 1 };
         }
     }
@@ -825,16 +834,16 @@ impl World {
     }
 
     async fn all(&self, kind: &str) -> Vec<Value> {
-        let mut rows = Vec::new();
+        let mut objects = Vec::new();
         let mut next = Some(format!("/v1/{kind}?limit=100"));
         while let Some(url) = next {
             // The time is the simulation's, which the rate limit uses as well.
             let page = self.stage.get(&url).await;
-            rows.extend(page["data"].as_array().expect("a list").clone());
+            objects.extend(page["data"].as_array().expect("a list").clone());
             let path = |url: &str| url.find("/v1/").map(|at| url[at..].to_owned());
             next = page["next_page_url"].as_str().and_then(path);
         }
-        rows
+        objects
     }
 
     /// Checks that the cost analysis of the fleet has the same amounts as all invoices that are not void together with the adjustments
@@ -843,7 +852,10 @@ impl World {
         let seed = self.stage.seed;
         let invoices = self.all("invoices").await;
         let mut want: BTreeMap<String, BTreeMap<&str, i64>> = BTreeMap::new();
-        for invoice in invoices.iter().filter(|one| one["status"] != "void") {
+        for invoice in invoices
+            .iter()
+            .filter(|invoice| invoice["status"] != "void")
+        {
             let currency = invoice["currency"].as_str().expect("a currency");
             let sums = want.entry(currency.to_owned()).or_default();
             let mut add = |name, more: i64| *sums.entry(name).or_default() += more;
@@ -863,25 +875,26 @@ impl World {
         }
         // Adjustments that are not on an invoice are in the report.
         let counting = |id: &kernel::Id| {
-            let is_it = |one: &&Value| one["id"] == json!(id) && one["status"] != "void";
-            invoices.iter().any(|one| is_it(&one))
+            let is_it =
+                |invoice: &&Value| invoice["id"] == json!(id) && invoice["status"] != "void";
+            invoices.iter().any(|invoice| is_it(&invoice))
         };
         let adjustments = self.stage.app.store.adjustments(&self.stage.tenant);
-        for row in adjustments.await.expect("the table") {
-            let billed_by = row.internal.invoice.as_ref();
-            let is_elsewhere = json!(row.object.fleet) != json!(self.fleet);
+        for adjustment in adjustments.await.expect("the table") {
+            let billed_by = adjustment.internal.invoice.as_ref();
+            let is_elsewhere = json!(adjustment.object.fleet) != json!(self.fleet);
             if billed_by.is_some_and(counting) || is_elsewhere {
                 continue;
             }
-            let line = &row.object.line;
-            let sums = want.entry(row.object.currency.as_str().to_owned());
+            let line = &adjustment.object.line;
+            let sums = want.entry(adjustment.object.currency.as_str().to_owned());
             let sums = sums.or_default();
             let waiting = [
                 ("net", line.net),
                 ("tax", line.tax),
                 ("gross", line.amount),
-                ("due", line.amount - row.internal.paid),
-                ("paid", row.internal.paid),
+                ("due", line.amount - adjustment.internal.paid),
+                ("paid", adjustment.internal.paid),
                 ("adjustments", 1),
             ];
             for (name, more) in waiting {
@@ -901,11 +914,11 @@ impl World {
                 *sums.entry(name).or_default() += more;
             }
         }
-        for one in self.all("transactions").await {
-            if one["type"] == "refund" && one["status"] == "succeeded" {
-                let currency = one["currency"].as_str().expect("a currency");
+        for transaction in self.all("transactions").await {
+            if transaction["type"] == "refund" && transaction["status"] == "succeeded" {
+                let currency = transaction["currency"].as_str().expect("a currency");
                 let sums = want.entry(currency.to_owned()).or_default();
-                *sums.entry("refunded").or_default() += amount(&one, "amount");
+                *sums.entry("refunded").or_default() += amount(&transaction, "amount");
             }
         }
         for sums in want.values_mut() {
@@ -916,18 +929,18 @@ impl World {
         let mut groupings = vec![None, Some("vehicle"), Some("session")];
         // A report whose worker fails too often has failed, and its message says that it can be requested again.
         for _ in 0..3 {
-            let mut asked = Vec::new();
+            let mut requested = Vec::new();
             for group_by in &groupings {
                 let parameters = json!({"type": "cost_analysis", "period_start": self.began, "period_end": until,
                     "group_by": group_by});
                 let body = json!({"fleet": self.fleet, "parameters": parameters});
-                asked.push((*group_by, self.stage.make("/v1/reports", body).await));
+                requested.push((*group_by, self.stage.make("/v1/reports", body).await));
             }
             self.rest(records).await;
-            for (group_by, id) in asked {
+            for (group_by, id) in requested {
                 let report = self.stage.get(&format!("/v1/reports/{id}")).await;
                 if report["status"] == "succeeded" {
-                    groupings.retain(|one| *one != group_by);
+                    groupings.retain(|grouping| *grouping != group_by);
                     assert_eq!(sums_of(&report), want, "seed {seed}: {group_by:?}");
                 }
             }
@@ -966,16 +979,21 @@ impl World {
         self.check_events(&others).await;
         self.check_invoices(&sessions, &fees, &adjustments, &invoices);
         self.check_numbers(&invoices);
-        let at = |network: &Network, one: &Value| one["charging_station"] == json!(network.station);
+        let at = |network: &Network, session: &Value| {
+            session["charging_station"] == json!(network.station)
+        };
         let (theirs, ours): (Vec<&Value>, Vec<&Value>) = sessions
             .iter()
-            .partition(|one| self.networks.iter().any(|network| at(network, one)));
+            .partition(|session| self.networks.iter().any(|network| at(network, session)));
         for session in ours {
             assert_eq!(session["status"], "completed", "seed {seed}: {session}");
         }
         let charged = &mut played.charged;
         for network in &self.networks {
-            let own = theirs.iter().copied().filter(|one| at(network, one));
+            let own = theirs
+                .iter()
+                .copied()
+                .filter(|session| at(network, session));
             let own: Vec<&Value> = own.collect();
             network.check(&self.stage, &own, &adjustments, charged);
             *charged.entry("meddled with").or_default() += network.meddled;
@@ -990,16 +1008,16 @@ impl World {
     fn check_totals_of(&self, invoice: &Value, lines: &[Value]) {
         let totals = &invoice["totals"];
         let sum = |of: &mut dyn Iterator<Item = &Value>, name: &str| -> i64 {
-            of.map(|one| amount(one, name)).sum()
+            of.map(|element| amount(element, name)).sum()
         };
-        let rates = |one: &Value| -> BTreeMap<String, (i64, i64)> {
+        let rates = |part: &Value| -> BTreeMap<String, (i64, i64)> {
             let mut sums = BTreeMap::new();
-            let name = if one["taxes"].is_null() {
+            let name = if part["taxes"].is_null() {
                 "by_rate"
             } else {
                 "taxes"
             };
-            for tax in one[name].as_array().expect("taxes") {
+            for tax in part[name].as_array().expect("taxes") {
                 let key = format!(
                     "{} {} {}",
                     tax["country"], tax["tax_percent"], tax["category"]
@@ -1044,12 +1062,12 @@ impl World {
     fn check_numbers(&self, documents: &[Value]) {
         let seed = self.stage.seed;
         let mut years: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
-        for one in documents {
-            let Some(number) = one["number"].as_str() else {
-                assert_eq!(one["status"], "draft", "seed {seed}: {one}");
+        for document in documents {
+            let Some(number) = document["number"].as_str() else {
+                assert_eq!(document["status"], "draft", "seed {seed}: {document}");
                 continue;
             };
-            assert_ne!(one["status"], "draft", "seed {seed}: {one}");
+            assert_ne!(document["status"], "draft", "seed {seed}: {document}");
             let (year, sequence) = number.split_once('-').expect("a sequence");
             let sequence = sequence.parse().expect("a number");
             let is_new = years.entry(year).or_default().insert(sequence);
@@ -1067,8 +1085,14 @@ impl World {
 
     /// Checks that the fleet has counted each completed session once.
     async fn check_totals(&self, sessions: &[Value]) {
-        let completed = || sessions.iter().filter(|one| one["status"] == "completed");
-        let energy: i64 = completed().map(|one| amount(one, "energy_consumed")).sum();
+        let completed = || {
+            sessions
+                .iter()
+                .filter(|session| session["status"] == "completed")
+        };
+        let energy: i64 = completed()
+            .map(|session| amount(session, "energy_consumed"))
+            .sum();
         let fleet = self.stage.get(&format!("/v1/fleets/{}", self.fleet)).await;
         let kwh = fleet["total_energy_consumed_kwh"]
             .as_f64()
@@ -1098,11 +1122,11 @@ impl World {
         invoices: &[Value],
         transactions: &[Value],
     ) {
-        let id = |one: &Value| one["id"].as_str().expect("an id").to_owned();
+        let id = |object: &Value| object["id"].as_str().expect("an id").to_owned();
         let known = sessions.iter().chain(reservations).chain(transactions);
         let attempts = invoices
             .iter()
-            .flat_map(|one| (1..=40).map(move |n| format!("{} attempt {n}", id(one))));
+            .flat_map(|invoice| (1..=40).map(move |n| format!("{} attempt {n}", id(invoice))));
         let known: BTreeSet<String> = known
             .map(id)
             .chain(attempts)
@@ -1120,35 +1144,36 @@ impl World {
     /// two.
     fn check_top_ups(&self, top_ups: &[Value], played: &mut Played) {
         let (seed, books) = (self.stage.seed, self.till.books());
-        for one in top_ups {
-            let key = self.key(one["id"].as_str().expect("an id"));
-            let made = books.charges.get(&key).filter(|made| made.succeeded());
+        for top_up in top_ups {
+            let key = self.key(top_up["id"].as_str().expect("an id"));
+            let record = books.charges.get(&key).filter(|record| record.succeeded());
             let refund = books.refund_of(&key);
-            match one["status"].as_str() {
+            match top_up["status"].as_str() {
                 Some("succeeded") => {
-                    let made = made.unwrap_or_else(|| panic!("seed {seed}: not charged: {one}"));
+                    let record =
+                        record.unwrap_or_else(|| panic!("seed {seed}: not charged: {top_up}"));
                     assert_eq!(
-                        made.charge.amount.amount,
-                        amount(one, "amount"),
-                        "seed {seed}: {one}"
+                        record.charge.amount.amount,
+                        amount(top_up, "amount"),
+                        "seed {seed}: {top_up}"
                     );
-                    assert_eq!(one["currency"], made.charge.amount.currency.as_str());
+                    assert_eq!(top_up["currency"], record.charge.amount.currency.as_str());
                     assert!(
                         refund.is_none(),
-                        "seed {seed}: credited and refunded: {one}"
+                        "seed {seed}: credited and refunded: {top_up}"
                     );
                     played.credited += 1;
                 }
                 Some("failed") => {
-                    let both = made.is_some() == refund.is_some();
-                    assert!(both, "seed {seed}: {made:?}, {refund:?}: {one}");
+                    let both = record.is_some() == refund.is_some();
+                    assert!(both, "seed {seed}: {record:?}, {refund:?}: {top_up}");
                     played.refunded_top_ups += usize::from(refund.is_some());
                 }
-                _ => panic!("seed {seed}: without end: {one}"),
+                _ => panic!("seed {seed}: without end: {top_up}"),
             }
         }
-        let (begun, asked) = (top_ups.len(), self.asked);
-        assert!(begun <= asked, "seed {seed}: {begun} of {asked} top-ups");
+        let (begun, sent) = (top_ups.len(), self.top_ups_sent);
+        assert!(begun <= sent, "seed {seed}: {begun} of {sent} top-ups");
     }
 
     /// Checks that wallets contain the amounts of their top-ups. Returns that of the fleet's wallet.
@@ -1160,22 +1185,22 @@ impl World {
     ) -> i64 {
         let seed = self.stage.seed;
         // Refunds to the wallet of the account.
-        let to_account = |one: &&Value| {
-            let of_fleet = to_fleet.contains(one["id"].as_str().expect("an id"));
-            one["status"] == "succeeded" && one["destination"] == "wallet" && !of_fleet
+        let to_account = |refund: &&Value| {
+            let of_fleet = to_fleet.contains(refund["id"].as_str().expect("an id"));
+            refund["status"] == "succeeded" && refund["destination"] == "wallet" && !of_fleet
         };
         let to_account = refunds.iter().filter(to_account);
-        let to_account: i64 = to_account.map(|one| amount(one, "amount")).sum();
+        let to_account: i64 = to_account.map(|refund| amount(refund, "amount")).sum();
         let credited = |path: &str| -> i64 {
-            let of = |one: &&Value| {
-                let owner = one["driver"].as_str().or(one["fleet"].as_str());
+            let of = |top_up: &&Value| {
+                let owner = top_up["driver"].as_str().or(top_up["fleet"].as_str());
                 let own = owner.map_or(path.contains("accounts"), |owner| path.ends_with(owner));
-                own && one["status"] == "succeeded"
+                own && top_up["status"] == "succeeded"
             };
             top_ups
                 .iter()
                 .filter(of)
-                .map(|one| amount(one, "amount"))
+                .map(|top_up| amount(top_up, "amount"))
                 .sum()
         };
         for owner in &self.owners {
@@ -1198,15 +1223,15 @@ impl World {
     fn fees(&self, reservations: &[Value]) -> Vec<Value> {
         let fees = reservations
             .iter()
-            .filter_map(|one| match one["status"].as_str() {
+            .filter_map(|reservation| match reservation["status"].as_str() {
                 Some("completed" | "expired") => {
-                    let (fee, due) = (amount(one, "reservation_fee"), amount(one, "fee_due"));
-                    assert_eq!(fee, FEE, "seed {}: {one}", self.stage.seed);
-                    Some(json!({"id": one["id"], "amount_due": due, "amount_paid": fee - due}))
+                    let (fee, due) = (amount(reservation, "reservation_fee"), amount(reservation, "fee_due"));
+                    assert_eq!(fee, FEE, "seed {}: {reservation}", self.stage.seed);
+                    Some(json!({"id": reservation["id"], "amount_due": due, "amount_paid": fee - due}))
                 }
                 // It found no connector: nothing is due.
-                Some("failed") if one["fee_due"] == 0 => None,
-                _ => panic!("seed {}: {one}", self.stage.seed),
+                Some("failed") if reservation["fee_due"] == 0 => None,
+                _ => panic!("seed {}: {reservation}", self.stage.seed),
             });
         fees.collect()
     }
@@ -1214,16 +1239,19 @@ impl World {
     /// The refunds to the fleet's wallet: of payments from its wallet or one of its cards, and of payments without a charge.
     async fn refunds_to_fleet(&self, transactions: &[Value]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for one in transactions.iter().filter(|one| one["type"] != "charge") {
-            let id = one["id"].as_str().expect("an id").to_owned();
+        for transaction in transactions
+            .iter()
+            .filter(|transaction| transaction["type"] != "charge")
+        {
+            let id = transaction["id"].as_str().expect("an id").to_owned();
             let mut methods = self.methods.iter();
-            if methods.any(|method| one["payment_method"] == json!(method)) {
+            if methods.any(|method| transaction["payment_method"] == json!(method)) {
                 found.insert(id);
                 continue;
             }
             let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
-            let row = store.load::<Transaction>(tenant, &id.as_str().into()).await;
-            let source = row.expect("a transaction").internal.source;
+            let stored = store.load::<Transaction>(tenant, &id.as_str().into()).await;
+            let source = stored.expect("a transaction").internal.source;
             if let Some(ChargeSource::Wallet { owner }) = source
                 && owner.as_str() == self.fleet
             {
@@ -1268,8 +1296,8 @@ impl World {
             let lines = note["lines"].as_array().expect("lines");
             self.check_totals_of(note, lines);
             let of = books.transactions.iter();
-            let of = of.filter(|one| one["credit_note"] == note["id"]);
-            let sum: i64 = of.map(|one| amount(one, "amount")).sum();
+            let of = of.filter(|transaction| transaction["credit_note"] == note["id"]);
+            let sum: i64 = of.map(|transaction| amount(transaction, "amount")).sum();
             match kind {
                 "refund" => assert!(sum >= amount(note, "amount"), "seed {seed}: {note}"),
                 _ => assert_eq!(
@@ -1296,34 +1324,44 @@ impl World {
             transactions,
             ..
         } = books;
-        let done = transactions.iter().filter(|one| one["status"] != "failed");
+        let done = transactions
+            .iter()
+            .filter(|transaction| transaction["status"] != "failed");
         let done: Vec<&Value> = done.collect();
-        for one in &done {
-            assert_eq!(one["status"], "succeeded", "seed {seed}: {one}");
+        for transaction in &done {
+            assert_eq!(
+                transaction["status"], "succeeded",
+                "seed {seed}: {transaction}"
+            );
         }
         let sum = |keep: &dyn Fn(&Value) -> bool| -> i64 {
-            let kept = done.iter().filter(|one| keep(one));
-            kept.map(|one| amount(one, "amount")).sum()
+            let kept = done.iter().filter(|transaction| keep(transaction));
+            kept.map(|transaction| amount(transaction, "amount")).sum()
         };
-        let charge = |one: &Value| one["type"] == "charge";
-        let by_wallet = |one: &Value| one["payment_method"] == json!(self.methods[2]);
+        let charge = |transaction: &Value| transaction["type"] == "charge";
+        let by_wallet =
+            |transaction: &Value| transaction["payment_method"] == json!(self.methods[2]);
         let bills = sessions.iter().chain(fees);
-        let paid: i64 = bills.map(|one| amount(one, "amount_paid")).sum();
+        let paid: i64 = bills.map(|bill| amount(bill, "amount_paid")).sum();
         // The credits of a paid invoice, and the amounts that credits of networks returned before, were not charged with it.
-        let paid_invoices = || invoices.iter().filter(|one| one["status"] == "paid");
-        let lines = paid_invoices().filter_map(|one| one["line_items"].as_array());
+        let paid_invoices = || {
+            invoices
+                .iter()
+                .filter(|invoice| invoice["status"] == "paid")
+        };
+        let lines = paid_invoices().filter_map(|invoice| invoice["line_items"].as_array());
         let lines = lines.flatten().filter(|line| line["type"] == "adjustment");
         let settled: BTreeMap<&str, i64> = books
             .adjustments
             .iter()
-            .map(|row| (row.object.line.id.as_str(), row.internal.paid))
+            .map(|adjustment| (adjustment.object.line.id.as_str(), adjustment.internal.paid))
             .collect();
         let before = |line: &Value| settled[line["id"].as_str().expect("an id")];
         let adjusted: i64 = lines
             .map(|line| amount(line, "amount") - before(line))
             .sum();
         let off: i64 = paid_invoices()
-            .map(|one| amount(&one["totals"], "credited"))
+            .map(|invoice| amount(&invoice["totals"], "credited"))
             .sum();
         let charged = sum(&charge);
         assert_eq!(
@@ -1332,40 +1370,51 @@ impl World {
             "seed {seed}: paid and charged"
         );
         let (taken, given) = self.taken();
-        let by_card = sum(&|one| charge(one) && !by_wallet(one));
+        let by_card = sum(&|transaction| charge(transaction) && !by_wallet(transaction));
         assert_eq!(taken, by_card, "seed {seed}: taken and sent");
-        let to_wallet = |one: &Value| one["destination"] == "wallet" || by_wallet(one);
-        let of_fleet = |one: &Value| {
-            let id = one["id"].as_str().expect("an id");
+        let to_wallet =
+            |transaction: &Value| transaction["destination"] == "wallet" || by_wallet(transaction);
+        let of_fleet = |transaction: &Value| {
+            let id = transaction["id"].as_str().expect("an id");
             books.to_fleet.contains(id)
         };
-        let back = sum(&|one| !charge(one) && !to_wallet(one));
+        let back = sum(&|transaction| !charge(transaction) && !to_wallet(transaction));
         assert_eq!(given, back, "seed {seed}: refunded and sent");
         let fleet = self.stage.get(&format!("/v1/fleets/{}", self.fleet)).await;
-        let came = credited + sum(&|one| !charge(one) && to_wallet(one) && of_fleet(one));
-        let went = sum(&|one| charge(one) && by_wallet(one));
+        let came = credited
+            + sum(&|transaction| {
+                !charge(transaction) && to_wallet(transaction) && of_fleet(transaction)
+            });
+        let went = sum(&|transaction| charge(transaction) && by_wallet(transaction));
         let holds = amount(&fleet, "wallet_balance");
         assert_eq!(holds, came - went, "seed {seed}: the wallet");
         // The refunds of a charge never exceed the charge, and equal the amounts that charge, session and invoice show.
-        for one in done.iter().filter(|one| charge(one)) {
-            let refunded = sum(&|other| other["charge"] == one["id"]);
-            assert!(refunded <= amount(one, "amount"), "seed {seed}: {one}");
+        for transaction in done.iter().filter(|transaction| charge(transaction)) {
+            let refunded = sum(&|other| other["charge"] == transaction["id"]);
+            assert!(
+                refunded <= amount(transaction, "amount"),
+                "seed {seed}: {transaction}"
+            );
             assert_eq!(
-                amount(one, "amount_refunded"),
+                amount(transaction, "amount_refunded"),
                 refunded,
-                "seed {seed}: {one}"
+                "seed {seed}: {transaction}"
             );
         }
-        for one in sessions {
+        for session in sessions {
             let refund = |other: &Value| other["type"] == "refund";
-            let refunded = sum(&|other| refund(other) && other["charging_session"] == one["id"]);
+            let refunded =
+                sum(&|other| refund(other) && other["charging_session"] == session["id"]);
             assert_eq!(
-                amount(one, "amount_refunded"),
+                amount(session, "amount_refunded"),
                 refunded,
-                "seed {seed}: {one}"
+                "seed {seed}: {session}"
             );
         }
-        for invoice in invoices.iter().filter(|one| one["status"] != "void") {
+        for invoice in invoices
+            .iter()
+            .filter(|invoice| invoice["status"] != "void")
+        {
             let lines = invoice["line_items"].as_array().expect("lines");
             let bills = |name: &str, id: &Value| {
                 lines.iter().any(|line| {
@@ -1376,11 +1425,11 @@ impl World {
                     own && !id.is_null() && line[name] == *id
                 })
             };
-            let refunded = sum(&|one| {
-                let own = one["invoice"] == invoice["id"]
-                    || bills("charging_session", &one["charging_session"])
-                    || bills("reservation", &one["reservation"]);
-                one["type"] == "refund" && own
+            let refunded = sum(&|transaction| {
+                let own = transaction["invoice"] == invoice["id"]
+                    || bills("charging_session", &transaction["charging_session"])
+                    || bills("reservation", &transaction["reservation"]);
+                transaction["type"] == "refund" && own
             });
             let shown = amount(&invoice["totals"], "refunded");
             assert_eq!(shown, refunded, "seed {seed}: {invoice}");
@@ -1391,13 +1440,12 @@ impl World {
     /// The amounts that the provider charged and refunded, besides top-ups.
     fn taken(&self) -> (i64, i64) {
         let books = self.till.books();
-        let others = books
-            .charges
-            .iter()
-            .filter(|(_, made)| made.succeeded() && made.charge.description != "Wallet top-up");
-        others.fold((0, 0), |(taken, given), (key, made)| {
+        let others = books.charges.iter().filter(|(_, record)| {
+            record.succeeded() && record.charge.description != "Wallet top-up"
+        });
+        others.fold((0, 0), |(taken, given), (key, record)| {
             let refunded = books.refunded(key);
-            (taken + made.charge.amount.amount, given + refunded)
+            (taken + record.charge.amount.amount, given + refunded)
         })
     }
 
@@ -1411,9 +1459,14 @@ impl World {
                 *sent.entry(about.to_owned()).or_insert(0) += 1;
             }
         }
-        for one in transactions {
-            let id = one["id"].as_str().expect("an id");
-            assert_eq!(sent.remove(id), Some(1), "seed {}: {one}", self.stage.seed);
+        for transaction in transactions {
+            let id = transaction["id"].as_str().expect("an id");
+            assert_eq!(
+                sent.remove(id),
+                Some(1),
+                "seed {}: {transaction}",
+                self.stage.seed
+            );
         }
         assert!(sent.is_empty(), "seed {}: {sent:?}", self.stage.seed);
     }
@@ -1427,28 +1480,36 @@ impl World {
         invoices: &[Value],
     ) {
         let seed = self.stage.seed;
-        for row in adjustments {
-            let waits = row.internal.apply_at;
-            assert_eq!(waits, None, "seed {seed}: {:?} is not given", row.object);
+        for adjustment in adjustments {
+            let waits = adjustment.internal.apply_at;
+            assert_eq!(
+                waits, None,
+                "seed {seed}: {:?} is not given",
+                adjustment.object
+            );
         }
         // A credit note is not a line, unless its invoice is void.
-        let is_line = |row: &&Stored<Adjustment>| {
-            let counts =
-                |one: &Value| one["status"] != "void" && one["id"] == json!(row.internal.invoice);
-            !row.is_credit_note() || !invoices.iter().any(counts)
+        let is_line = |adjustment: &&Stored<Adjustment>| {
+            let counts = |invoice: &Value| {
+                invoice["status"] != "void" && invoice["id"] == json!(adjustment.internal.invoice)
+            };
+            !adjustment.is_credit_note() || !invoices.iter().any(counts)
         };
         let mut waiting: BTreeMap<&str, &Adjustment> = adjustments
             .iter()
             .filter(is_line)
-            .map(|row| (row.object.line.id.as_str(), &row.object))
+            .map(|adjustment| (adjustment.object.line.id.as_str(), &adjustment.object))
             .collect();
         let by_id: BTreeMap<_, _> = sessions
             .iter()
             .chain(fees)
-            .map(|one| (one["id"].to_string(), one))
+            .map(|bill| (bill["id"].to_string(), bill))
             .collect();
         let mut billed = BTreeMap::new();
-        for invoice in invoices.iter().filter(|one| one["status"] != "void") {
+        for invoice in invoices
+            .iter()
+            .filter(|invoice| invoice["status"] != "void")
+        {
             let lines = invoice["line_items"].as_array().expect("lines");
             assert_eq!(invoice["line_items_has_more"], false);
             let total: i64 = lines.iter().map(|line| amount(line, "amount")).sum();
@@ -1472,32 +1533,34 @@ impl World {
                     Some("reservation_fee") => &line["reservation"],
                     _ => &line["charging_session"],
                 };
-                let one = by_id[&what.to_string()];
-                let before = billed.insert(one["id"].to_string(), &invoice["status"]);
-                assert_eq!(before, None, "seed {seed}: {one} is billed twice");
-                let gross = amount(one, "amount_due") + amount(one, "amount_paid");
-                assert!(gross >= 0, "seed {seed}: {one}");
+                let bill = by_id[&what.to_string()];
+                let before = billed.insert(bill["id"].to_string(), &invoice["status"]);
+                assert_eq!(before, None, "seed {seed}: {bill} is billed twice");
+                let gross = amount(bill, "amount_due") + amount(bill, "amount_paid");
+                assert!(gross >= 0, "seed {seed}: {bill}");
                 assert_eq!(amount(line, "amount"), gross, "seed {seed}: {line}");
                 assert_eq!(amount(line, "net") + amount(line, "tax"), gross);
             }
         }
-        for one in sessions.iter().chain(fees) {
-            let open = match billed.get(&one["id"].to_string()) {
+        for bill in sessions.iter().chain(fees) {
+            let open = match billed.get(&bill["id"].to_string()) {
                 Some(status) => **status != "paid",
                 None => false,
             };
             // Everything was billed or paid at the end, and everything that is on no open invoice is paid.
-            let due = amount(one, "amount_due");
-            let goes_on = one["status"] == "active";
-            let waits = !one["review"].is_null() && one["invoice"].is_null();
-            assert!(!waits || !billed.contains_key(&one["id"].to_string()));
+            let due = amount(bill, "amount_due");
+            let goes_on = bill["status"] == "active";
+            let waits = !bill["review"].is_null() && bill["invoice"].is_null();
+            assert!(!waits || !billed.contains_key(&bill["id"].to_string()));
             let may_be_due = open || goes_on || waits;
-            assert!(due == 0 || may_be_due, "seed {seed}: {one}");
+            assert!(due == 0 || may_be_due, "seed {seed}: {bill}");
         }
         // Only credits are left, for an invoice that is large enough for them.
         let mut sums: BTreeMap<_, i64> = BTreeMap::new();
-        for one in waiting.into_values() {
-            *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
+        for adjustment in waiting.into_values() {
+            *sums
+                .entry(adjustment.line.charging_session.clone())
+                .or_default() += adjustment.line.amount;
         }
         for (session, sum) in sums {
             assert!(sum < 0, "seed {seed}: {sum} of {session:?} is not billed");
@@ -1514,8 +1577,8 @@ fn before_a_switch(seed: u64) -> Timestamp {
     Timestamp::from_unix_millis(switch.as_millisecond()).plus(days(-2))
 }
 
-fn amount(row: &Value, name: &str) -> i64 {
-    row[name].as_i64().unwrap_or(0)
+fn amount(object: &Value, name: &str) -> i64 {
+    object[name].as_i64().unwrap_or(0)
 }
 
 /// The sums of a report in each currency, without zeros.

@@ -212,9 +212,9 @@ impl Network {
             .await;
         let locations = vec![location];
         cpo.script().lists.insert("locations", locations);
-        let near =
+        let search =
             format!("/v1/charging_stations?latitude={latitude}&longitude={longitude}&radius=500");
-        let found = stage.get(&near).await;
+        let found = stage.get(&search).await;
         let station = found["data"][0]["id"].as_str().expect("a station");
         let mut network = Self {
             station: station.to_owned(),
@@ -282,7 +282,7 @@ impl Network {
 
     /// Whether it still has planned actions, or an ended session still waits for its CDR.
     pub fn is_busy(&self, now: Timestamp) -> bool {
-        let waits = |one: &Charge| one.ended.is_some_and(|ended| now < ended.plus(PATIENCE));
+        let waits = |charge: &Charge| charge.ended.is_some_and(|ended| now < ended.plus(PATIENCE));
         !self.agenda.is_empty() || self.charges.iter().any(waits)
     }
 
@@ -303,8 +303,8 @@ impl Network {
         let stops = self.commands("STOP_SESSION", self.stops);
         self.stops += stops.len();
         for stop in stops {
-            let asked = |one: &Charge| stop.body["session_id"] == json!(one.id);
-            let place = self.charges.iter().position(asked);
+            let is_stopped = |charge: &Charge| stop.body["session_id"] == json!(charge.id);
+            let place = self.charges.iter().position(is_stopped);
             let place = place.expect("a session that it has reported");
             if stage.dice.percent(60) {
                 let at = stage.app.now().plus(minutes(1));
@@ -326,11 +326,11 @@ impl Network {
         let found = stage.get(&path).await;
         let found = found["data"].as_array().expect("a list").iter();
         let found: Vec<Value> = found
-            .filter(|one| !one[member].is_null())
+            .filter(|session| !session[member].is_null())
             .cloned()
             .collect();
         let session = stage.one_of(&found)?;
-        let is_its = |one: &Charge| session["id"] == json!(one.session);
+        let is_its = |charge: &Charge| session["id"] == json!(charge.session);
         let place = self.charges.iter().position(is_its);
         Some((place.expect("a session that was asked for"), session))
     }
@@ -423,7 +423,7 @@ impl Network {
         let stored = stage.app.store.command(Mode::Test, &reference);
         let stored = stored.await.expect("the table").expect("the command");
         let session = stored.subject.id.to_string();
-        let is_new = self.charges.iter().all(|one| one.session != session);
+        let is_new = self.charges.iter().all(|charge| charge.session != session);
         assert!(is_new, "seed {}: {session} is started twice", stage.seed);
         let place = self.charges.len();
         let dice = &stage.dice;
@@ -693,7 +693,7 @@ impl Network {
         let currency = self.currency(dice);
         let id = {
             let charge = &self.charges[place];
-            let bills = charge.cdrs.iter().filter(|one| !one.is_credit).count();
+            let bills = charge.cdrs.iter().filter(|cdr| !cdr.is_credit).count();
             format!("{}-{}", charge.id, bills + 1)
         };
         self.send_cdr(stage, place, (id, tenths, currency, wh), None)
@@ -703,21 +703,21 @@ impl Network {
     /// Credits an amount that was billed, or will be.
     async fn credit(&mut self, stage: &Stage, place: usize) {
         let (dice, charge) = (&stage.dice, &self.charges[place]);
-        let bills = || charge.cdrs.iter().filter(|one| !one.is_credit);
+        let bills = || charge.cdrs.iter().filter(|cdr| !cdr.is_credit);
         let last = bills().next_back();
-        let billed = last.map_or(700, |one| one.gross.clamp(0, 1_000_000));
+        let billed = last.map_or(700, |cdr| cdr.gross.clamp(0, 1_000_000));
         let tenths = match dice.below(8) {
             0 => billed * 10,
             1 => -billed * 25,
             2 | 3 => -billed * 4,
             _ => -billed * 10,
         };
-        let currency = last.map_or(self.currencies[0], |one| one.currency);
+        let currency = last.map_or(self.currencies[0], |cdr| cdr.currency);
         let currency = match dice.percent(10) {
             true => self.currency(dice),
             false => currency,
         };
-        let credited = last.map_or_else(|| format!("{}-1", charge.id), |one| one.id.clone());
+        let credited = last.map_or_else(|| format!("{}-1", charge.id), |cdr| cdr.id.clone());
         let credited = dice.percent(80).then_some(credited);
         let id = format!("{}-X{}", charge.id, charge.cdrs.len());
         self.send_cdr(stage, place, (id, tenths, currency, 0), Some(credited))
@@ -727,7 +727,9 @@ impl Network {
     /// Credits 40 % of one of these sessions, if one has a valid CDR that was not credited, and no decision about its price.
     pub async fn credit_one_of(&mut self, stage: &Stage, sessions: &[Value]) -> bool {
         let billed = |charge: &Charge| {
-            let session = sessions.iter().find(|one| one["id"] == charge.session)?;
+            let session = sessions
+                .iter()
+                .find(|session| session["id"] == charge.session)?;
             let [cdr] = &charge.cdrs[..] else {
                 return None;
             };
@@ -837,32 +839,41 @@ impl Network {
         let seed = stage.seed;
         for session in sessions {
             let id = session["id"].as_str().expect("an id");
-            let of_session = adjustments.iter().map(|row| &row.object);
+            let of_session = adjustments.iter().map(|adjustment| &adjustment.object);
             let of_session: Vec<&Adjustment> = of_session
-                .filter(|one| {
-                    one.line
+                .filter(|adjustment| {
+                    adjustment
+                        .line
                         .charging_session
                         .as_ref()
                         .is_some_and(|own| own.as_str() == id)
                 })
                 .collect();
-            let adjusted: i64 = of_session.iter().map(|one| one.line.amount).sum();
+            let adjusted: i64 = of_session
+                .iter()
+                .map(|adjustment| adjustment.line.amount)
+                .sum();
             let own = super::amount(session, "amount_due") + super::amount(session, "amount_paid");
-            let charge = self.charges.iter().find(|one| one.session == id);
+            let charge = self.charges.iter().find(|charge| charge.session == id);
             let report = || {
                 let report = charge.map(Charge::report).unwrap_or_default();
                 format!("seed {seed}: {session:#}\nadjusted by {adjusted}\n{report}")
             };
             let currency = Currency::from_code(session["currency"].as_str().expect("a currency"));
             let currency = currency.expect("a currency");
-            assert!(of_session.iter().all(|one| one.currency == currency));
+            assert!(
+                of_session
+                    .iter()
+                    .all(|adjustment| adjustment.currency == currency)
+            );
             let status = session["status"].as_str().expect("a status");
-            let billed = charge.and_then(|one| one.billed(currency));
-            let reported = charge.map_or_else(Vec::new, |one| one.reported(self.currencies[0]));
+            let billed = charge.and_then(|charge| charge.billed(currency));
+            let reported =
+                charge.map_or_else(Vec::new, |charge| charge.reported(self.currencies[0]));
             let source = session["cost_source"].as_str().unwrap_or("none");
             let review = &session["review"];
             if let Some(charge) = charge {
-                let is_accepted = charge.decisions.iter().any(|one| !one.is_ours);
+                let is_accepted = charge.decisions.iter().any(|decision| !decision.is_ours);
                 let most = charge.most(currency, currency == self.currencies[0]);
                 // While a session runs, it shows the network's amount, which is compared with our own price before it is billed.
                 let is_running = status == "active";
@@ -876,21 +887,21 @@ impl Network {
                 }
             }
             // The total amount of the network. None if it has not sent one.
-            let wanted = match billed {
+            let totals = match billed {
                 Some(total) => vec![total],
                 None => reported.iter().map(|(total, _)| *total).collect(),
             };
             let ours = charge.and_then(Charge::overruled);
-            let ours = ours.filter(|one| wanted.contains(&one.network));
+            let ours = ours.filter(|decision| totals.contains(&decision.network));
             let what = match (billed, reported.as_slice()) {
                 _ if !review.is_null() => {
                     let network = super::amount(review, "network");
-                    assert!(wanted.contains(&network), "{}", report());
+                    assert!(totals.contains(&network), "{}", report());
                     assert!(own + adjusted <= network, "{}", report());
                     assert_eq!(status, "completed", "{}", report());
                     "under review"
                 }
-                _ if ours.is_some_and(|one| own + adjusted == one.ours) => "overruled",
+                _ if ours.is_some_and(|decision| own + adjusted == decision.ours) => "overruled",
                 // Nothing was billed before it began.
                 (Some(0), _) if status == "active" => "without end",
                 (Some(total), _) => {
@@ -905,14 +916,15 @@ impl Network {
                 (None, [_, ..]) => {
                     let total = own + adjusted;
                     let mut all = reported.iter();
-                    let is_it = all.any(|one| one.0 == total && (total == 0 || one.1 == currency));
+                    let is_it =
+                        all.any(|cost| cost.0 == total && (total == 0 || cost.1 == currency));
                     assert!(is_it, "by report: {}", report());
                     assert!(total == 0 || status == "completed", "{}", report());
                     assert_ne!(source, "cdr", "{}", report());
                     "billed by report"
                 }
                 (None, []) if status == "active" => {
-                    let begun = charge.is_some_and(|one| !one.reports.is_empty());
+                    let begun = charge.is_some_and(|charge| !charge.reports.is_empty());
                     assert!(begun && adjusted == 0, "{}", report());
                     "without end"
                 }
@@ -935,9 +947,9 @@ impl Network {
             // A CDR in another currency is ignored if it arrives after the session was billed, and only then.
             let ended = session["session_ended"].as_str().map(Timestamp::parse);
             if let (Some(Ok(ended)), true) = (ended, source != "cdr" && status == "completed") {
-                let ignored = charge.cdrs.iter().filter(|one| {
-                    let counts = one.is_usable && !one.is_credit && one.currency != currency;
-                    counts && charge.billed(one.currency) > Some(0)
+                let ignored = charge.cdrs.iter().filter(|cdr| {
+                    let counts = cdr.is_usable && !cdr.is_credit && cdr.currency != currency;
+                    counts && charge.billed(cdr.currency) > Some(0)
                 });
                 for cdr in ignored {
                     *happened.entry("in another currency").or_default() += 1;
@@ -965,12 +977,12 @@ impl Charge {
     /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited the newest applies,
     /// those that are credited are reduced by their credits, and nothing is below zero.
     fn billed(&self, currency: Currency) -> Option<i64> {
-        let usable = |one: &&Cdr| one.is_usable && one.currency == currency;
+        let usable = |cdr: &&Cdr| cdr.is_usable && cdr.currency == currency;
         let (credits, bills): (Vec<&Cdr>, Vec<&Cdr>) = self
             .cdrs
             .iter()
             .filter(usable)
-            .partition(|one| one.is_credit);
+            .partition(|cdr| cdr.is_credit);
         if bills.is_empty() {
             return None;
         }
@@ -978,46 +990,46 @@ impl Charge {
             let mut credits = credits.iter();
             credits.any(|credit| credit.credits.as_ref() == Some(&bill.id))
         });
-        let order = |one: &&Cdr| (one.body["last_updated"].to_string(), one.id.clone());
+        let order = |cdr: &&Cdr| (cdr.body["last_updated"].to_string(), cdr.id.clone());
         let newest = open.into_iter().max_by_key(order);
         let sum: i64 = credited
             .into_iter()
             .chain(newest)
-            .map(|one| one.gross)
+            .map(|cdr| cdr.gross)
             .sum();
-        let back: i64 = credits.iter().map(|one| one.gross.abs()).sum();
+        let back: i64 = credits.iter().map(|credit| credit.gross.abs()).sum();
         Some((sum - back).max(0))
     }
 
     /// The cost of a completed session by the last report; if it has no price, by the tariff. If the tenant has ended the session, the
     /// last report that came in time applies.
     fn reported(&self, of_tariff: Currency) -> Vec<(i64, Currency)> {
-        let counting = self.reports.iter().enumerate().filter(|(place, one)| {
+        let counting = self.reports.iter().enumerate().filter(|(place, report)| {
             let is_last = place + 1 == self.reports.len();
             let is_last_before = |ended| {
                 let next = self.reports.get(place + 1);
-                one.sent >= ended || next.is_none_or(|next| next.sent >= ended)
+                report.sent >= ended || next.is_none_or(|next| next.sent >= ended)
             };
             self.ended
-                .map_or(is_last && one.is_completed, is_last_before)
+                .map_or(is_last && report.is_completed, is_last_before)
         });
-        let price = |one: &Report| match one.gross {
-            Some(gross) => (gross.max(0), one.currency),
-            None => (by_tariff(one.wh), of_tariff),
+        let price = |report: &Report| match report.gross {
+            Some(gross) => (gross.max(0), report.currency),
+            None => (by_tariff(report.wh), of_tariff),
         };
-        counting.map(|(_, one)| price(one)).collect()
+        counting.map(|(_, report)| price(report)).collect()
     }
 
     /// The last decision that our own price is billed.
     fn overruled(&self) -> Option<&Decision> {
-        self.decisions.iter().rfind(|one| one.is_ours)
+        self.decisions.iter().rfind(|decision| decision.is_ours)
     }
 
     /// The maximum amount in a currency that may be billed without consent.
     fn most(&self, currency: Currency, is_of_tariff: bool) -> i64 {
         let unit = 10i64.pow(currency.exponent().max(2).into());
-        let bills = self.cdrs.iter().map(|one| one.wh);
-        let energies = bills.chain(self.reports.iter().map(|one| one.wh));
+        let bills = self.cdrs.iter().map(|cdr| cdr.wh);
+        let energies = bills.chain(self.reports.iter().map(|report| report.wh));
         let most = energies.map(|wh| {
             let ours = match is_of_tariff {
                 true => by_tariff(wh),
@@ -1030,17 +1042,17 @@ impl Charge {
 
     /// The reports and bills, for a message.
     fn report(&self) -> String {
-        let reports = self.reports.iter().map(|one| {
+        let reports = self.reports.iter().map(|report| {
             let Report {
                 sent,
                 is_completed,
                 wh,
                 gross,
                 currency,
-            } = one;
+            } = report;
             format!("report at {sent}: completed {is_completed}, {wh} Wh, {gross:?} {currency:?}\n")
         });
-        let cdrs = self.cdrs.iter().map(|one| {
+        let cdrs = self.cdrs.iter().map(|cdr| {
             let Cdr {
                 id,
                 sent,
@@ -1051,18 +1063,18 @@ impl Charge {
                 credits,
                 is_credit,
                 ..
-            } = one;
+            } = cdr;
             format!(
                 "CDR {id} at {sent}: {gross} {currency:?}, {wh} Wh, usable {is_usable}, credit {is_credit} of {credits:?}, {}\n",
-                one.body["last_updated"]
+                cdr.body["last_updated"]
             )
         });
-        let decisions = self.decisions.iter().map(|one| {
+        let decisions = self.decisions.iter().map(|decision| {
             let Decision {
                 is_ours,
                 network,
                 ours,
-            } = one;
+            } = decision;
             format!("decision: {network} or {ours}, ours {is_ours}\n")
         });
         let ended = self.ended.map(|ended| format!("ended at {ended}\n"));

@@ -153,38 +153,38 @@ impl Till {
     /// The result of a charge that the provider has stored, or finds because the request asks for a search.
     fn known(&self, charge: &Charge) -> Option<ChargeResult> {
         let books = self.books();
-        let made = books.charges.get(&charge.key)?;
+        let record = books.charges.get(&charge.key)?;
         let longer = charge.key.ends_with(|last: char| last.is_ascii_digit());
         let remembered = if longer {
             REMEMBERED_LONGER
         } else {
             REMEMBERED
         };
-        if self.now().since(made.at) < remembered {
+        if self.now().since(record.at) < remembered {
             let same = Charge {
-                key_expired: made.charge.key_expired,
+                key_expired: record.charge.key_expired,
                 ..charge.clone()
             };
-            assert_eq!(made.charge, same, "another charge under the same key");
-            return Some(made.result.clone());
+            assert_eq!(record.charge, same, "another charge under the same key");
+            return Some(record.result.clone());
         }
-        charge.key_expired.then(|| made.result.clone())
+        charge.key_expired.then(|| record.result.clone())
     }
 
     async fn make(&self, charge: &Charge) -> Result<ChargeResult> {
         let token = self.tokens.get(&charge.token);
-        let asked = Charge {
+        let forwarded = Charge {
             token: token.unwrap_or(&charge.token).clone(),
             key_expired: false,
             ..charge.clone()
         };
-        let result = self.behind.charge(&asked).await?;
-        let made = Made {
+        let result = self.behind.charge(&forwarded).await?;
+        let record = Made {
             charge: charge.clone(),
             result: result.clone(),
             at: self.now(),
         };
-        let before = self.books().charges.insert(charge.key.clone(), made);
+        let before = self.books().charges.insert(charge.key.clone(), record);
         assert!(before.is_none(), "charged twice: {charge:?}");
         Ok(result)
     }
@@ -195,7 +195,7 @@ impl Payments for Till {
         Box::pin(async move {
             let refused = self.books().comes(REFUSED);
             self.fails(if refused { 100 } else { 6 }, REFUSED)?;
-            let asked = {
+            let remaining = {
                 let mut books = self.books();
                 match books.under_way.get_mut(&charge.key) {
                     Some(0) | None => books.under_way.remove(&charge.key),
@@ -208,8 +208,8 @@ impl Payments for Till {
             let result = match self.known(charge) {
                 Some(result) => result,
                 None => {
-                    let slow = asked.is_none() && self.books().comes(SLOW);
-                    if slow || (asked.is_none() && self.dice.percent(10)) {
+                    let slow = remaining.is_none() && self.books().comes(SLOW);
+                    if slow || (remaining.is_none() && self.dice.percent(10)) {
                         let asks = self.dice.below(4);
                         let mut books = self.books();
                         books.under_way.insert(charge.key.clone(), asks);
@@ -258,13 +258,13 @@ impl Till {
     async fn new_refund(&self, refund: &Refund) -> Result<PaymentOutcome> {
         let (reference, declined) = {
             let books = self.books();
-            let made = books.charges.get(&refund.charge);
-            let made = made.unwrap_or_else(|| panic!("a refund of no charge: {refund:?}"));
+            let record = books.charges.get(&refund.charge);
+            let record = record.unwrap_or_else(|| panic!("a refund of no charge: {refund:?}"));
             assert!(
-                made.succeeded(),
+                record.succeeded(),
                 "a refund of what was declined: {refund:?}"
             );
-            let charged = made.charge.amount;
+            let charged = record.charge.amount;
             assert_eq!(charged.currency, refund.amount.currency);
             assert_eq!(refund.is_partial, refund.amount.amount < charged.amount);
             assert!(
@@ -272,23 +272,23 @@ impl Till {
                 "more refunded than charged: {refund:?}"
             );
             if refund.reference.is_some() {
-                assert_eq!(refund.reference, made.result.reference);
+                assert_eq!(refund.reference, record.result.reference);
             }
             let before = books.refunds.values();
             let declined = before
-                .filter(|(one, _)| one.charge == refund.charge)
+                .filter(|(earlier, _)| earlier.charge == refund.charge)
                 .count();
-            (made.result.reference.clone(), declined)
+            (record.result.reference.clone(), declined)
         };
         if declined < 2 && self.dice.percent(20) {
             self.books().count("refund declined");
             return Ok(PaymentOutcome::Declined("insufficient_balance".into()));
         }
-        let asked = Refund {
+        let forwarded = Refund {
             reference,
             ..refund.clone()
         };
-        self.behind.refund(&asked).await
+        self.behind.refund(&forwarded).await
     }
 
     /// The keys of all charges.

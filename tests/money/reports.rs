@@ -122,31 +122,31 @@ async fn make(test: &TestApp, records: &mut Records, seed: u64) -> bool {
     stage.settle(records).await;
     assert_eq!(stage.tenant.mode, Mode::Test);
     let found = Id::from(id.as_str());
-    let row = test.app().store.load::<Report>(&stage.tenant, &found).await;
-    let row = row.expect("a report");
+    let stored = test.app().store.load::<Report>(&stage.tenant, &found).await;
+    let stored = stored.expect("a report");
     let events = client.get("/v1/events?limit=100").await.body;
     let events = events["data"].as_array().expect("a list").iter();
     let types: Vec<_> = events
         .filter(|event| event["data"]["object"]["id"] == json!(id))
         .map(|event| event["type"].as_str().expect("a type"))
         .collect();
-    if row.object.status == ReportStatus::Failed {
+    if stored.object.status == ReportStatus::Failed {
         assert_eq!(
-            (&row.internal.file, types.as_slice()),
+            (&stored.internal.file, types.as_slice()),
             (&None, &["report.failed"][..])
         );
         return false;
     }
-    assert_eq!(types, ["report.succeeded"], "seed {seed}: {row:?}");
-    let key = row.internal.file.as_deref().expect("a file");
+    assert_eq!(types, ["report.succeeded"], "seed {seed}: {stored:?}");
+    let key = stored.internal.file.as_deref().expect("a file");
     let content = shelf.get(key).await.expect("the file");
-    assert_eq!(row.object.size, content.len() as u64);
+    assert_eq!(stored.object.size, content.len() as u64);
     let digest = hex::encode(Sha256::digest(&content));
-    assert_eq!(row.object.sha256.as_deref(), Some(digest.as_str()));
-    let rows: serde_json::Value = serde_json::from_slice(&content).expect("JSON");
+    assert_eq!(stored.object.sha256.as_deref(), Some(digest.as_str()));
+    let lines: serde_json::Value = serde_json::from_slice(&content).expect("JSON");
     assert!(
-        rows.to_string().contains(&(SESSIONS * 1190).to_string()),
-        "seed {seed}: {rows}"
+        lines.to_string().contains(&(SESSIONS * 1190).to_string()),
+        "seed {seed}: {lines}"
     );
     true
 }

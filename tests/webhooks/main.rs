@@ -39,7 +39,7 @@ fn every_event_arrives_whoever_is_killed() {
         played
     });
     let mut all = Played::default();
-    played.iter().for_each(|one| all.add(one));
+    played.iter().for_each(|part| all.add(part));
     let kills = KILLS.load(Relaxed);
     // With --nocapture, the number of cases that a long run covers.
     let line = format!("{kills} kills, {all:?}\n");
@@ -185,8 +185,8 @@ impl World {
     async fn step(&mut self, test: &TestApp) {
         match self.stage.dice.below(100) {
             0..=29 => {
-                let made = self.stage.make("/v1/fleets", fleet()).await;
-                self.fleets.push((made, 0));
+                let id = self.stage.make("/v1/fleets", fleet()).await;
+                self.fleets.push((id, 0));
             }
             30..=49 => self.change_fleet().await,
             50..=59 => {
@@ -342,7 +342,7 @@ impl World {
         let received = self.hooks[place].receiver.received();
         let acknowledged: BTreeSet<Id> = received
             .iter()
-            .filter(|one| one.status == 200)
+            .filter(|delivery| delivery.status == 200)
             .map(event_id)
             .collect();
         let log = self.hooks[place].path("/deliveries?limit=100");
@@ -354,10 +354,10 @@ impl World {
                 let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
                 let endpoint = store.find::<WebhookEndpoint>(tenant, &self.hooks[place].id);
                 let breaker = endpoint.await.expect("the table");
-                let breaker = breaker.map(|one| one.internal.breaker);
+                let breaker = breaker.map(|endpoint| endpoint.internal.breaker);
                 let job = WebhookReplay::id_of(&self.hooks[place].id);
                 let job = store.find::<WebhookReplay>(tenant, &job).await;
-                let job = job.expect("the table").map(|one| one.internal);
+                let job = job.expect("the table").map(|job| job.internal);
                 panic!(
                     "seed {seed}: endpoint {place} lacks {event}: {log}, {replay}, {job:?}, {breaker:?} at {}",
                     self.stage.app.now()
@@ -389,12 +389,13 @@ impl World {
         for hook in &self.hooks {
             let received = hook.receiver.received();
             played.requests += received.len();
-            for (place, one) in received.iter().enumerate() {
-                let id = event_id(one);
+            for (place, delivery) in received.iter().enumerate() {
+                let id = event_id(delivery);
                 let event = by_id.get(&id);
-                let event = event.unwrap_or_else(|| panic!("seed {seed}: invented {}", one.event));
-                assert_eq!(one.event["data"], event["data"], "seed {seed}");
-                let is_marked = header(one, "webhook-redelivery") == "true";
+                let event =
+                    event.unwrap_or_else(|| panic!("seed {seed}: invented {}", delivery.event));
+                assert_eq!(delivery.event["data"], event["data"], "seed {seed}");
+                let is_marked = header(delivery, "webhook-redelivery") == "true";
                 played.resent += usize::from(is_marked);
                 let was_over = hook.acknowledged.get(&id).is_some_and(|at| *at <= place);
                 let may_be = !was_over || self.asked_again.contains(id.as_str());
@@ -412,11 +413,11 @@ impl World {
     fn check_order(&self) {
         let mut next: BTreeMap<String, u64> = BTreeMap::new();
         let mut acknowledged: BTreeSet<(String, u64)> = BTreeSet::new();
-        for one in self.hooks[ORDERED].receiver.received() {
-            let object = &one.event["data"]["object"];
+        for delivery in self.hooks[ORDERED].receiver.received() {
+            let object = &delivery.event["data"]["object"];
             let fleet = object["id"].as_str().expect("an id").to_owned();
-            let number = one.event["sequence"].as_u64().expect("a number");
-            let is_marked = header(&one, "webhook-redelivery") == "true";
+            let number = delivery.event["sequence"].as_u64().expect("a number");
+            let is_marked = header(&delivery, "webhook-redelivery") == "true";
             let expected = next.entry(fleet.clone()).or_insert(1);
             if number >= *expected && !is_marked {
                 let missing = (*expected..number)
@@ -425,7 +426,7 @@ impl World {
                 assert_eq!(missing, None, "seed {seed}: before {number} of {fleet}");
                 *expected = number;
             }
-            if one.status == 200 {
+            if delivery.status == 200 {
                 acknowledged.insert((fleet, number));
             }
         }

@@ -58,14 +58,14 @@ pub fn read(document: &Value) -> Result<Catalog, String> {
             let operations = &mut resources[place].operations;
             let same = |known: &Operation| known.command == operation.command;
             if let Some(known) = operations.iter().find(|known| same(known)) {
-                let (one, other) = (&known.id, &operation.id);
-                return Err(format!("{one} and {other} have the same command"));
+                let (first, other) = (&known.id, &operation.id);
+                return Err(format!("{first} and {other} have the same command"));
             }
             operations.push(operation);
         }
     }
     resources.retain(|resource| !resource.operations.is_empty());
-    resources.sort_by(|one, other| one.name.cmp(&other.name));
+    resources.sort_by(|resource, other| resource.name.cmp(&other.name));
     let hooks = object(&document["webhooks"]);
     Ok(Catalog {
         version: text(&document["info"]["version"]),
@@ -109,7 +109,7 @@ impl Reader<'_> {
         let body = self.body(operation)?;
         // A body is sent as a whole, so if the query has the same name, the flag belongs to the body.
         if let Some(body) = &body {
-            query.retain(|one| body.fields.iter().all(|field| field.flag != one.flag));
+            query.retain(|parameter| body.fields.iter().all(|field| field.flag != parameter.flag));
         }
         let (response, _) = self.success(operation)?;
         let members = &response["properties"];
@@ -120,10 +120,10 @@ impl Reader<'_> {
         let mut sample_arguments: Vec<String> = samples.collect::<Result<_, _>>()?;
         let needed = query
             .iter()
-            .filter(|one| one.presence == Presence::Required);
-        for one in needed {
-            sample_arguments.push(format!("--{}", one.flag));
-            sample_arguments.push(self.sample_of_query(&one.path[0]));
+            .filter(|parameter| parameter.presence == Presence::Required);
+        for parameter in needed {
+            sample_arguments.push(format!("--{}", parameter.flag));
+            sample_arguments.push(self.sample_of_query(&parameter.path[0]));
         }
         Ok((
             names::group(&tag),
@@ -378,8 +378,8 @@ impl Reader<'_> {
             several => merge(&mut plain, &united(several)),
         }
         if let Some(Value::Array(types)) = members.get("type") {
-            nullable |= types.iter().any(|one| one == "null");
-            let mut others = types.iter().filter(|one| *one != "null");
+            nullable |= types.iter().any(|name| name == "null");
+            let mut others = types.iter().filter(|name| *name != "null");
             let only = others.next().filter(|_| others.next().is_none()).cloned();
             match only {
                 Some(only) => members.insert("type".into(), only),

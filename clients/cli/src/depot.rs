@@ -244,7 +244,7 @@ async fn vehicle(context: &Context, member: &str, name: &str) -> Result<Option<S
         .with("limit", "2");
     let page = context.client.send(&search).await?.body;
     match page["data"].as_array().map(Vec::as_slice) {
-        Some([one]) => Ok(one["id"].as_str().map(str::to_owned)),
+        Some([vehicle]) => Ok(vehicle["id"].as_str().map(str::to_owned)),
         Some([_, ..]) => Err(Failure::Local(format!(
             "several vehicles have the {member} {name}"
         ))),

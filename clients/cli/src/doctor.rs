@@ -29,12 +29,12 @@ enum Verdict {
 /// The checks so far.
 #[derive(Default)]
 struct Report {
-    rows: Vec<(Verdict, &'static str, String)>,
+    checks: Vec<(Verdict, &'static str, String)>,
 }
 
 impl Report {
     fn add(&mut self, verdict: Verdict, check: &'static str, found: impl Into<String>) {
-        self.rows.push((verdict, check, found.into()));
+        self.checks.push((verdict, check, found.into()));
     }
 
     fn print(&self, form: &Form) -> Result<(), Failure> {
@@ -45,16 +45,16 @@ impl Report {
         };
         match form {
             Form::Text { .. } => {
-                for (verdict, check, found) in &self.rows {
+                for (verdict, check, found) in &self.checks {
                     output::print(&format!("{:<8} {check:<14} {found}", name(*verdict)))?;
                 }
                 Ok(())
             }
             form => {
-                let rows = self.rows.iter().map(|(verdict, check, found)| {
+                let checks = self.checks.iter().map(|(verdict, check, found)| {
                     json!({"check": check, "result": name(*verdict), "found": found})
                 });
-                form.list(&rows.collect::<Vec<_>>())
+                form.list(&checks.collect::<Vec<_>>())
             }
         }
     }

@@ -190,9 +190,9 @@ impl Feed {
         let new =
             json!({"type": "polling", "enabled_events": events, "application": "fleet listen"});
         let request = Request::post("/v1/webhook_endpoints", new);
-        let made = context.client.send(&request).await?.body;
+        let endpoint = context.client.send(&request).await?.body;
         self.place = Place {
-            endpoint: made["id"].as_str().unwrap_or_default().to_owned(),
+            endpoint: endpoint["id"].as_str().unwrap_or_default().to_owned(),
             events,
             cursor: None,
         };

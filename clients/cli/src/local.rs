@@ -104,7 +104,7 @@ fn shown(context: &Context, clock: &Value) -> Result<(), Failure> {
 pub async fn tail(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
     let lines = matches.get_one::<u64>("lines").copied().unwrap_or_default() as usize;
     let errors = matches.get_flag("errors");
-    let wanted =
+    let is_shown =
         |entry: &Value| !errors || entry["status"].as_u64().is_some_and(|status| status >= 400);
     let mut last = 0;
     let mut first = true;
@@ -127,7 +127,7 @@ pub async fn tail(context: &Context, matches: &ArgMatches) -> Result<(), Failure
                 "{lost} requests are missing: the log keeps the last 1,000."
             ));
         }
-        entries.retain(wanted);
+        entries.retain(is_shown);
         let skipped = match first {
             true => entries.len().saturating_sub(lines),
             false => 0,
@@ -215,8 +215,8 @@ pub async fn import_stations(context: &Context, matches: &ArgMatches) -> Result<
                 text += &format!("; {} tariffs", count("tariffs"));
             }
             output::print(&text)?;
-            for one in &skipped {
-                let part = |name: &str| one[name].as_str().unwrap_or_default();
+            for location in &skipped {
+                let part = |name: &str| location[name].as_str().unwrap_or_default();
                 eprintln!("skipped {}: {}", part("id"), part("reason"));
             }
         }

@@ -81,14 +81,14 @@ async fn list(
     let all = matches.get_flag("all");
     let limit = matches.get_one::<u64>("limit").copied();
     let most = page_size(operation);
-    let wanted = match all {
+    let maximum = match all {
         true => u64::MAX,
         false => limit.unwrap_or(DEFAULT_LIMIT),
     };
-    let first = request.clone().with("limit", wanted.min(most).to_string());
+    let first = request.clone().with("limit", maximum.min(most).to_string());
     let mut page = context.client.send(&first).await?.body;
     let is_page = matches!(context.form, Form::Json | Form::Yaml);
-    if is_page && wanted <= most {
+    if is_page && maximum <= most {
         return context.form.object(&page);
     }
     let mut whole = page.clone();
@@ -106,7 +106,7 @@ async fn list(
             }
         };
         let has = objects.len();
-        objects.truncate(usize::try_from(wanted - count).unwrap_or(usize::MAX));
+        objects.truncate(usize::try_from(maximum - count).unwrap_or(usize::MAX));
         whole["next_page_url"] = match objects.len() == has {
             true => page["next_page_url"].clone(),
             false => read,
@@ -120,7 +120,7 @@ async fn list(
         let Some(next) = next else {
             break;
         };
-        if count >= wanted {
+        if count >= maximum {
             if limit.is_none() {
                 context.note("There are more objects: --limit N or --all lists them.");
             }

@@ -314,7 +314,7 @@ fn leaves(path: &str, value: &Value, found: &mut dyn FnMut(&str, &Value)) {
 
 fn csv_cell(value: &Value) -> String {
     match value {
-        Value::Array(elements) if elements.iter().all(|one| !one.is_object()) => {
+        Value::Array(elements) if elements.iter().all(|element| !element.is_object()) => {
             elements.iter().map(cell).collect::<Vec<_>>().join(";")
         }
         value => cell(value),

@@ -117,8 +117,8 @@ fn needs_clock(operation: &Operation, matches: &ArgMatches) -> bool {
         .map(|field| (MEMBER, field));
     let query = operation.query.iter().map(|field| (QUERY, field));
     members.chain(query).any(|(place, field)| {
-        given(place, field, matches).any(|one| {
-            matches!(one, Parsed::Time(when) if !matches!(when, When::At(_) | When::Civil(_)))
+        given(place, field, matches).any(|parsed| {
+            matches!(parsed, Parsed::Time(when) if !matches!(when, When::At(_) | When::Civil(_)))
         })
     })
 }
@@ -143,8 +143,8 @@ fn resolved(
     command: &mut Command,
 ) -> Result<Vec<Value>, Failure> {
     let mut values = Vec::new();
-    for one in given(place, field, matches) {
-        let value = one.resolve(now, zone).map_err(|why| {
+    for parsed in given(place, field, matches) {
+        let value = parsed.resolve(now, zone).map_err(|why| {
             let message = format!("--{}: {why}", field.flag);
             Failure::Usage(command.error(ErrorKind::ValueValidation, message))
         })?;

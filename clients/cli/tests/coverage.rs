@@ -56,15 +56,21 @@ fn every_operation_has_a_command_and_flags_for_its_parameters() {
     tree.build();
     let mut count = 0;
     for (path, item) in members(&document["paths"]) {
-        for (method, operation) in members(item).filter(|(_, one)| one.get("operationId").is_some())
+        for (method, operation) in
+            members(item).filter(|(_, operation)| operation.get("operationId").is_some())
         {
             count += 1;
             let id = operation["operationId"].as_str().expect("an id");
             let found: Vec<_> = CATALOG
                 .resources
                 .iter()
-                .flat_map(|resource| resource.operations.iter().map(move |one| (resource, one)))
-                .filter(|(_, one)| one.path == *path && one.method == method.to_uppercase())
+                .flat_map(|resource| {
+                    resource
+                        .operations
+                        .iter()
+                        .map(move |known| (resource, known))
+                })
+                .filter(|(_, known)| known.path == *path && known.method == method.to_uppercase())
                 .collect();
             let [(resource, known)] = found.as_slice() else {
                 panic!("{id} has {} commands", found.len());
@@ -86,11 +92,11 @@ fn every_operation_has_a_command_and_flags_for_its_parameters() {
             let has = |name: &str| {
                 let name = flag(name);
                 let mut arguments = command.get_arguments();
-                arguments.any(|one| {
-                    let long = one
+                arguments.any(|argument| {
+                    let long = argument
                         .get_long()
                         .is_some_and(|long| long == name || long == format!("{name}-field"));
-                    long || one.get_id().as_str() == format!("argument:{name}")
+                    long || argument.get_id().as_str() == format!("argument:{name}")
                 })
             };
             for parameter in elements(&item["parameters"]).chain(elements(&operation["parameters"]))
@@ -176,9 +182,9 @@ fn the_help_examples_produce_the_openapi_example_bodies() {
                 .and_then(|body| body.example.as_ref());
             if let Some(example) = example {
                 bodies += 1;
-                let made = request.body.expect("a body");
+                let body = request.body.expect("a body");
                 assert_eq!(
-                    sorted(&without_times(&made)),
+                    sorted(&without_times(&body)),
                     sorted(&without_times(example)),
                     "{shown}"
                 );

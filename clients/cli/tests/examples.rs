@@ -95,7 +95,7 @@ fn free_connector() -> (String, String) {
         let connectors = station["connectors"].as_array().expect("connectors");
         let free = connectors
             .iter()
-            .find(|one| one["type"] == "Type2" && one["status"] == "available");
+            .find(|connector| connector["type"] == "Type2" && connector["status"] == "available");
         if let Some(connector) = free {
             return (text(&station["id"]), text(&connector["id"]));
         }
@@ -107,7 +107,12 @@ fn free_connector() -> (String, String) {
 fn all() -> Vec<(&'static Resource, &'static Operation)> {
     let resources = CATALOG.resources.iter();
     let mut all: Vec<_> = resources
-        .flat_map(|resource| resource.operations.iter().map(move |one| (resource, one)))
+        .flat_map(|resource| {
+            resource
+                .operations
+                .iter()
+                .map(move |operation| (resource, operation))
+        })
         .collect();
     all.sort_by_key(|(_, operation)| match operation.method.as_str() {
         "POST" => 0,

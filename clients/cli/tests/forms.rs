@@ -191,8 +191,8 @@ fn an_upsert_creates_updates_or_skips_and_lists_refused_lines() {
     let sent: Vec<String> = server
         .seen()
         .into_iter()
-        .filter(|one| one.line.starts_with("POST"))
-        .map(|one| format!("{} {}", one.line, one.body))
+        .filter(|request| request.line.starts_with("POST"))
+        .map(|request| format!("{} {}", request.line, request.body))
         .collect();
     assert_eq!(
         sent,

@@ -154,7 +154,11 @@ fn all_pages_are_listed_at_the_urls_that_the_service_gives() {
     let server = Server::start(pages());
     let output = Tool::new().run(&server, &["fleets", "list", "--all", "--get", "id"]);
     assert_eq!(stdout(&output), "flt_5\nflt_4\nflt_3\nflt_2\nflt_1");
-    let lines: Vec<String> = server.seen().into_iter().map(|one| one.line).collect();
+    let lines: Vec<String> = server
+        .seen()
+        .into_iter()
+        .map(|request| request.line)
+        .collect();
     assert_eq!(
         lines,
         [
@@ -852,12 +856,12 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
     let deliveries = receiver.seen();
     let marks: Vec<_> = deliveries
         .iter()
-        .map(|one| one.header("webhook-redelivery"))
+        .map(|delivery| delivery.header("webhook-redelivery"))
         .collect();
     assert_eq!(marks, [None, Some("true")]);
     assert!(
         deliveries
             .iter()
-            .all(|one| one.header("webhook-id") == Some("evt_1"))
+            .all(|delivery| delivery.header("webhook-id") == Some("evt_1"))
     );
 }

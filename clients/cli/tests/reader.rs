@@ -124,7 +124,7 @@ fn the_members_of_objects_get_flags_with_dots() {
     let fields = fields(body, json!({"Place": place}));
     let shown: Vec<_> = fields
         .iter()
-        .map(|one| (one.flag.as_str(), one.kind, one.presence))
+        .map(|field| (field.flag.as_str(), field.kind, field.presence))
         .collect();
     assert_eq!(
         shown,

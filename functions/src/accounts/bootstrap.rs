@@ -61,7 +61,7 @@ async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> 
         account: account.clone(),
         mode: bootstrap.mode,
     };
-    let mut row = match bootstrap.account {
+    let mut stored_account = match bootstrap.account {
         Owner::Existing(id) => app.store.load::<Account>(&tenant(&id), &id).await?,
         Owner::New(new) => {
             let internal = AccountInternal {
@@ -71,9 +71,13 @@ async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> 
             Stored::with_internal(Account::new(*new, now)?, internal)
         }
     };
-    let account = row.seen_in(bootstrap.mode);
+    let account = stored_account.seen_in(bootstrap.mode);
     let tenant = tenant(&account.id);
-    let version = row.internal.version.as_deref().unwrap_or(version::CURRENT);
+    let version = stored_account
+        .internal
+        .version
+        .as_deref()
+        .unwrap_or(version::CURRENT);
     let (api_key, internal) = ApiKey::new(NewApiKey::default(), &tenant, None, version, now)?;
     let stored = ApiKey {
         secret: None,
@@ -81,8 +85,8 @@ async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> 
     };
     let origin = Origin::background(tenant, now);
     let mut tx = app.store.begin(&origin);
-    if row.version == 0 {
-        tx.create(&mut row)?;
+    if stored_account.version == 0 {
+        tx.create(&mut stored_account)?;
     }
     tx.create(&mut Stored::with_internal(stored, internal))?;
     tx.commit_without_response().await?;

@@ -169,13 +169,13 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
         counts: at.counts,
         cursor: (status == ErasureStatus::Running).then_some(at),
     };
-    let Some(row) = app.store.find::<Account>(&tenant, &id).await? else {
+    let Some(account) = app.store.find::<Account>(&tenant, &id).await? else {
         return match at.phase {
             Phase::DeleteAccounts => Ok(answer(ErasureStatus::Erased, at)),
             Phase::Check | Phase::Delete => Err(Error::not_found(Kind::Account)),
         };
     };
-    check_closed(app, &row.object)?;
+    check_closed(app, &account.object)?;
     let family = app.store.accounts_below(&id).await?;
     let accounts: Accounts = family.iter().cloned().collect();
     let (mut budget, limit) = (Budget::new(erase.max_pages), erase.rows_per_page);
@@ -254,15 +254,15 @@ async fn delete_page(
     limit: Option<u32>,
 ) -> Result<(), Error> {
     let (traces, next) = app.store.next_traces(accounts, &at.pass, limit).await?;
-    let (rows, schedules) = (traces.count(), traces.schedules());
+    let (items, schedules) = (traces.count(), traces.schedules());
     // Schedules are deleted before the items that name them.
     stream::iter(schedules.iter().map(Ok))
         .try_for_each_concurrent(SIDE_BY_SIDE, |name| app.schedules.remove(name))
         .await?;
     app.store.erase(traces, accounts).await?;
-    at.counts.rows += rows;
+    at.counts.rows += items;
     at.counts.schedules += schedules.len() as u64;
-    at.deleted_in_pass += rows;
+    at.deleted_in_pass += items;
     at.pass = next;
     if !at.pass.is_finished() {
         return Ok(());

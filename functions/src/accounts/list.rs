@@ -26,8 +26,8 @@ pub async fn handle(
         .store
         .list::<Account>(partition, &page_request, Vec::new())
         .await?;
-    for row in &mut found.rows {
-        row.object = row.seen_in(context.tenant().mode);
+    for account in &mut found.items {
+        account.object = account.seen_in(context.tenant().mode);
     }
     query.respond(&context, found.objects())
 }

@@ -20,7 +20,7 @@ use kernel::Id;
 use kernel::error::Result;
 use kernel::origin::{Mode, Tenant};
 use models::account::Account;
-use table::row::decode;
+use table::stored_item::decode;
 
 /// Refreshes the tokens of charge cards, which depend on the status of the account in both of its modes, and starts the indexing of
 /// metadata keys that the account newly declares.

@@ -15,7 +15,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Account>, Error> {
-    let row = app.store.account(context.tenant(), &id).await?;
-    let reply = context.respond(&row.seen_in(context.tenant().mode))?;
-    Ok(reply.at_version(row.version))
+    let account = app.store.account(context.tenant(), &id).await?;
+    let reply = context.respond(&account.seen_in(context.tenant().mode))?;
+    Ok(reply.at_version(account.version))
 }

@@ -19,12 +19,12 @@ pub async fn handle(
     State(app): State<App>,
 ) -> Result<Reply<Account>, Error> {
     let tenant = context.tenant();
-    let row = app.store.account(tenant, &tenant.account).await?;
-    let mut account = row.seen_in(tenant.mode);
+    let stored = app.store.account(tenant, &tenant.account).await?;
+    let mut account = stored.seen_in(tenant.mode);
     account.key = Some(KeyRights {
         expires_at: context.key.expires_at,
         livemode: tenant.mode.is_live(),
         scopes: context.key.rights.held().to_vec(),
     });
-    Ok(context.respond(&account)?.at_version(row.version))
+    Ok(context.respond(&account)?.at_version(stored.version))
 }

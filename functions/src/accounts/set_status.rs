@@ -66,13 +66,13 @@ async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error
         account: id.clone(),
         mode: Mode::Live,
     };
-    let mut row = app.store.load::<Account>(&tenant, id).await?;
-    row.object.status = status;
-    row.object.updated = app.now();
+    let mut account = app.store.load::<Account>(&tenant, id).await?;
+    account.object.status = status;
+    account.object.updated = app.now();
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
-    tx.save(&mut row)?;
+    tx.save(&mut account)?;
     tx.commit_without_response().await?;
-    app.edge.keys.learn_account(&row, app.now());
-    Ok(row.object)
+    app.edge.keys.learn_account(&account, app.now());
+    Ok(account.object)
 }

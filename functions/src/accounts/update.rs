@@ -22,7 +22,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<AccountChange>,
 ) -> Result<Reply<Account>, Error> {
-    let mut row = app.store.account(context.tenant(), &id).await?;
+    let mut account = app.store.account(context.tenant(), &id).await?;
     let tenant = Tenant {
         account: id,
         mode: context.tenant().mode,
@@ -36,11 +36,11 @@ pub async fn handle(
         )
         .await?;
     }
-    row.update(change, context.now())?;
+    account.update(change, context.now())?;
     let response = context
-        .respond(&row.seen_in(tenant.mode))?
-        .at_version(row.version + 1);
+        .respond(&account.seen_in(tenant.mode))?
+        .at_version(account.version + 1);
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut account)?;
     tx.commit(response).await
 }

@@ -15,7 +15,7 @@ use models::reservation::Reservation;
 use models::stored::Stored;
 use serde_dynamo::Item;
 use table::keys;
-use table::row::{Record, decode};
+use table::stored_item::{Record, decode};
 use table::sums::{AT_A_TIME, Entry};
 
 use crate::App;
@@ -57,7 +57,7 @@ pub async fn count<'a>(
             Ok(()) => Vec::new(),
             Err(error) => {
                 tracing::error!(%error, "changes of a fleet were not counted");
-                additions.iter().map(|one| one.place).collect()
+                additions.iter().map(|addition| addition.place).collect()
             }
         }
     });
@@ -83,7 +83,10 @@ async fn count_for(app: &App, additions: &[Addition]) -> Result<()> {
         return Ok(());
     };
     let zone = found.object.timezone.rules();
-    let entries: Vec<Entry> = additions.iter().map(|one| one.entry(&zone)).collect();
+    let entries: Vec<Entry> = additions
+        .iter()
+        .map(|addition| addition.entry(&zone))
+        .collect();
     for entries in entries.chunks(AT_A_TIME) {
         match app.store.count(&origin, fleet, entries).await {
             // The fleet was deleted in the meantime.

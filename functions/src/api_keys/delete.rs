@@ -19,18 +19,18 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<ApiKey>>, Error> {
-    let row = app.store.api_key_by_id(context.tenant(), &id).await?;
-    row.object.check_delete(&context.key)?;
+    let api_key = app.store.api_key_by_id(context.tenant(), &id).await?;
+    api_key.object.check_delete(&context.key)?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.delete(&row)?;
+    tx.delete(&api_key)?;
     // The deletion of the caller's own item is conditional on that item already.
-    if row.internal.hash != context.key.hash {
+    if api_key.internal.hash != context.key.hash {
         tx.check_key(&context.key, context.now())?;
     }
     let response = tx.commit(response).await?;
     if !context.origin.dry_run {
-        let hash = &row.internal.hash;
+        let hash = &api_key.internal.hash;
         app.edge.keys.revoke_key(hash, context.now());
     }
     Ok(response)

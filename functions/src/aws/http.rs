@@ -129,12 +129,12 @@ impl Http {
         let Ok(request) = Request::get(address).body(SdkBody::empty()) else {
             return;
         };
-        let asked = async {
+        let exchange = async {
             let answer = self.send(request).await.ok()?;
             // The connection is free again when the response has been read.
             to_bytes(Body::new(answer.into_body()), PAGE).await.ok()
         };
-        drop(timeout(CONNECT, asked).await);
+        drop(timeout(CONNECT, exchange).await);
     }
 
     /// Sends a request, and returns when the head of the response has arrived.

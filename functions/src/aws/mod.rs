@@ -425,7 +425,7 @@ impl Schedules for Scheduler {
                 .build()
                 .map_err(Error::internal)?;
             let expression = format!("at({})", &at.to_string()[..19]);
-            let made = self
+            let created = self
                 .client()
                 .create_schedule()
                 .name(name)
@@ -437,7 +437,7 @@ impl Schedules for Scheduler {
                 .action_after_completion(ActionAfterCompletion::Delete)
                 .send()
                 .await;
-            match made {
+            match created {
                 Ok(_) => Ok(()),
                 Err(error)
                     if error

@@ -14,7 +14,7 @@ use models::policy::Policy;
 use models::stored::Stored;
 use models::token::Token;
 use models::vehicle::Vehicle;
-use table::row::ById;
+use table::stored_item::ById;
 
 /// The maximum number of accounts above an account that are read.
 const MAX_LINEAGE: usize = 32;
@@ -28,19 +28,19 @@ pub async fn load(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<CardC
         is_active(app, tenant),
         drivers_and_vehicles(app, tenant, card)
     )?;
-    let of_drivers = drivers.iter().flat_map(|one| &one.object.fleets);
-    let fleets = of_drivers.chain(vehicles.iter().map(|one| &one.fleet));
+    let of_drivers = drivers.iter().flat_map(|driver| &driver.object.fleets);
+    let fleets = of_drivers.chain(vehicles.iter().map(|vehicle| &vehicle.fleet));
     let fleets = all::<Fleet>(app, tenant, fleets).await?;
-    let fleets: Vec<Fleet> = fleets.into_iter().map(|row| row.object).collect();
-    let of_drivers = drivers.iter().flat_map(|one| &one.object.policy_ids);
-    let of_vehicles = vehicles.iter().flat_map(|one| &one.policy_ids);
+    let fleets: Vec<Fleet> = fleets.into_iter().map(|fleet| fleet.object).collect();
+    let of_drivers = drivers.iter().flat_map(|driver| &driver.object.policy_ids);
+    let of_vehicles = vehicles.iter().flat_map(|vehicle| &vehicle.policy_ids);
     let in_use = fleets
         .iter()
         .filter(|fleet| vehicles.iter().any(|vehicle| vehicle.fleet == fleet.id));
     let of_fleets = in_use.flat_map(|fleet| &fleet.policy_ids);
     let named = of_drivers.chain(of_vehicles).chain(of_fleets);
     let policies = all::<Policy>(app, tenant, named).await?;
-    let policies = policies.into_iter().map(|row| row.object).collect();
+    let policies = policies.into_iter().map(|policy| policy.object).collect();
     Ok(CardContext {
         account_is_active,
         drivers,
@@ -62,13 +62,13 @@ async fn drivers_and_vehicles(
         None => None,
     };
     let vehicle = match &card.vehicle {
-        Some(vehicle) => found.take::<Vehicle>(vehicle)?.map(|row| row.object),
+        Some(vehicle) => found.take::<Vehicle>(vehicle)?.map(|stored| stored.object),
         None => None,
     };
     Ok(match (driver, vehicle) {
         (Some(driver), None) if card.vehicle.is_none() => {
             let vehicles = all::<Vehicle>(app, tenant, &driver.object.vehicles).await?;
-            let vehicles = vehicles.into_iter().map(|row| row.object).collect();
+            let vehicles = vehicles.into_iter().map(|vehicle| vehicle.object).collect();
             (vec![driver], vehicles)
         }
         (None, Some(vehicle)) if card.driver.is_none() => {
@@ -102,7 +102,9 @@ async fn is_active(app: &App, tenant: &Tenant) -> Result<bool, Error> {
             return Ok(true);
         };
         let account = app.store.find::<Account>(tenant, &id).await?;
-        let Some(account) = account.filter(|row| row.object.status == AccountStatus::Active) else {
+        let Some(account) =
+            account.filter(|account| account.object.status == AccountStatus::Active)
+        else {
             return Ok(false);
         };
         next = account.internal.parent;
@@ -128,7 +130,10 @@ pub async fn app_token(app: &App, tenant: &Tenant, driver: &Driver) -> Result<To
     let now = app.now();
     let id = ChargeCard::app_card_of(driver);
     let card = app.store.find::<ChargeCard>(tenant, &id).await?;
-    let card = card.map_or_else(|| ChargeCard::of_app(driver, now).object, |row| row.object);
+    let card = card.map_or_else(
+        || ChargeCard::of_app(driver, now).object,
+        |card| card.object,
+    );
     let context = load(app, tenant, &card).await?;
     Ok(context.token(&card, &issuer(app), now))
 }

@@ -114,7 +114,7 @@ impl Job for RefreshTokens {
 /// Refreshes the cards of a driver, and creates the driver's app card.
 async fn of_driver(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> Result<(), Error> {
     let driver = app.store.find::<Driver>(tenant, id).await?;
-    if let Some(driver) = driver.as_ref().filter(|one| one.object.is_active()) {
+    if let Some(driver) = driver.as_ref().filter(|driver| driver.object.is_active()) {
         make_app_card(app, tenant, &driver.object).await?;
     }
     of_holder(app, tenant, id, after, driver.is_none()).await
@@ -124,7 +124,7 @@ async fn of_driver(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> R
 async fn of_vehicle(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> Result<(), Error> {
     let vehicle = app.store.find::<Vehicle>(tenant, id).await?;
     let is_first = after.is_none();
-    for driver in vehicle.iter().flat_map(|row| &row.object.drivers) {
+    for driver in vehicle.iter().flat_map(|vehicle| &vehicle.object.drivers) {
         if is_first {
             send(app, tenant, driver, None).await?;
         }
@@ -142,13 +142,13 @@ async fn of_holder(
 ) -> Result<(), Error> {
     let page = page_after(after);
     let cards = app.store.cards_of(tenant, holder, &page).await?;
-    for card in &cards.rows {
+    for card in &cards.items {
         if is_deleted {
             release(app, tenant, holder, card).await?;
         }
         refresh(app, tenant, card).await?;
     }
-    match cards.rows.last().filter(|_| cards.older) {
+    match cards.items.last().filter(|_| cards.older) {
         Some(last) => send(app, tenant, holder, Some(last)).await,
         None => Ok(()),
     }
@@ -165,7 +165,7 @@ async fn of_everybody(
     for _ in 0..PAGES {
         let cards = cards_after(app, tenant, after.as_ref()).await?;
         if after.is_none() && !cards.older {
-            return refresh_all(app, tenant, &cards.rows).await;
+            return refresh_all(app, tenant, &cards.items).await;
         }
         let page = RefreshTokens {
             after,
@@ -173,7 +173,7 @@ async fn of_everybody(
             ..RefreshTokens::of(tenant, of)
         };
         page.send(app).await?;
-        match cards.rows.last().filter(|_| cards.older) {
+        match cards.items.last().filter(|_| cards.older) {
             Some(last) => after = Some(last.object.id.clone()),
             None => return Ok(()),
         }
@@ -184,7 +184,7 @@ async fn of_everybody(
 /// Refreshes one page of the cards of a tenant.
 async fn of_page(app: &App, tenant: &Tenant, after: Option<&Id>) -> Result<(), Error> {
     let cards = cards_after(app, tenant, after).await?;
-    refresh_all(app, tenant, &cards.rows).await
+    refresh_all(app, tenant, &cards.items).await
 }
 
 async fn cards_after(

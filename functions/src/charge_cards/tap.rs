@@ -45,13 +45,13 @@ impl Place<'_> {
         let evse = self.connectors().next();
         CalendarOwner::Evse {
             station: self.station.id.clone(),
-            evse: evse.map_or_else(|| self.evse.to_owned(), |one| one.evse.clone()),
+            evse: evse.map_or_else(|| self.evse.to_owned(), |connector| connector.evse.clone()),
         }
     }
 
     fn fits(&self, vehicle: &Vehicle) -> bool {
         let plug = Plug::Matched(vehicle.charging_standard);
-        self.connectors().any(|one| one.plug == plug)
+        self.connectors().any(|connector| connector.plug == plug)
     }
 }
 
@@ -94,7 +94,7 @@ pub async fn who_charges(
     let context = context::load(app, &tenant, &card).await?;
     let found = at(app, &tenant, &card, &context, place, now).await?;
     Ok(match found {
-        TapOutcome::Use(one) => Some(*one),
+        TapOutcome::Use(card_use) => Some(*card_use),
         TapOutcome::NoDriver | TapOutcome::Reserved => None,
     })
 }
@@ -189,10 +189,10 @@ async fn by_reservation(
     id: &Id,
     place: Place<'_>,
 ) -> Result<Option<CardUse>, Error> {
-    let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+    let Some(stored) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(None);
     };
-    let reservation = &row.object;
+    let reservation = &stored.object;
     let is_open = reservation.awaits_vehicle() && reservation.is_for(&place.station.id);
     let named = |named: &Option<Id>, id: &Id| named.as_ref().is_none_or(|named| named == id);
     let is_of_card = card.holders().next().is_some()
@@ -223,6 +223,6 @@ async fn by_reservation(
         driver,
         vehicle: vehicle.object,
         fleet: fleet.object,
-        reservation: Some(row),
+        reservation: Some(stored),
     }))
 }

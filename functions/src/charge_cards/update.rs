@@ -46,10 +46,10 @@ pub async fn handle(
         let count = holders::count(&app, context.tenant(), &driver).await?;
         tx.count_card(&driver.id, count)?;
     }
-    for holder in before.iter().filter(|one| !after.contains(one)) {
+    for holder in before.iter().filter(|holder| !after.contains(holder)) {
         tx.remove_card(holder, &id)?;
     }
-    for holder in after.iter().filter(|one| !before.contains(one)) {
+    for holder in after.iter().filter(|holder| !before.contains(holder)) {
         tx.add_card(holder, &id)?;
     }
     tx.save(&mut card)?;

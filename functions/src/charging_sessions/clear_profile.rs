@@ -34,9 +34,10 @@ impl Job for ClearProfile {
     /// `Unavailable` if DynamoDB or the network cannot be reached: the message is delivered again.
     async fn run(self, app: &App) -> Result<()> {
         let Self { tenant, session } = &self;
-        let row = app.store.find::<ChargingSession>(tenant, session).await?;
-        let network = row.and_then(|row| row.internal.network);
-        let Some((network, session)) = network.and_then(|one| Some((one.evse, one.session?)))
+        let stored = app.store.find::<ChargingSession>(tenant, session).await?;
+        let network = stored.and_then(|stored| stored.internal.network);
+        let Some((network, session)) =
+            network.and_then(|network| Some((network.evse, network.session?)))
         else {
             return Ok(());
         };

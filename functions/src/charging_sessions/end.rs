@@ -16,15 +16,15 @@ use table::calendars::CalendarHold;
 pub async fn end<'a>(
     app: &'a App,
     origin: &'a Origin,
-    mut row: Stored<ChargingSession>,
+    mut stored: Stored<ChargingSession>,
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
-    let held = CalendarHold::of_session(&row);
-    row.end(row.operation(tenant.mode), origin.now)?;
-    let session = &row.object;
+    let held = CalendarHold::of_session(&stored);
+    stored.end(stored.operation(tenant.mode), origin.now)?;
+    let session = &stored.object;
     let (station, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
-        fulfilled(app, origin, &row),
+        fulfilled(app, origin, &stored),
     )?;
     let mut tx = store.begin(origin);
     let mut released = Vec::new();
@@ -41,13 +41,15 @@ pub async fn end<'a>(
         let station = station.object;
         let mut connectors = station.connectors.iter();
         let ours = connectors.find(|connector| connector.id == session.connector);
-        if let Some(connector) = ours.filter(|one| one.status == ConnectorStatus::Occupied) {
+        if let Some(connector) =
+            ours.filter(|connector| connector.status == ConnectorStatus::Occupied)
+        {
             let free = ConnectorStatus::Available;
             tx.set_evse_status(&station, &connector.evse, free)?;
         }
     }
-    tx.save(&mut row)?;
-    Ok((row.object, tx))
+    tx.save(&mut stored)?;
+    Ok((stored.object, tx))
 }
 
 /// Returns the completed reservation of the session; none if the reservation has already ended.
@@ -60,9 +62,10 @@ pub async fn fulfilled(
         return Ok(None);
     };
     let found = app.store.find::<Reservation>(&origin.tenant, id).await?;
-    let waiting = found.filter(|row| row.object.status() == ReservationStatus::Confirmed);
-    Ok(waiting.map(|mut row| {
-        row.complete(&session.object.id, origin.now);
-        row
+    let waiting =
+        found.filter(|reservation| reservation.object.status() == ReservationStatus::Confirmed);
+    Ok(waiting.map(|mut reservation| {
+        reservation.complete(&session.object.id, origin.now);
+        reservation
     }))
 }

@@ -32,13 +32,13 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let mut row = app
+    let mut session = app
         .store
         .load::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let before = row.clone();
-    row.end_stalled(context.now())?;
-    let response = context.respond(&row.object)?;
-    let tx = operate::change(&app, &context.origin, &before, &mut row).await?;
+    let before = session.clone();
+    session.end_stalled(context.now())?;
+    let response = context.respond(&session.object)?;
+    let tx = operate::change(&app, &context.origin, &before, &mut session).await?;
     tx.commit(response).await
 }

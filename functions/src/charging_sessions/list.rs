@@ -16,7 +16,7 @@ use models::vehicle::Vehicle;
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
-use table::row::ById;
+use table::stored_item::ById;
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
@@ -88,8 +88,8 @@ pub async fn handle(
         .store
         .list::<ChargingSession>(partition, &page_request, filter)
         .await?;
-    for row in &mut found.rows {
-        row.object = row.live(tenant.mode, context.now());
+    for session in &mut found.items {
+        session.object = session.live(tenant.mode, context.now());
     }
     query.respond(&context, found.objects())
 }

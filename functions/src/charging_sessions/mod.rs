@@ -33,9 +33,11 @@ impl OnChange for ChargingSession {
         if after.internal.network.is_none() {
             return Ok(());
         }
-        let status = |one: &Stored<Self>| Some(one.object.status()).filter(|one| one.is_open());
+        let status = |session: &Stored<Self>| {
+            Some(session.object.status()).filter(|status| status.is_open())
+        };
         let (was, is) = (before.and_then(status), status(after));
-        let had_profile = before.is_some_and(|one| one.profile().is_some());
+        let had_profile = before.is_some_and(|session| session.profile().is_some());
         if was == Some(SessionStatus::Active) && was != is && had_profile {
             let (tenant, session) = (tenant.clone(), after.object.id.clone());
             ClearProfile { tenant, session }.send(app).await?;
@@ -43,7 +45,10 @@ impl OnChange for ChargingSession {
         let known = before.and_then(Stored::profile);
         let is_known =
             known.map(SessionProfile::result) == after.profile().map(SessionProfile::result);
-        let is_new = known.is_none() && after.profile().is_some_and(|one| one.accepted.is_none());
+        let is_new = known.is_none()
+            && after
+                .profile()
+                .is_some_and(|profile| profile.accepted.is_none());
         if was == is && (is_known || is_new) {
             return Ok(());
         }

@@ -77,38 +77,38 @@ impl OperateSession {
             session: id,
         } = self;
         let due = find_due::<ChargingSession>(app, tenant, id, Action::OperateSession).await?;
-        let Some((mut row, origin)) = due else {
+        let Some((mut session, origin)) = due else {
             return Ok(());
         };
-        let Some(network) = row.internal.network.clone() else {
+        let Some(network) = session.internal.network.clone() else {
             return Ok(());
         };
-        let before = row.clone();
+        let before = session.clone();
         let mut outcome = CdrOutcome::Noted;
-        let next_stop = row.object.state.stop().and_then(|stop| stop.next);
+        let next_stop = session.object.state.stop().and_then(|stop| stop.next);
         if next_stop.is_some_and(|next| next <= origin.now) {
-            return send_stop(app, &origin, row, &network).await;
+            return send_stop(app, &origin, session, &network).await;
         }
-        match row.object.status() {
-            SessionStatus::Pending => return start(app, &origin, row, &network).await,
+        match session.object.status() {
+            SessionStatus::Pending => return start(app, &origin, session, &network).await,
             SessionStatus::Active => {
-                let next_profile = row.profile().and_then(|one| one.next);
+                let next_profile = session.profile().and_then(|profile| profile.next);
                 if next_profile.is_some_and(|next| next <= origin.now) {
-                    return send_profile(app, &origin, row, &network).await;
+                    return send_profile(app, &origin, session, &network).await;
                 }
-                let lasts = origin.now.since(row.object.session_started);
-                if lasts >= LONGEST && row.ask_stop(origin.now) {
-                    return send_stop(app, &origin, row, &network).await;
+                let lasts = origin.now.since(session.object.session_started);
+                if lasts >= LONGEST && session.ask_stop(origin.now) {
+                    return send_stop(app, &origin, session, &network).await;
                 }
-                row.stall(origin.now);
+                session.stall(origin.now);
             }
             SessionStatus::Completed => {
-                row.repeat_review(origin.now);
-                outcome = row.close_without_cdr(&app.settings.plausibility, origin.now);
+                session.repeat_review(origin.now);
+                outcome = session.close_without_cdr(&app.settings.plausibility, origin.now);
             }
             SessionStatus::Cancelled | SessionStatus::Failed => {}
         }
-        let tx = change_price(app, &origin, &before, &mut row, outcome, None).await?;
+        let tx = change_price(app, &origin, &before, &mut session, outcome, None).await?;
         tx.commit_without_response().await
     }
 }
@@ -121,15 +121,15 @@ pub async fn change_price<'a>(
     app: &'a App,
     origin: &'a Origin,
     before: &Stored<ChargingSession>,
-    row: &mut Stored<ChargingSession>,
+    session: &mut Stored<ChargingSession>,
     outcome: CdrOutcome,
     cdr: Option<&ObjectId>,
 ) -> Result<UnitOfWork<'a>, Error> {
     let adjustment = match outcome {
-        CdrOutcome::Adjusted(more) => Adjustment::of_session(row, more, cdr, origin.now),
+        CdrOutcome::Adjusted(more) => Adjustment::of_session(session, more, cdr, origin.now),
         _ => None,
     };
-    let mut tx = change(app, origin, before, row).await?;
+    let mut tx = change(app, origin, before, session).await?;
     if let Some(mut adjustment) = adjustment {
         tx.create(&mut adjustment)?;
     }
@@ -144,49 +144,52 @@ pub async fn decided<'a>(
     app: &'a App,
     origin: &'a Origin,
     before: &Stored<ChargingSession>,
-    row: &mut Stored<ChargingSession>,
+    session: &mut Stored<ChargingSession>,
     outcome: CdrOutcome,
 ) -> Result<UnitOfWork<'a>, Error> {
     let network = before.internal.network.as_deref();
-    let bill = network.and_then(|one| newest_bill(&one.cdrs, before.object.currency));
+    let bill = network.and_then(|network| newest_bill(&network.cdrs, before.object.currency));
     let cdr = bill.map(|bill| &bill.id);
-    change_price(app, origin, before, row, outcome, cdr).await
+    change_price(app, origin, before, session, outcome, cdr).await
 }
 
 /// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline.
 async fn start(
     app: &App,
     origin: &Origin,
-    mut row: Stored<ChargingSession>,
+    mut session: Stored<ChargingSession>,
     network: &NetworkSession,
 ) -> Result<(), Error> {
     let now = origin.now;
-    let state = &row.object.state;
-    if !state.is_start_due() || state.is_start_late(row.object.created, now) {
-        let before = row.clone();
-        row.give_up_start(now);
-        let tx = change(app, origin, &before, &mut row).await?;
+    let state = &session.object.state;
+    if !state.is_start_due() || state.is_start_late(session.object.created, now) {
+        let before = session.clone();
+        session.give_up_start(now);
+        let tx = change(app, origin, &before, &mut session).await?;
         return tx.commit_without_response().await;
     }
     let tenant = &origin.tenant;
-    let driver = app.store.load::<Driver>(tenant, &row.object.driver).await?;
+    let driver = app
+        .store
+        .load::<Driver>(tenant, &session.object.driver)
+        .await?;
     let token = tokens::of_driver(app, tenant, &driver.object).await?;
     let mut tx = app.store.begin(origin);
-    match admit(app, origin, &row.object).await? {
+    match admit(app, origin, &session.object).await? {
         Admission::Full => {
-            let before = row.clone();
-            row.wait_for_room(now);
-            let tx = change(app, origin, &before, &mut row).await?;
+            let before = session.clone();
+            session.wait_for_room(now);
+            let tx = change(app, origin, &before, &mut session).await?;
             return tx.commit_without_response().await;
         }
         Admission::Room(mut site) => tx.save(&mut *site)?,
         Admission::Free => {}
     }
-    row.mark_start_sent(now);
-    tx.save(&mut row)?;
+    session.mark_start_sent(now);
+    tx.save(&mut session)?;
     tx.commit_without_response().await?;
     let request = StartRequest {
-        subject: subject(tenant, &row.object.id),
+        subject: subject(tenant, &session.object.id),
         place: Place {
             evse: network.evse.clone(),
             connector: network.connector.clone(),
@@ -207,8 +210,8 @@ async fn start(
         }
     };
     let now = app.now();
-    update(app, tenant, &row.object.id, |row| {
-        row.fail_start(reason, now)
+    update(app, tenant, &session.object.id, |session| {
+        session.fail_start(reason, now)
     })
     .await
 }
@@ -217,18 +220,18 @@ async fn start(
 async fn send_stop(
     app: &App,
     origin: &Origin,
-    mut row: Stored<ChargingSession>,
+    mut stored: Stored<ChargingSession>,
     network: &NetworkSession,
 ) -> Result<(), Error> {
-    row.mark_stop_sent(origin.now);
+    stored.mark_stop_sent(origin.now);
     let mut tx = app.store.begin(origin);
-    tx.save(&mut row)?;
+    tx.save(&mut stored)?;
     tx.commit_without_response().await?;
     let Some(session) = network.session.clone() else {
         return Ok(());
     };
     let request = StopRequest {
-        subject: subject(&origin.tenant, &row.object.id),
+        subject: subject(&origin.tenant, &stored.object.id),
         session,
     };
     if let Some(operator) = operator::of_owner(app, origin.tenant.mode, network.owner()).await? {
@@ -242,19 +245,19 @@ async fn send_stop(
 async fn send_profile(
     app: &App,
     origin: &Origin,
-    mut row: Stored<ChargingSession>,
+    mut stored: Stored<ChargingSession>,
     network: &NetworkSession,
 ) -> Result<(), Error> {
     let tenant = &origin.tenant;
-    row.mark_profile_sent(origin.now);
+    stored.mark_profile_sent(origin.now);
     let mut tx = app.store.begin(origin);
-    tx.save(&mut row)?;
+    tx.save(&mut stored)?;
     tx.commit_without_response().await?;
-    let (Some(session), Some(profile)) = (network.session.clone(), row.profile()) else {
+    let (Some(session), Some(profile)) = (network.session.clone(), stored.profile()) else {
         return Ok(());
     };
     let request = ProfileRequest {
-        subject: subject(tenant, &row.object.id),
+        subject: subject(tenant, &stored.object.id),
         session,
         profile: Some(profile.wanted.clone()),
     };
@@ -268,8 +271,8 @@ async fn send_profile(
         CommandStatus::Rejected(_) => false,
     };
     let now = app.now();
-    update(app, tenant, &row.object.id, |row| {
-        row.answer_profile(now, is_accepted, now)
+    update(app, tenant, &stored.object.id, |stored| {
+        stored.answer_profile(now, is_accepted, now)
     })
     .await
 }
@@ -282,17 +285,17 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
     let Subject { tenant, id } = &command.subject;
     let now = app.now();
     if let Some(is_accepted) = command.profile_outcome() {
-        return update(app, tenant, id, |row| {
-            row.answer_profile(command.sent, is_accepted, now)
+        return update(app, tenant, id, |session| {
+            session.answer_profile(command.sent, is_accepted, now)
         })
         .await;
     }
     let Some(outcome) = command.start_outcome() else {
         return Ok(());
     };
-    update(app, tenant, id, |row| match outcome {
-        Ok(()) => row.accept_start(),
-        Err(reason) => row.fail_start(reason, now),
+    update(app, tenant, id, |session| match outcome {
+        Ok(()) => session.accept_start(),
+        Err(reason) => session.fail_start(reason, now),
     })
     .await
 }
@@ -304,21 +307,21 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
 pub async fn stop<'a>(
     app: &'a App,
     origin: &'a Origin,
-    mut row: Stored<ChargingSession>,
+    mut session: Stored<ChargingSession>,
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
-    let before = row.clone();
-    match row.object.status() {
-        SessionStatus::Pending => row.cancel(origin.now)?,
+    let before = session.clone();
+    match session.object.status() {
+        SessionStatus::Pending => session.cancel(origin.now)?,
         SessionStatus::Active => {
-            row.ask_stop(origin.now);
+            session.ask_stop(origin.now);
         }
         _ => {
             let message = "Only a pending or active session can be stopped.";
             return Err(wrong_state(message));
         }
     }
-    let tx = change(app, origin, &before, &mut row).await?;
-    Ok((row.object, tx))
+    let tx = change(app, origin, &before, &mut session).await?;
+    Ok((session.object, tx))
 }
 
 /// Applies a transition to the present state of the session. The transition returns whether it changed anything.
@@ -330,14 +333,14 @@ async fn update(
 ) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
     for _ in 0..TRIES {
-        let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+        let Some(mut session) = app.store.find::<ChargingSession>(tenant, id).await? else {
             return Ok(());
         };
-        let before = row.clone();
-        if !transition(&mut row) {
+        let before = session.clone();
+        if !transition(&mut session) {
             return Ok(());
         }
-        let tx = change(app, &origin, &before, &mut row).await?;
+        let tx = change(app, &origin, &before, &mut session).await?;
         match tx.commit_without_response().await {
             Err(Error::Contended) => {}
             done => return done,
@@ -355,15 +358,15 @@ pub async fn change<'a>(
     app: &'a App,
     origin: &'a Origin,
     before: &Stored<ChargingSession>,
-    row: &mut Stored<ChargingSession>,
+    session: &mut Stored<ChargingSession>,
 ) -> Result<UnitOfWork<'a>, Error> {
     use SessionStatus::{Active, Completed};
     let mut tx = app.store.begin(origin);
     let now = origin.now;
     let was = (before.version > 0).then_some(before.object.status());
-    let is = row.object.status();
+    let is = session.object.status();
     if is == Active {
-        keep_hold(app, &mut tx, row, now).await?;
+        keep_hold(app, &mut tx, session, now).await?;
     } else if !is.is_open() {
         let mut released = Vec::new();
         let hold = before.object.state.hold();
@@ -372,7 +375,7 @@ pub async fn change<'a>(
         }
         if was != Some(Completed)
             && is == Completed
-            && let Some(mut reservation) = fulfilled(app, origin, row).await?
+            && let Some(mut reservation) = fulfilled(app, origin, session).await?
         {
             released.extend(CalendarHold::of_reservation(&reservation));
             tx.save(&mut reservation)?;
@@ -380,11 +383,11 @@ pub async fn change<'a>(
         tx.release_all(&released).await?;
     }
     if is == Active && was != Some(Active) {
-        fulfil(app, &mut tx, row).await?;
+        fulfil(app, &mut tx, session).await?;
     }
     match before.version {
-        0 => tx.create(row)?,
-        _ => tx.save(row)?,
+        0 => tx.create(session)?,
+        _ => tx.save(session)?,
     }
     Ok(tx)
 }
@@ -393,9 +396,9 @@ pub async fn change<'a>(
 async fn fulfil(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &Stored<ChargingSession>,
+    session: &Stored<ChargingSession>,
 ) -> Result<(), Error> {
-    let Some(id) = &row.object.reservation else {
+    let Some(id) = &session.object.reservation else {
         return Ok(());
     };
     let tenant = &tx.origin().tenant;
@@ -403,7 +406,7 @@ async fn fulfil(
         return Ok(());
     };
     if reservation.object.awaits_vehicle() {
-        reservation.fulfil(&row.object.id);
+        reservation.fulfil(&session.object.id);
         tx.save(&mut reservation)?;
     }
     Ok(())
@@ -414,10 +417,10 @@ async fn fulfil(
 async fn keep_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &mut Stored<ChargingSession>,
+    session: &mut Stored<ChargingSession>,
     now: kernel::Timestamp,
 ) -> Result<(), Error> {
-    let Some(network) = row.object.state.at_network() else {
+    let Some(network) = session.object.state.at_network() else {
         return Ok(());
     };
     let held = network.hold;
@@ -425,29 +428,33 @@ async fn keep_hold(
         return Ok(());
     }
     let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
-    let mut wanted = CalendarHold::of_session(row);
+    let mut requested = CalendarHold::of_session(session);
     // Past time need not be held: a session that its network never ends must not fill a transaction with past days.
     let kept_from = held.map_or(now, |hold| hold.from);
-    wanted.window = Window {
+    requested.window = Window {
         from: kept_from.max(now.plus(-DAY)),
         until: next,
     };
-    let calendars = app.store.calendars(mode, wanted.pages().collect()).await?;
-    let is_ours =
-        |holder: &Id| *holder == row.object.id || Some(holder) == row.object.reservation.as_ref();
+    let calendars = app
+        .store
+        .calendars(mode, requested.pages().collect())
+        .await?;
+    let is_ours = |holder: &Id| {
+        *holder == session.object.id || Some(holder) == session.object.reservation.as_ref()
+    };
     let entries = |owner: &CalendarOwner| calendars.entries(owner);
-    let others = wanted.owners.iter().flat_map(entries);
-    let taken = others.filter(|one| !is_ours(&one.holder) && now < one.window.until);
-    let until = taken.map(|one| one.window.from).min();
+    let others = requested.owners.iter().flat_map(entries);
+    let taken = others.filter(|entry| !is_ours(&entry.holder) && now < entry.window.until);
+    let until = taken.map(|entry| entry.window.from).min();
     let until = until.map_or(next, |from| from.min(next));
     // If the time is reserved for another vehicle, no entry is written.
     let hold = (now < until).then_some(Window {
         until,
-        ..wanted.window
+        ..requested.window
     });
-    row.keep(hold);
+    session.keep(hold);
     if hold.is_some() {
-        tx.hold(&calendars, &CalendarHold::of_session(row))?;
+        tx.hold(&calendars, &CalendarHold::of_session(session))?;
     }
     Ok(())
 }

@@ -19,9 +19,9 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let row = app
+    let session = app
         .store
         .get::<ChargingSession>(context.tenant(), &id)
         .await?;
-    context.respond(&row.live(context.tenant().mode, context.now()))
+    context.respond(&session.live(context.tenant().mode, context.now()))
 }

@@ -25,8 +25,8 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Reply<FileOf<ChargingSession>>, Error> {
     let tenant = context.tenant();
-    let row = app.store.get::<ChargingSession>(tenant, &id).await?;
-    let network = row.internal.network.as_deref();
+    let session = app.store.get::<ChargingSession>(tenant, &id).await?;
+    let network = session.internal.network.as_deref();
     let cdrs = network.map_or_else(Vec::new, |network| {
         network.cdrs.iter().map(|cdr| cdr.id.clone()).collect()
     });

@@ -28,13 +28,13 @@ pub async fn handle(
     PathId(id): PathId,
     Body(request): Body<ReviewRequest>,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let mut row = app
+    let mut session = app
         .store
         .load::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let before = row.clone();
-    let outcome = row.review(request, context.now())?;
-    let response = context.respond(&row.object)?;
-    let tx = operate::decided(&app, &context.origin, &before, &mut row, outcome).await?;
+    let before = session.clone();
+    let outcome = session.review(request, context.now())?;
+    let response = context.respond(&session.object)?;
+    let tx = operate::decided(&app, &context.origin, &before, &mut session, outcome).await?;
     tx.commit(response).await
 }

@@ -52,38 +52,38 @@ impl Job for SettleSession {
             session: id,
         } = &self;
         let due = find_due::<ChargingSession>(app, tenant, id, Action::SettleSession).await?;
-        let Some((mut row, origin)) = due else {
+        let Some((mut session, origin)) = due else {
             return Ok(());
         };
         let now = origin.now;
-        if row.object.invoice.is_some() {
+        if session.object.invoice.is_some() {
             // The session is paid by its invoice.
-            row.leave_to_invoice();
+            session.leave_to_invoice();
             let mut tx = app.store.begin(&origin);
-            tx.save(&mut row)?;
+            tx.save(&mut session)?;
             return tx.commit_without_response().await;
         }
-        if !row.operation(tenant.mode).is_operated() {
-            row.waive(now);
+        if !session.operation(tenant.mode).is_operated() {
+            session.waive(now);
             let mut tx = app.store.begin(&origin);
-            tx.save(&mut row)?;
+            tx.save(&mut session)?;
             return tx.commit_without_response().await;
         }
         let bill = Bill {
-            key: row.object.id.to_string(),
-            amount: Money::new(row.object.amount_due(), row.object.currency),
-            description: row.object.description(),
-            due_since: row.object.due_since(),
+            key: session.object.id.to_string(),
+            amount: Money::new(session.object.amount_due(), session.object.currency),
+            description: session.object.description(),
+            due_since: session.object.due_since(),
         };
         let mut tx = app.store.begin(&origin);
-        let payment = match recorded(app, &origin, &row.object).await? {
+        let payment = match recorded(app, &origin, &session.object).await? {
             Some(payment) => payment,
             None => {
-                let method = row.object.payment_method.as_ref();
+                let method = session.object.payment_method.as_ref();
                 payments::take_from(app, &mut tx, method, &bill).await?
             }
         };
-        let transaction = row.settle(&payment.outcome, now);
+        let transaction = session.settle(&payment.outcome, now);
         let mut transaction = payments::record(transaction, &payment);
         match payment.source {
             // The provider has already been called, so the transaction need not be written together with the session: two separate writes
@@ -91,7 +91,7 @@ impl Job for SettleSession {
             ChargeSource::Provider { .. } => record_once(app, &origin, &mut transaction).await?,
             ChargeSource::Wallet { .. } => tx.create(&mut transaction)?,
         }
-        tx.save(&mut row)?;
+        tx.save(&mut session)?;
         tx.commit_without_response().await
     }
 }

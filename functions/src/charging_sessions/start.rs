@@ -21,7 +21,7 @@ use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::calendars::Calendars;
-use table::row::ById;
+use table::stored_item::ById;
 
 use std::num::NonZeroU32;
 
@@ -72,7 +72,9 @@ impl SessionStart {
         let location = station.internal.location;
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
-        let connector = connectors.find(|one| one.id == new.connector).cloned();
+        let connector = connectors
+            .find(|connector| connector.id == new.connector)
+            .cloned();
         let connector = connector.ok_or_else(|| unknown("connector"))?;
         let evse_time = CalendarOwner::evse_of(&station.id, &connector);
         let vehicle_time = CalendarOwner::Vehicle(vehicle.id.clone());
@@ -96,7 +98,7 @@ impl SessionStart {
             of_evse: calendars.entries(&evse_time),
             of_vehicle,
             driver: driver.object,
-            telemetry: telemetry.map(|row| row.object),
+            telemetry: telemetry.map(|telemetry| telemetry.object),
             payment_method,
             default_method,
             station,
@@ -123,7 +125,10 @@ impl SessionStart {
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
         let vehicle = ChargingVehicle::new(&self.vehicle, self.telemetry.as_ref(), now);
         let vehicle = session_limit.map_or(vehicle, |limit| vehicle.limited_to(limit.get()));
-        let reservation = self.reservation.as_ref().map(|row| &row.object);
+        let reservation = self
+            .reservation
+            .as_ref()
+            .map(|reservation| &reservation.object);
         let window = charging_window(reservation, now);
         let (station, connector) = (&self.station, &self.connector);
         let price = EffectivePrice::in_window(station, connector, vehicle, &window, self.currency);
@@ -173,7 +178,10 @@ impl SessionStart {
         CalendarEntries {
             evse: &self.of_evse,
             vehicle: &self.of_vehicle,
-            arriving: self.reservation.as_ref().map(|row| &row.object),
+            arriving: self
+                .reservation
+                .as_ref()
+                .map(|reservation| &reservation.object),
         }
     }
 }
@@ -220,8 +228,8 @@ async fn payment_method(
     let Some(id) = id else {
         return Ok(None);
     };
-    let row = named::<PaymentMethod>(app, tenant, id, "payment_method").await?;
-    Ok(Some(row.object))
+    let method = named::<PaymentMethod>(app, tenant, id, "payment_method").await?;
+    Ok(Some(method.object))
 }
 
 /// The calendars for the maximum duration of a session.
@@ -250,8 +258,8 @@ async fn reservation(
 ) -> Result<Option<Stored<Reservation>>, Error> {
     for id in expected {
         let found = app.store.find::<Reservation>(tenant, &id).await?;
-        if let Some(row) = found.filter(|row| row.object.is_for(station)) {
-            return Ok(Some(row));
+        if let Some(reservation) = found.filter(|reservation| reservation.object.is_for(station)) {
+            return Ok(Some(reservation));
         }
     }
     Ok(None)

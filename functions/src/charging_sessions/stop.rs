@@ -34,13 +34,13 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let row = app
+    let stored = app
         .store
         .load::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let (session, tx) = match row.internal.network {
-        None => end(&app, &context.origin, row).await?,
-        Some(_) => operate::stop(&app, &context.origin, row).await?,
+    let (session, tx) = match stored.internal.network {
+        None => end(&app, &context.origin, stored).await?,
+        Some(_) => operate::stop(&app, &context.origin, stored).await?,
     };
     let response = context.respond(&session)?;
     tx.commit(response).await

@@ -52,13 +52,13 @@ impl Job for StopSession {
             session: id,
         } = &self;
         let due = find_due::<ChargingSession>(app, tenant, id, Action::StopSession).await?;
-        let Some((row, origin)) = due else {
+        let Some((session, origin)) = due else {
             return Ok(());
         };
-        if let Some(tx) = stay(app, &origin, &row).await? {
+        if let Some(tx) = stay(app, &origin, &session).await? {
             return tx.commit_without_response().await;
         }
-        let (_, tx) = end(app, &origin, row).await?;
+        let (_, tx) = end(app, &origin, session).await?;
         tx.commit_without_response().await
     }
 }
@@ -67,38 +67,38 @@ impl Job for StopSession {
 async fn stay<'a>(
     app: &'a App,
     origin: &'a Origin,
-    row: &Stored<ChargingSession>,
+    session: &Stored<ChargingSession>,
 ) -> Result<Option<UnitOfWork<'a>>, Error> {
     let mode = origin.tenant.mode;
-    let simulation = row.operation(mode).simulation();
-    let Some(next) = row.next_hold().filter(|_| simulation.is_some()) else {
+    let simulation = session.operation(mode).simulation();
+    let Some(next) = session.next_hold().filter(|_| simulation.is_some()) else {
         return Ok(None);
     };
-    let mut reach = CalendarHold::of_session(row);
+    let mut reach = CalendarHold::of_session(session);
     reach.window.until = next.until;
     let calendars = app.store.calendars(mode, reach.pages().collect()).await?;
     let [connector, vehicle] = reach
         .owners
         .each_ref()
         .map(|owner| calendars.entries(owner));
-    let displaced = row.displaced(&connector, &vehicle);
+    let displaced = session.displaced(&connector, &vehicle);
     for entry in &displaced {
-        make_room(app, origin, row, entry).await?;
+        make_room(app, origin, session, entry).await?;
     }
-    let mut row = row.clone();
+    let mut session = session.clone();
     if displaced.iter().any(|entry| entry.window.from <= next.from) {
         // The reservation has to release its time before the session can hold it.
-        row.await_room(origin.now);
+        session.await_room(origin.now);
         let mut tx = app.store.begin(origin);
-        tx.save(&mut row)?;
+        tx.save(&mut session)?;
         return Ok(Some(tx));
     }
-    if !row.extend_hold(row.operation(mode), &connector, &vehicle, origin.now) {
+    if !session.extend_hold(session.operation(mode), &connector, &vehicle, origin.now) {
         return Ok(None);
     }
-    let hold = CalendarHold::of_session(&row);
+    let hold = CalendarHold::of_session(&session);
     let mut tx = app.store.begin(origin);
-    tx.save(&mut row)?;
+    tx.save(&mut session)?;
     tx.hold(&calendars, &hold)?;
     Ok(Some(tx))
 }

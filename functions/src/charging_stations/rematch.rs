@@ -11,7 +11,7 @@ use models::reservation::Reservation;
 use models::site::charge::strongest;
 use models::site::{Site, SitePlanReason};
 use models::stored::Stored;
-use table::row::decode;
+use table::stored_item::decode;
 
 use crate::stream::record::StreamRecord;
 
@@ -31,18 +31,21 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     if strongest([&old]) != strongest([&new]) {
         plan_sites_again(app, mode, id).await?;
     }
-    let is_lost =
-        |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
+    let is_lost = |connector: &&Connector| {
+        old.is_reservable(&connector.id) && (withdrawn || !new.is_reservable(&connector.id))
+    };
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
     }
-    let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
+    let evses = lost
+        .iter()
+        .map(|connector| CalendarOwner::evse_of(id, connector));
     let reserved = app
         .store
         .entries_of(mode, evses.collect(), app.now())
         .await?;
-    let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
+    let lost: Vec<String> = lost.iter().map(|connector| connector.id.clone()).collect();
     for entry in reserved {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
             let tenant = Tenant { account, mode };
@@ -59,12 +62,12 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
 async fn plan_sites_again(app: &App, mode: Mode, station: &Id) -> Result<()> {
     for (tenant, site) in app.store.sites_of_station(mode, station).await? {
         let origin = Origin::background(tenant, app.now());
-        let Some(mut row) = app.store.find::<Site>(&origin.tenant, &site).await? else {
+        let Some(mut site) = app.store.find::<Site>(&origin.tenant, &site).await? else {
             continue;
         };
-        row.plan_again(SitePlanReason::Stations, origin.now);
+        site.plan_again(SitePlanReason::Stations, origin.now);
         let mut tx = app.store.begin(&origin);
-        tx.save(&mut row)?;
+        tx.save(&mut site)?;
         tx.commit_without_response().await?;
     }
     Ok(())
@@ -81,13 +84,13 @@ pub async fn request(
     reservation: &Id,
     record: impl FnOnce(&mut Stored<Reservation>, Timestamp) -> bool,
 ) -> Result<()> {
-    let Some(mut row) = app.store.find::<Reservation>(&tenant, reservation).await? else {
+    let Some(mut stored) = app.store.find::<Reservation>(&tenant, reservation).await? else {
         return Ok(());
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
-    if record(&mut row, origin.now) {
-        tx.save(&mut row)?;
+    if record(&mut stored, origin.now) {
+        tx.save(&mut stored)?;
     }
     tx.commit_without_response().await
 }

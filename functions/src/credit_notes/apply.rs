@@ -71,33 +71,36 @@ struct Credited {
 }
 
 async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
-    let ApplyCredit { tenant, adjustment } = job;
-    let due = find_due::<Adjustment>(app, tenant, adjustment, Action::ApplyCredit).await?;
-    let Some((mut row, origin)) = due else {
+    let ApplyCredit {
+        tenant,
+        adjustment: id,
+    } = job;
+    let due = find_due::<Adjustment>(app, tenant, id, Action::ApplyCredit).await?;
+    let Some((mut adjustment, origin)) = due else {
         return Ok(());
     };
     let mut tx = app.store.begin(&origin);
-    let credited = credited(app, &mut tx, &row).await?;
+    let credited = credited(app, &mut tx, &adjustment).await?;
     let invoice = invoice_of(app, &origin, credited.invoice.as_ref()).await?;
     let is_paying = invoice
         .as_ref()
         .is_some_and(|invoice| invoice.internal.attempt.is_some());
     match invoice {
-        _ if credited.is_charging || is_paying => row.apply_later(origin.now.plus(MINUTE)),
+        _ if credited.is_charging || is_paying => adjustment.apply_later(origin.now.plus(MINUTE)),
         Some(mut invoice) if invoice.object.status == InvoiceStatus::Draft => {
-            on_draft(app, &mut tx, &mut row, &credited, &mut invoice).await?;
+            on_draft(app, &mut tx, &mut adjustment, &credited, &mut invoice).await?;
             tx.save(&mut invoice)?;
         }
         Some(mut invoice) => {
-            on_final(app, &mut tx, &mut row, &credited, &mut invoice).await?;
+            on_final(app, &mut tx, &mut adjustment, &credited, &mut invoice).await?;
             tx.save(&mut invoice)?;
         }
         None => {
-            settle(app, &mut tx, &mut row, &credited).await?;
-            row.apply(None);
+            settle(app, &mut tx, &mut adjustment, &credited).await?;
+            adjustment.apply(None);
         }
     }
-    tx.save(&mut row)?;
+    tx.save(&mut adjustment)?;
     tx.commit_without_response().await
 }
 
@@ -105,11 +108,11 @@ async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
 async fn credited(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &Stored<Adjustment>,
+    adjustment: &Stored<Adjustment>,
 ) -> Result<Credited> {
     use kernel::Kind::LineItem;
     let tenant = &tx.origin().tenant;
-    let line = &row.object.line;
+    let line = &adjustment.object.line;
     if let Some(id) = &line.charging_session {
         let session = app.store.load::<ChargingSession>(tenant, id).await?;
         tx.check_unchanged(&session)?;
@@ -147,26 +150,26 @@ async fn invoice_of(
         return Err(Error::Contended);
     }
     let found = app.store.find::<Invoice>(&origin.tenant, id).await?;
-    Ok(found.filter(|row| row.object.status != InvoiceStatus::Void))
+    Ok(found.filter(|invoice| invoice.object.status != InvoiceStatus::Void))
 }
 
 /// Adds a credit to a draft as a line. A credit that exceeds the amount of the draft is left for another invoice.
 async fn on_draft(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &mut Stored<Adjustment>,
+    adjustment: &mut Stored<Adjustment>,
     credited: &Credited,
     draft: &mut Stored<Invoice>,
 ) -> Result<()> {
-    settle(app, tx, row, credited).await?;
-    let line = row.object.line.clone();
-    if draft.object.amount_due + line.amount < row.internal.paid {
-        row.apply(None);
+    settle(app, tx, adjustment, credited).await?;
+    let line = adjustment.object.line.clone();
+    if draft.object.amount_due + line.amount < adjustment.internal.paid {
+        adjustment.apply(None);
         return Ok(());
     }
-    draft.add_line(&line, row.internal.paid);
+    draft.add_line(&line, adjustment.internal.paid);
     tx.add_draft_line(draft, line).await?;
-    row.apply(Some(&draft.object.id));
+    adjustment.apply(Some(&draft.object.id));
     Ok(())
 }
 
@@ -174,22 +177,22 @@ async fn on_draft(
 async fn on_final(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &mut Stored<Adjustment>,
+    adjustment: &mut Stored<Adjustment>,
     credited: &Credited,
     invoice: &mut Stored<Invoice>,
 ) -> Result<()> {
-    let amount = (-row.object.line.amount).min(invoice.creditable());
-    if let Some(mut rest) = row.split(amount, tx.origin().now) {
+    let amount = (-adjustment.object.line.amount).min(invoice.creditable());
+    if let Some(mut rest) = adjustment.split(amount, tx.origin().now) {
         tx.create(&mut rest)?;
     }
     if amount == 0 {
-        row.apply(None);
+        adjustment.apply(None);
         return Ok(());
     }
-    let credit = credit(app, tx, row, credited, invoice, amount).await?;
+    let credit = credit(app, tx, adjustment, credited, invoice, amount).await?;
     let mut note = issue::issue(app, tx, invoice, credit, None).await?;
-    row.apply(Some(&invoice.object.id));
-    row.internal.credited_on = Some(invoice.object.id.clone());
+    adjustment.apply(Some(&invoice.object.id));
+    adjustment.internal.credited_on = Some(invoice.object.id.clone());
     tx.create(&mut note)
 }
 
@@ -198,7 +201,7 @@ async fn on_final(
 async fn credit(
     app: &App,
     tx: &UnitOfWork<'_>,
-    row: &Stored<Adjustment>,
+    adjustment: &Stored<Adjustment>,
     credited: &Credited,
     invoice: &Stored<Invoice>,
     amount: i64,
@@ -214,7 +217,7 @@ async fn credit(
         let taxes = invoice.credit_of_lines(&[(line, Some(amount))]).ok()?.pop();
         Some(CreditNoteLine::of_line(line, taxes?))
     });
-    let described = row.object.line.description.clone();
+    let described = adjustment.object.line.description.clone();
     let reason = described.try_into().ok();
     Ok(match of_line {
         Some(line) => Credit {
@@ -233,10 +236,10 @@ async fn credit(
 async fn settle(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &mut Stored<Adjustment>,
+    adjustment: &mut Stored<Adjustment>,
     credited: &Credited,
 ) -> Result<()> {
-    let line = &row.object.line;
+    let line = &adjustment.object.line;
     let amount = (-line.amount).min(credited.paid);
     if amount == 0 {
         return Ok(());
@@ -247,14 +250,14 @@ async fn settle(
         None => None,
     };
     let owner = Owner {
-        fleet: row.object.fleet.clone(),
-        amount: Money::new(amount, row.object.currency),
+        fleet: adjustment.object.fleet.clone(),
+        amount: Money::new(amount, adjustment.object.currency),
         reason: line.description.clone().try_into().ok(),
     };
     let returned = refund::of_charges(app, tx, charge.into_iter().collect(), &owner, None).await?;
     for refund in returned {
         tx.create(&mut refund.adjusting(line.charging_session.as_ref()))?;
     }
-    row.internal.paid = -amount;
+    adjustment.internal.paid = -amount;
     Ok(())
 }

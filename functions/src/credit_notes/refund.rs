@@ -138,10 +138,10 @@ async fn wallet(app: &App, tx: &UnitOfWork<'_>, owner: &Owner) -> Result<Id, Err
     };
     let fleet = app.store.find::<Fleet>(tenant, id).await?;
     let account = app.store.find::<Account>(tenant, &tenant.account).await?;
-    let by_fleet =
-        fleet.is_some_and(|row| row.object.preferences.default_currency == owner.amount.currency);
+    let by_fleet = fleet
+        .is_some_and(|fleet| fleet.object.preferences.default_currency == owner.amount.currency);
     let by_account =
-        account.is_some_and(|row| row.object.default_currency == owner.amount.currency);
+        account.is_some_and(|account| account.object.default_currency == owner.amount.currency);
     Ok(match !by_fleet && by_account {
         true => tenant.account.clone(),
         false => id.clone(),

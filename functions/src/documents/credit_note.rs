@@ -17,8 +17,12 @@ impl Documented for CreditNote {
         self.number.as_deref()
     }
 
-    async fn document(app: &App, tenant: &Tenant, row: &Stored<Self>) -> Result<Document, Error> {
-        let note = &row.object;
+    async fn document(
+        app: &App,
+        tenant: &Tenant,
+        stored: &Stored<Self>,
+    ) -> Result<Document, Error> {
+        let note = &stored.object;
         let invoice = app.store.get::<Invoice>(tenant, &note.invoice).await?;
         let issued = invoice.internal.issued.as_ref();
         let issued = issued.ok_or_else(|| Error::internal("a credit note of a draft"))?;

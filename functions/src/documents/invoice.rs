@@ -24,19 +24,30 @@ impl Documented for Invoice {
         self.number.as_deref()
     }
 
-    async fn document(app: &App, tenant: &Tenant, row: &Stored<Self>) -> Result<Document, Error> {
-        document_of(app, tenant, row).await
+    async fn document(
+        app: &App,
+        tenant: &Tenant,
+        invoice: &Stored<Self>,
+    ) -> Result<Document, Error> {
+        document_of(app, tenant, invoice).await
     }
 }
 
 /// Reads the lines of a final invoice, and assembles the content of its documents.
-async fn document_of(app: &App, tenant: &Tenant, row: &Stored<Invoice>) -> Result<Document, Error> {
+async fn document_of(
+    app: &App,
+    tenant: &Tenant,
+    invoice: &Stored<Invoice>,
+) -> Result<Document, Error> {
     let mut lines = Vec::new();
     let mut page_request = PageRequest::first(BATCH);
     loop {
-        let page = app.store.lines(tenant, &row.object, &page_request).await?;
-        let last = page.rows.last().map(|line| line.id.clone());
-        lines.extend(page.rows);
+        let page = app
+            .store
+            .lines(tenant, &invoice.object, &page_request)
+            .await?;
+        let last = page.items.last().map(|line| line.id.clone());
+        lines.extend(page.items);
         match last {
             Some(last) if page.older => page_request.from = Cursor::After(last),
             _ => break,
@@ -44,9 +55,9 @@ async fn document_of(app: &App, tenant: &Tenant, row: &Stored<Invoice>) -> Resul
     }
     // Oldest first.
     lines.reverse();
-    let issued = row.internal.issued.as_ref();
+    let issued = invoice.internal.issued.as_ref();
     let issued = issued.ok_or_else(|| Error::internal("a final invoice that was not issued"))?;
-    Ok(of_invoice(&row.object, issued, &lines))
+    Ok(of_invoice(&invoice.object, issued, &lines))
 }
 
 fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Document {

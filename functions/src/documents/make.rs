@@ -47,8 +47,8 @@ impl Job for MakeDocuments {
 /// # Errors
 /// `Unavailable` if DynamoDB or the bucket cannot be reached.
 pub async fn keep(app: &App, tenant: &Tenant, object: &Id) -> Result<(), Error> {
-    let made = format!("documents/{}/{}/{object}/", tenant.account, tenant.mode);
-    if !app.files.list(&made).await?.is_empty() {
+    let prefix = format!("documents/{}/{}/{object}/", tenant.account, tenant.mode);
+    if !app.files.list(&prefix).await?.is_empty() {
         return Ok(());
     }
     let job = MakeDocuments {
@@ -61,7 +61,7 @@ pub async fn keep(app: &App, tenant: &Tenant, object: &Id) -> Result<(), Error> 
 async fn make<T: Documented>(app: &App, job: &MakeDocuments) -> Result<(), Error> {
     let MakeDocuments { tenant, object } = job;
     match app.store.find::<T>(tenant, object).await? {
-        Some(row) if row.object.number().is_some() => make_all(app, tenant, &row).await,
+        Some(stored) if stored.object.number().is_some() => make_all(app, tenant, &stored).await,
         _ => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ use kernel::response::{FileOf, Reply, Response};
 use kernel::{Error, Id};
 use models::stored::Stored;
 use serde::Deserialize;
-use table::row::ById;
+use table::stored_item::ById;
 use utoipa::ToSchema;
 
 use crate::App;
@@ -43,7 +43,7 @@ pub trait Documented: ById {
     fn document(
         app: &App,
         tenant: &Tenant,
-        row: &Stored<Self>,
+        stored: &Stored<Self>,
     ) -> impl Future<Output = Result<Document, Error>> + Send;
 }
 
@@ -72,11 +72,11 @@ pub async fn redirect<T: Documented>(
     id: &Id,
     format: Option<DocumentFormat>,
 ) -> Result<Reply<FileOf<T>>, Error> {
-    let row = app.store.get::<T>(tenant, id).await?;
+    let stored = app.store.get::<T>(tenant, id).await?;
     let format = format.unwrap_or_default();
-    let key = format!("{}{}", key(tenant, &row.object)?, format.ending());
+    let key = format!("{}{}", key(tenant, &stored.object)?, format.ending());
     if !app.files.list(&key).await?.contains(&key) {
-        let document = T::document(app, tenant, &row).await?;
+        let document = T::document(app, tenant, &stored).await?;
         make_one(app, &key, document, format).await?;
     }
     Ok(Response::redirect(app.files.link(&key).await?).into())
@@ -89,10 +89,10 @@ pub async fn redirect<T: Documented>(
 pub async fn make_all<T: Documented>(
     app: &App,
     tenant: &Tenant,
-    row: &Stored<T>,
+    stored: &Stored<T>,
 ) -> Result<(), Error> {
-    let key = key(tenant, &row.object)?;
-    let document = T::document(app, tenant, row).await?;
+    let key = key(tenant, &stored.object)?;
+    let document = T::document(app, tenant, stored).await?;
     for format in DocumentFormat::ALL {
         let key = format!("{key}{}", format.ending());
         match make_one(app, &key, document.clone(), format).await {

@@ -30,13 +30,13 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Driver>>, Error> {
     let (origin, store) = (&context.origin, &app.store);
-    let mut row = store.load::<Driver>(context.tenant(), &id).await?;
+    let mut driver = store.load::<Driver>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Driver, &id).await?;
-    references::empty_wallet(Kind::Driver, row.object.wallet_balance)?;
+    references::empty_wallet(Kind::Driver, driver.object.wallet_balance)?;
     references::not_charging(&app, origin, Kind::Driver, &id).await?;
     let Driver {
         fleets, vehicles, ..
-    } = &row.object;
+    } = &driver.object;
     if 2 * fleets.len() + vehicles.len() > MAX_ROWS {
         return Err(Error::conflict(
             "The driver has too many fleets and vehicles: detach it first.",
@@ -45,7 +45,7 @@ pub async fn handle(
     }
     let response = context.deleted(&id)?;
     let mut tx = store.begin(origin);
-    tx.check_version(&row)?;
+    tx.check_version(&driver)?;
     let mut vehicles = store.get_all::<Vehicle>(context.tenant(), vehicles).await?;
     for vehicle in &mut vehicles {
         vehicle.object.forget_driver(&id, context.now());
@@ -56,7 +56,7 @@ pub async fn handle(
         tx.leave(fleet, &id)?;
         tx.count(fleet, Counter::Drivers, -1, Error::Contended)?;
     }
-    row.delete();
-    tx.delete(&row)?;
+    driver.delete();
+    tx.delete(&driver)?;
     tx.commit(response).await
 }

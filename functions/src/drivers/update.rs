@@ -24,7 +24,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<DriverChange>,
 ) -> Result<Reply<Driver>, Error> {
-    let mut row = app.store.load::<Driver>(context.tenant(), &id).await?;
+    let mut driver = app.store.load::<Driver>(context.tenant(), &id).await?;
     references::policies(
         &app,
         context.tenant(),
@@ -33,9 +33,9 @@ pub async fn handle(
     .await?;
     references::driver_preferences(&app, context.tenant(), Some(&id), change.preferences.set())
         .await?;
-    row.update(change, context.now())?;
-    let response = context.changed(&row)?;
+    driver.update(change, context.now())?;
+    let response = context.changed(&driver)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut driver)?;
     tx.commit(response).await
 }

@@ -74,10 +74,10 @@ pub async fn handle(
             .await?
     };
     store
-        .count_pending(context.tenant(), &mut found.rows)
+        .count_pending(context.tenant(), &mut found.items)
         .await?;
-    for row in &mut found.rows {
-        row.object = row.clone().shown(&app.settings.versions);
+    for event in &mut found.items {
+        event.object = event.clone().shown(&app.settings.versions);
     }
     query.respond(&context, found.objects())
 }

@@ -29,32 +29,34 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Event>, Error> {
     let tenant = context.tenant();
-    let (mut row, before) = app.store.event_with_deliveries(tenant, &id).await?;
-    context.key.require_read(row.object.kind.subject())?;
+    let (mut event, before) = app.store.event_with_deliveries(tenant, &id).await?;
+    context.key.require_read(event.object.kind.subject())?;
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
         .into_iter()
-        .filter(|endpoint| endpoint.wants(&row));
+        .filter(|endpoint| endpoint.wants(&event));
     let (read, sent): (Vec<_>, Vec<_>) =
         wanting.partition(|endpoint| endpoint.kind == EndpointType::Polling);
     let again: Deliveries = sent
         .into_iter()
         .map(|endpoint| {
-            let attempts = before.get(&endpoint.id).map_or(0, |one| one.attempts);
+            let attempts = before
+                .get(&endpoint.id)
+                .map_or(0, |delivery| delivery.attempts);
             (endpoint.id, Delivery::once_more(attempts, context.now()))
         })
         .collect();
     let is_open = |endpoint: &&Id| before.get(endpoint).is_none_or(Delivery::is_open);
-    let known = row.internal.endpoints.iter().flatten();
+    let known = event.internal.endpoints.iter().flatten();
     let others = known
         .filter(|endpoint| !again.contains_key(endpoint))
         .filter(is_open);
-    row.object.pending_webhooks = u32::try_from(again.len() + others.count()).unwrap_or(u32::MAX);
-    let response = context.respond(&row.clone().shown(&app.settings.versions))?;
+    event.object.pending_webhooks = u32::try_from(again.len() + others.count()).unwrap_or(u32::MAX);
+    let response = context.respond(&event.clone().shown(&app.settings.versions))?;
     let mut tx = app.store.begin(&context.origin);
-    tx.deliver_anew(&row, &before, &again)?;
+    tx.deliver_anew(&event, &before, &again)?;
     for endpoint in read {
-        let entry = FeedEntry::on_request(&row.object, context.now(), &endpoint.id);
+        let entry = FeedEntry::on_request(&event.object, context.now(), &endpoint.id);
         tx.append_to_feed(&entry)?;
     }
     tx.commit(response).await

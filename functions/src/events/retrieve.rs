@@ -16,7 +16,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Event>, Error> {
-    let row = app.store.event(context.tenant(), &id).await?;
-    context.key.require_read(row.object.kind.subject())?;
-    context.respond(&row.shown(&app.settings.versions))
+    let event = app.store.event(context.tenant(), &id).await?;
+    context.key.require_read(event.object.kind.subject())?;
+    context.respond(&event.shown(&app.settings.versions))
 }

@@ -45,29 +45,29 @@ impl Job for BillFleet {
 
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { tenant, fleet: id } = &self;
-        let Some(mut row) = app.store.find::<Fleet>(tenant, id).await? else {
+        let Some(mut fleet) = app.store.find::<Fleet>(tenant, id).await? else {
             return Ok(());
         };
         let origin = Origin::background(tenant.clone(), app.now());
-        let read = row.next_action_at();
-        let bill = row.internal.to_bill(origin.now);
-        let report = row.internal.to_report(origin.now);
+        let read = fleet.next_action_at();
+        let bill = fleet.internal.to_bill(origin.now);
+        let report = fleet.internal.to_report(origin.now);
         if let Some(period) = bill
-            && !invoices::recur::draft_all(app, &origin, &row.object, period).await?
+            && !invoices::recur::draft_all(app, &origin, &fleet.object, period).await?
         {
             // The sweep finds the fleet again.
             return Ok(());
         }
         if let Some(period) = report {
-            reports::recur::ask(app, &origin, &row.object, period).await?;
+            reports::recur::ask(app, &origin, &fleet.object, period).await?;
         }
         if bill.or(report).is_none() {
             return Ok(());
         }
-        row.turn_over(origin.now);
+        fleet.turn_over(origin.now);
         // The commit fails if the periods or the fleet's settings have changed in the meantime. Then the message is repeated.
         let mut tx = app.store.begin(&origin);
-        tx.save_periods(&row, read)?;
+        tx.save_periods(&fleet, read)?;
         tx.commit_without_response().await
     }
 }

@@ -19,17 +19,17 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Fleet>>, Error> {
-    let mut row = app.store.load::<Fleet>(context.tenant(), &id).await?;
-    if row.object.total_vehicles > 0 || row.object.total_drivers > 0 {
+    let mut fleet = app.store.load::<Fleet>(context.tenant(), &id).await?;
+    if fleet.object.total_vehicles > 0 || fleet.object.total_drivers > 0 {
         return Err(Error::conflict(
             "The fleet still has vehicles or drivers.",
             Some("fleet"),
         ));
     }
-    references::empty_wallet(Kind::Fleet, row.object.wallet_balance)?;
+    references::empty_wallet(Kind::Fleet, fleet.object.wallet_balance)?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
-    row.delete();
-    tx.delete(&row)?;
+    fleet.delete();
+    tx.delete(&fleet)?;
     tx.commit(response).await
 }

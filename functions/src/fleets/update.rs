@@ -25,7 +25,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<FleetChange>,
 ) -> Result<Reply<Fleet>, Error> {
-    let mut row = app.store.load::<Fleet>(context.tenant(), &id).await?;
+    let mut fleet = app.store.load::<Fleet>(context.tenant(), &id).await?;
     references::policies(
         &app,
         context.tenant(),
@@ -41,9 +41,9 @@ pub async fn handle(
         )
         .await?;
     }
-    row.update(change, context.now())?;
-    let response = context.changed(&row)?;
+    fleet.update(change, context.now())?;
+    let response = context.changed(&fleet)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut fleet)?;
     tx.commit(response).await
 }

@@ -53,21 +53,23 @@ impl Job for CheckInvoice {
             tenant,
             invoice: id,
         } = &self;
-        let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
+        let Some(mut invoice) = app.store.find::<Invoice>(tenant, id).await? else {
             return Ok(());
         };
         let origin = Origin::background(tenant.clone(), app.now());
-        match row.concern(origin.now) {
+        match invoice.concern(origin.now) {
             None => Ok(()),
-            Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
-            Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
+            Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, invoice).await,
+            Some(Concern::LostPayment) => {
+                payment::settle_alone(app, &origin, invoice).await.map(drop)
+            }
             Some(Concern::Final) => {
                 let finalize = || finalize_due(app, &origin, id);
                 BACKOFF.after_collisions(TRIES, finalize).await
             }
             Some(Concern::Overdue) => {
-                row.mark_overdue();
-                save(app, &origin, &mut row).await
+                invoice.mark_overdue();
+                save(app, &origin, &mut invoice).await
             }
         }
     }
@@ -77,18 +79,18 @@ impl Job for CheckInvoice {
 async fn finalize_due(app: &App, origin: &Origin, id: &Id) -> Result<(), Error> {
     let found = app.store.find::<Invoice>(&origin.tenant, id).await?;
     match found {
-        Some(mut row) if row.concern(origin.now) == Some(Concern::Final) => {
+        Some(mut invoice) if invoice.concern(origin.now) == Some(Concern::Final) => {
             let mut tx = app.store.begin(origin);
-            finalize::issue(app, &mut tx, &mut row).await?;
-            tx.save(&mut row)?;
+            finalize::issue(app, &mut tx, &mut invoice).await?;
+            tx.save(&mut invoice)?;
             tx.commit_without_response().await
         }
         _ => Ok(()),
     }
 }
 
-async fn save(app: &App, origin: &Origin, row: &mut Stored<Invoice>) -> Result<(), Error> {
+async fn save(app: &App, origin: &Origin, invoice: &mut Stored<Invoice>) -> Result<(), Error> {
     let mut tx = app.store.begin(origin);
-    tx.save(row)?;
+    tx.save(invoice)?;
     tx.commit_without_response().await
 }

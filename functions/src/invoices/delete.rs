@@ -15,10 +15,10 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Invoice>>, Error> {
-    let row = app.store.load::<Invoice>(context.tenant(), &id).await?;
-    row.object.check_deletable()?;
+    let invoice = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    invoice.object.check_deletable()?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.delete(&row)?;
+    tx.delete(&invoice)?;
     tx.commit(response).await
 }

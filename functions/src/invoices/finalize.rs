@@ -46,11 +46,11 @@ pub async fn handle(
 }
 
 async fn finalize(app: &App, context: &RequestContext, id: &Id) -> Result<Response, Error> {
-    let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;
+    let mut invoice = app.store.load::<Invoice>(context.tenant(), id).await?;
     let mut tx = app.store.begin(&context.origin);
-    issue(app, &mut tx, &mut row).await?;
-    let response = context.respond(&row.object)?;
-    tx.save(&mut row)?;
+    issue(app, &mut tx, &mut invoice).await?;
+    let response = context.respond(&invoice.object)?;
+    tx.save(&mut invoice)?;
     tx.commit(response.into()).await
 }
 
@@ -62,18 +62,18 @@ async fn finalize(app: &App, context: &RequestContext, id: &Id) -> Result<Respon
 pub(super) async fn issue(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    row: &mut Stored<Invoice>,
+    invoice: &mut Stored<Invoice>,
 ) -> Result<(), Error> {
-    row.object.check_finalizable()?;
+    invoice.object.check_finalizable()?;
     let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
     let account = app.store.get::<Account>(tenant, &tenant.account).await?;
     let account = account.object;
-    let fleet = match &row.object.fleet {
+    let fleet = match &invoice.object.fleet {
         Some(id) => app.store.find::<Fleet>(tenant, id).await?,
         None => None,
     };
     let fleet = fleet.map(|fleet| fleet.object);
-    let buyer = match (&fleet, &row.object.fleet) {
+    let buyer = match (&fleet, &invoice.object.fleet) {
         (Some(fleet), _) => Some(Buyer::of_fleet(fleet)),
         (None, None) => Some(Buyer::of_account(&account)),
         (None, Some(_)) => None,
@@ -93,5 +93,5 @@ pub(super) async fn issue(
         buyer_zone: fleet.map_or_else(|| seller_zone.clone(), |fleet| fleet.timezone),
         seller_zone,
     };
-    row.finalize(issue, now)
+    invoice.finalize(issue, now)
 }

@@ -55,36 +55,36 @@ async fn pay(
     body: &PayInvoice,
     progress: &Progress,
 ) -> Result<Response, Error> {
-    let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;
+    let mut invoice = app.store.load::<Invoice>(context.tenant(), id).await?;
     // Read after the invoice: a response that was stored in between has changed the invoice.
     if let Some(first) = payments::answered(app, &context.origin).await? {
         return Ok(first);
     }
     let named = match &body.payment_method {
-        Some(id) => Some(method(app, context, &row.object, id).await?),
+        Some(id) => Some(method(app, context, &invoice.object, id).await?),
         None => None,
     };
-    row.object.check_payable()?;
+    invoice.object.check_payable()?;
     let method = match named {
         Some(method) => method,
-        None => default_method(app, context, &row.object).await?,
+        None => default_method(app, context, &invoice.object).await?,
     };
     // An interrupted attempt may have charged, so it is finished first.
-    if let Some(attempt) = &row.internal.attempt {
+    if let Some(attempt) = &invoice.internal.attempt {
         progress.note(&attempt.transaction);
         let another = attempt.method.id != method.object.id;
         if !another {
-            return payment::settle(app, context, row).await;
+            return payment::settle(app, context, invoice).await;
         }
-        row = match payment::settle_alone(app, &context.origin, row).await? {
+        invoice = match payment::settle_alone(app, &context.origin, invoice).await? {
             paid if paid.object.check_payable().is_err() => {
                 return context.respond(&paid.object).map(Response::from);
             }
             unpaid => unpaid,
         };
     }
-    let row = payment::begin(app, &context.origin, row, method, progress).await?;
-    payment::settle(app, context, row).await
+    let invoice = payment::begin(app, &context.origin, invoice, method, progress).await?;
+    payment::settle(app, context, invoice).await
 }
 
 async fn default_method(

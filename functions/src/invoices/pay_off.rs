@@ -10,30 +10,30 @@ use crate::App;
 use kernel::{Error, Id};
 use models::stored::Stored;
 use table::list::{Cursor, PageRequest};
-use table::row::ById;
+use table::stored_item::ById;
 
 /// The number of sessions and reservations that are written at once.
 const BATCH: usize = 50;
 
 /// Marks every session and reservation as paid, and then the invoice's lines. An interrupted run is repeated.
-pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Result<(), Error> {
+pub async fn handle(app: &App, origin: &Origin, mut invoice: Stored<Invoice>) -> Result<(), Error> {
     let mut page_request = PageRequest::first(BATCH);
     loop {
         let page = app
             .store
-            .lines(&origin.tenant, &row.object, &page_request)
+            .lines(&origin.tenant, &invoice.object, &page_request)
             .await?;
-        let lines = page.rows;
+        let lines = page.items;
         let of = |id: fn(_) -> Option<Id>| lines.iter().filter_map(id).collect::<Vec<Id>>();
-        let (invoice, now) = (Some(&row.object.id), origin.now);
+        let (invoice_id, now) = (Some(&invoice.object.id), origin.now);
         let mut tx = app.store.begin(origin);
         let sessions = of(|line| match line.kind {
             // The session itself may be on another invoice.
             LineType::Adjustment => None,
             _ => line.charging_session.clone(),
         });
-        let pay = |row: &mut Stored<ChargingSession>| {
-            row.object.invoice.as_ref() == invoice && row.object.mark_paid(now)
+        let pay = |session: &mut Stored<ChargingSession>| {
+            session.object.invoice.as_ref() == invoice_id && session.object.mark_paid(now)
         };
         save_paid(app, &mut tx, &sessions, pay).await?;
         let reservations = of(|line| match line.kind {
@@ -41,8 +41,8 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
             LineType::EnergySession => None,
             _ => line.reservation.clone(),
         });
-        let pay = |row: &mut Stored<Reservation>| {
-            row.internal.invoice.as_ref() == invoice && row.mark_fee_paid(now)
+        let pay = |reservation: &mut Stored<Reservation>| {
+            reservation.internal.invoice.as_ref() == invoice_id && reservation.mark_fee_paid(now)
         };
         save_paid(app, &mut tx, &reservations, pay).await?;
         tx.commit_without_response().await?;
@@ -51,9 +51,9 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
             _ => break,
         }
     }
-    row.mark_lines_paid();
+    invoice.mark_lines_paid();
     let mut tx = app.store.begin(origin);
-    tx.save(&mut row)?;
+    tx.save(&mut invoice)?;
     tx.commit_without_response().await
 }
 
@@ -64,9 +64,9 @@ async fn save_paid<T: ById>(
     ids: &[Id],
     pay: impl Fn(&mut Stored<T>) -> bool,
 ) -> Result<(), Error> {
-    for mut row in app.store.get_all::<T>(&tx.origin().tenant, ids).await? {
-        if pay(&mut row) {
-            tx.save(&mut row)?;
+    for mut stored in app.store.get_all::<T>(&tx.origin().tenant, ids).await? {
+        if pay(&mut stored) {
+            tx.save(&mut stored)?;
         }
     }
     Ok(())

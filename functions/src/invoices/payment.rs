@@ -27,38 +27,38 @@ fn without_idempotency(origin: &Origin) -> Origin {
 pub async fn begin(
     app: &App,
     origin: &Origin,
-    mut row: Stored<Invoice>,
+    mut invoice: Stored<Invoice>,
     method: Stored<PaymentMethod>,
     progress: &Progress,
 ) -> Result<Stored<Invoice>, Error> {
     let Stored {
         object, internal, ..
     } = method;
-    let transaction = row.begin_payment(object, internal, origin.now);
+    let transaction = invoice.begin_payment(object, internal, origin.now);
     progress.note(&transaction.id);
     let origin = without_idempotency(origin);
     let mut tx = app.store.begin(&origin);
-    tx.save(&mut row)?;
+    tx.save(&mut invoice)?;
     tx.create(&mut Stored::new(transaction))?;
     tx.commit_without_response().await?;
-    Ok(row)
+    Ok(invoice)
 }
 
 /// Finishes the attempt that was begun, and responds to the request with its result.
 pub async fn settle(
     app: &App,
     context: &RequestContext,
-    row: Stored<Invoice>,
+    invoice: Stored<Invoice>,
 ) -> Result<Response, Error> {
     let mut tx = app.store.begin(&context.origin);
-    let transaction = row
+    let transaction = invoice
         .internal
         .attempt
         .as_ref()
-        .map(|one| one.transaction.clone());
-    let (row, payment) = charge(app, &mut tx, row).await?;
+        .map(|attempt| attempt.transaction.clone());
+    let (invoice, payment) = charge(app, &mut tx, invoice).await?;
     let response = match payment.outcome {
-        PaymentOutcome::Succeeded => context.respond(&row.object)?.into(),
+        PaymentOutcome::Succeeded => context.respond(&invoice.object)?.into(),
         PaymentOutcome::Declined(code) => {
             let transaction = transaction.map(|id| id.to_string()).unwrap_or_default();
             context.error_response(&payments::declined(&code).with("transaction", transaction))
@@ -71,34 +71,34 @@ pub async fn settle(
 pub async fn settle_alone(
     app: &App,
     origin: &Origin,
-    row: Stored<Invoice>,
+    invoice: Stored<Invoice>,
 ) -> Result<Stored<Invoice>, Error> {
     let origin = without_idempotency(origin);
     let mut tx = app.store.begin(&origin);
-    let (row, _) = charge(app, &mut tx, row).await?;
+    let (invoice, _) = charge(app, &mut tx, invoice).await?;
     tx.commit_without_response().await?;
-    Ok(row)
+    Ok(invoice)
 }
 
 /// Charges the attempt, and adds its result to the changes.
 async fn charge(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    mut row: Stored<Invoice>,
+    mut invoice: Stored<Invoice>,
 ) -> Result<(Stored<Invoice>, Payment), Error> {
-    let attempt = row.internal.attempt.clone();
+    let attempt = invoice.internal.attempt.clone();
     let attempt = attempt.ok_or_else(|| Error::internal("no attempt to pay was begun"))?;
     let method = Stored::with_internal(attempt.method.clone(), attempt.method_internal.clone());
-    let bill = bill(&row.object, &attempt);
+    let bill = bill(&invoice.object, &attempt);
     let payment = payments::take(app, tx, &method, &bill).await?;
     let succeeded = payment.succeeded();
-    let transaction = row.end_payment(&attempt, succeeded, tx.origin().now);
+    let transaction = invoice.end_payment(&attempt, succeeded, tx.origin().now);
     let mut transaction = payments::record(transaction, &payment);
     // It was written once, when the attempt began.
     transaction.version = 1;
-    tx.save(&mut row)?;
+    tx.save(&mut invoice)?;
     tx.save(&mut transaction)?;
-    Ok((row, payment))
+    Ok((invoice, payment))
 }
 
 /// The amount due, as the attempt charges it.

@@ -38,14 +38,14 @@ pub async fn draft_all(
     let mode = origin.tenant.mode;
     let mut currencies = BTreeMap::new();
     let fees = app.store.fees_within(&origin.tenant, period, origin.now);
-    for row in fees.await? {
-        let currency = row.object.currency;
-        let ours = row.internal.fleet.as_ref() == Some(&fleet.id);
-        if ours && row.is_unsettled(period.until) {
+    for reservation in fees.await? {
+        let currency = reservation.object.currency;
+        let ours = reservation.internal.fleet.as_ref() == Some(&fleet.id);
+        if ours && reservation.is_unsettled(period.until) {
             return Ok(false);
         }
         let new = body(fleet, period, currency);
-        let billed = new.bills_fee(currency, &row, None);
+        let billed = new.bills_fee(currency, &reservation, None);
         if billed.is_some() {
             currencies.insert(currency.as_str(), currency);
         }
@@ -54,21 +54,21 @@ pub async fn draft_all(
         .store
         .sessions_around(&origin.tenant, Some(&fleet.id), period);
     while let Some(page) = pages.next().await? {
-        for row in page {
-            let currency = row.object.currency;
-            if row.is_unsettled(period.until) {
+        for session in page {
+            let currency = session.object.currency;
+            if session.is_unsettled(period.until) {
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(mode, currency, &row);
+            let billed = new.bills(mode, currency, &session);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }
         }
     }
-    for row in app.store.adjustments(&origin.tenant).await? {
-        let currency = row.object.currency;
-        let billed = body(fleet, period, currency).bills_adjustment(currency, &row);
+    for adjustment in app.store.adjustments(&origin.tenant).await? {
+        let currency = adjustment.object.currency;
+        let billed = body(fleet, period, currency).bills_adjustment(currency, &adjustment);
         if billed.is_some() {
             currencies.insert(currency.as_str(), currency);
         }

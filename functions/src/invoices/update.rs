@@ -17,10 +17,10 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<InvoiceChange>,
 ) -> Result<Reply<Invoice>, Error> {
-    let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
-    row.update(change)?;
-    let response = context.changed(&row)?;
+    let mut invoice = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    invoice.update(change)?;
+    let response = context.changed(&invoice)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut invoice)?;
     tx.commit(response).await
 }

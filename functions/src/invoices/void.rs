@@ -35,14 +35,14 @@ pub async fn handle(
 }
 
 async fn void(app: &App, context: &RequestContext, id: &Id) -> Result<Response, Error> {
-    let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;
-    let left = row.credit_of(row.creditable())?;
-    row.void()?;
+    let mut invoice = app.store.load::<Invoice>(context.tenant(), id).await?;
+    let left = invoice.credit_of(invoice.creditable())?;
+    invoice.void()?;
     let mut tx = app.store.begin(&context.origin);
     let credit = Credit::of_amount(CreditNoteType::Void, left, None);
-    let mut note = issue::issue_refunded(app, &mut tx, &mut row, credit).await?;
-    let response = context.respond(&row.object)?;
-    tx.save(&mut row)?;
+    let mut note = issue::issue_refunded(app, &mut tx, &mut invoice, credit).await?;
+    let response = context.respond(&invoice.object)?;
+    tx.save(&mut invoice)?;
     tx.create(&mut note)?;
     tx.commit(response.into()).await
 }

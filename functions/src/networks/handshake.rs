@@ -69,7 +69,9 @@ pub async fn endpoints(
     let unusable = |failure: Failure| (StatusCode::CLIENT_API_UNUSABLE, failure.to_string());
     let platform = app.platform(token, None);
     let list: Vec<Version> = platform.get(&credentials.url).await.map_err(unusable)?;
-    let found = list.iter().find(|one| one.version == version.as_str());
+    let found = list
+        .iter()
+        .find(|listed| listed.version == version.as_str());
     let found = found.ok_or_else(|| {
         let message = format!("{} does not list version {version}", credentials.url);
         (StatusCode::UNSUPPORTED_VERSION, message)
@@ -96,7 +98,7 @@ pub async fn endpoints(
 async fn check_endpoints(app: &App, endpoints: &[Endpoint]) -> Result<(), String> {
     let named = endpoints
         .iter()
-        .map(|one| (one.identifier.as_str(), one.url.as_str()));
+        .map(|endpoint| (endpoint.identifier.as_str(), endpoint.url.as_str()));
     let checked = check_addresses(app, named).await;
     checked.map_err(|why| format!("endpoints: {why}"))
 }

@@ -154,17 +154,22 @@ async fn add_some(
     origin: &Origin,
     stations: Vec<ImportedStation>,
 ) -> Result<(usize, usize), Error> {
-    let ids: Vec<Id> = stations.iter().map(|one| one.station.id.clone()).collect();
-    let rows = app
+    let ids: Vec<Id> = stations
+        .iter()
+        .map(|station| station.station.id.clone())
+        .collect();
+    let stored_stations = app
         .store
         .get_all::<ChargingStation>(&origin.tenant, &ids)
         .await?;
-    let known = rows.into_iter().map(|row| (row.object.id.clone(), row));
+    let known = stored_stations
+        .into_iter()
+        .map(|station| (station.object.id.clone(), station));
     let mut known: HashMap<Id, Stored<ChargingStation>> = known.collect();
     let (mut new, mut old) = (Vec::new(), Vec::new());
     for station in stations {
         match known.remove(&station.station.id) {
-            Some(row) => old.push((station, row)),
+            Some(stored) => old.push((station, stored)),
             None => {
                 let (object, internal) = update::merged(station, None, origin.now);
                 new.push(Stored::with_internal(object, internal));
@@ -174,7 +179,7 @@ async fn add_some(
     let created = new.len();
     app.store.put_stations(origin, new).await?;
     let changed: Vec<bool> = stream::iter(old)
-        .map(|(station, row)| change(app, origin, station, row))
+        .map(|(station, stored)| change(app, origin, station, stored))
         .buffer_unordered(WRITERS)
         .try_collect()
         .await?;
@@ -187,21 +192,21 @@ async fn change(
     app: &App,
     origin: &Origin,
     station: ImportedStation,
-    mut row: Stored<ChargingStation>,
+    mut stored: Stored<ChargingStation>,
 ) -> Result<bool, Error> {
     for _ in 0..TRIES {
-        let stored = Some((&row.object, &row.internal));
-        let (object, internal) = update::merged(station.clone(), stored, origin.now);
-        let shown = object.updated != row.object.updated;
-        if object == row.object && internal == row.internal {
+        let before = Some((&stored.object, &stored.internal));
+        let (object, internal) = update::merged(station.clone(), before, origin.now);
+        let shown = object.updated != stored.object.updated;
+        if object == stored.object && internal == stored.internal {
             return Ok(false);
         }
-        (row.object, row.internal) = (object, internal);
-        match app.store.replace_station(origin, &row).await {
+        (stored.object, stored.internal) = (object, internal);
+        match app.store.replace_station(origin, &stored).await {
             Ok(()) => return Ok(shown),
             Err(Error::Contended) => {
-                let id = row.object.id.clone();
-                row = app.store.load(&origin.tenant, &id).await?;
+                let id = stored.object.id.clone();
+                stored = app.store.load(&origin.tenant, &id).await?;
             }
             Err(error) => return Err(error),
         }

@@ -448,13 +448,13 @@ async fn decide_review(
     session: &Id,
     decision: OperatorDecision,
 ) -> Result<Managed, Error> {
-    let mut row = app.store.load::<ChargingSession>(&tenant, session).await?;
-    let before = row.clone();
+    let mut stored = app.store.load::<ChargingSession>(&tenant, session).await?;
+    let before = stored.clone();
     let origin = Origin::background(tenant, app.now());
-    let outcome = row.decide_review(decision, origin.now)?;
-    let tx = operate::decided(app, &origin, &before, &mut row, outcome).await?;
+    let outcome = stored.decide_review(decision, origin.now)?;
+    let tx = operate::decided(app, &origin, &before, &mut stored, outcome).await?;
     tx.commit_without_response().await?;
-    Ok(Managed::Session(Box::new(row.object)))
+    Ok(Managed::Session(Box::new(stored.object)))
 }
 
 /// Starts a pull now: the relay reacts to the change of the network's item.

@@ -194,7 +194,7 @@ pub async fn of_owner<'a>(
 /// A party of a network, if commands may be sent to it ([`OcpiNetwork::reaches`]).
 async fn over_ocpi<'a>(app: &'a App, mode: Mode, owner: &Owner) -> Result<Option<Ocpi<'a>>, Error> {
     let network = app.store.network_of(mode, owner).await?;
-    let reached = network.filter(|one| one.object.reaches(&owner.party));
+    let reached = network.filter(|network| network.object.reaches(&owner.party));
     Ok(reached.map(|network| Ocpi {
         app,
         network,
@@ -217,7 +217,7 @@ pub async fn set_charging_preferences(
     let conflict = |why| Error::conflict(why, Some("session"));
     let session = app.store.load::<ChargingSession>(tenant, session).await?;
     let at_network = session.internal.network.as_deref();
-    let reported = at_network.and_then(|one| one.session.as_ref());
+    let reported = at_network.and_then(|network| network.session.as_ref());
     let (Some(reported), SessionStatus::Active) = (reported, session.object.status()) else {
         return Err(conflict("The session is not active at a charging network."));
     };

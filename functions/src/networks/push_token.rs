@@ -46,7 +46,7 @@ impl Job for PushToken {
         let Self { mode, network, uid } = &self;
         let mode = *mode;
         let network: Option<Stored<Network>> = app.store.find(&operators(mode), network).await?;
-        let connected = network.filter(|one| one.object.is_connected());
+        let connected = network.filter(|network| network.object.is_connected());
         let Some(network) = connected else {
             return Ok(());
         };

@@ -313,7 +313,7 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
     let Some(holder) = tokens::holder(app, mode, reference.token).await? else {
         return Ok(None);
     };
-    Ok(match near(app, &holder, reference).await? {
+    Ok(match nearby_session(app, &holder, reference).await? {
         Near::Session(subject) => Some(Place::Known(subject)),
         Near::Nothing => Some(Place::Card(holder)),
         Near::OverAnotherNetwork => None,
@@ -322,11 +322,11 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
 
 /// Returns whether a session does not belong to another object of the network.
 async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Result<bool, Error> {
-    let row = app
+    let session = app
         .store
         .find::<ChargingSession>(&subject.tenant, &subject.id)
         .await?;
-    let network = row.and_then(|row| row.internal.network);
+    let network = session.and_then(|session| session.internal.network);
     Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
 }
 
@@ -349,7 +349,11 @@ enum Near {
 }
 
 /// The session with the token, at the EVSE and at the time of an object.
-async fn near(app: &App, holder: &Holder, reference: &Reference<'_>) -> Result<Near, Error> {
+async fn nearby_session(
+    app: &App,
+    holder: &Holder,
+    reference: &Reference<'_>,
+) -> Result<Near, Error> {
     let tenant = &holder.tenant;
     let partition = match (&holder.driver, &holder.vehicle) {
         (Some(driver), _) => Partition::Driver { tenant, driver },
@@ -362,34 +366,39 @@ async fn near(app: &App, holder: &Holder, reference: &Reference<'_>) -> Result<N
         .store
         .list::<ChargingSession>(partition, &page_request, Vec::new())
         .await?;
-    let apart =
-        |row: &Stored<ChargingSession>| row.object.session_started.since(reference.started).abs();
-    let fits = |row: &&Stored<ChargingSession>| {
-        let Some(network) = &row.internal.network else {
+    let apart = |session: &Stored<ChargingSession>| {
+        session
+            .object
+            .session_started
+            .since(reference.started)
+            .abs()
+    };
+    let fits = |session: &&Stored<ChargingSession>| {
+        let Some(network) = &session.internal.network else {
             return false;
         };
         let is_named = network.session.is_some() && reference.session.is_some();
-        let is_near = is_named || apart(row) <= NEAR;
+        let is_near = is_named || apart(session) <= NEAR;
         is_near && reference.is_at(&network.evse) && is_same(network.session.as_ref(), reference)
     };
     // The last session that began before the object's.
-    let fitting = found.rows.iter().filter(fits);
-    let nearest = fitting.min_by_key(|row| (apart(row), row.object.id.clone()));
-    if let Some(row) = nearest {
+    let fitting = found.items.iter().filter(fits);
+    let nearest = fitting.min_by_key(|session| (apart(session), session.object.id.clone()));
+    if let Some(session) = nearest {
         return Ok(Near::Session(Subject {
             tenant: tenant.clone(),
-            id: row.object.id.clone(),
+            id: session.object.id.clone(),
         }));
     }
     let owner = reference.owner();
-    let is_before = |row: &Stored<ChargingSession>| {
-        let Some(network) = &row.internal.network else {
+    let is_before = |session: &Stored<ChargingSession>| {
+        let Some(network) = &session.internal.network else {
             return false;
         };
         let of = network.owner();
-        of.party == owner.party && of.network != owner.network && apart(row) <= NEAR
+        of.party == owner.party && of.network != owner.network && apart(session) <= NEAR
     };
-    Ok(match found.rows.iter().any(is_before) {
+    Ok(match found.items.iter().any(is_before) {
         true => Near::OverAnotherNetwork,
         false => Near::Nothing,
     })
@@ -401,7 +410,7 @@ async fn apply(
     mode: Mode,
     reference: &Reference<'_>,
     place: Option<Place>,
-    said: &Said<'_>,
+    reported: &Said<'_>,
 ) -> Result<(), Error> {
     let (object, now) = (reference.object, app.now());
     let found = session_of(app, mode, reference, place, now).await?;
@@ -418,7 +427,7 @@ async fn apply(
     let before = session.clone();
     let mut cdr = None;
     let mut outcome = CdrOutcome::Noted;
-    let changed = match said {
+    let changed = match reported {
         Said::Session(report) => {
             let elsewhere = charges_elsewhere(app, &origin, &session).await?;
             session.take_report(report, elsewhere, now)
@@ -497,12 +506,12 @@ fn report_mismatch(
 async fn charges_elsewhere(
     app: &App,
     origin: &Origin,
-    row: &Stored<ChargingSession>,
+    stored: &Stored<ChargingSession>,
 ) -> Result<bool, Error> {
-    if row.object.status() != SessionStatus::Failed {
+    if stored.object.status() != SessionStatus::Failed {
         return Ok(false);
     }
-    let session = &row.object;
+    let session = &stored.object;
     for (kind, id) in [
         (Kind::Driver, &session.driver),
         (Kind::Vehicle, &session.vehicle),
@@ -545,7 +554,10 @@ async fn by_card(
         connector: &connector,
         driver: &found.driver.object,
         vehicle: &found.vehicle,
-        reservation: found.reservation.as_ref().map(|row| &row.object.id),
+        reservation: found
+            .reservation
+            .as_ref()
+            .map(|reservation| &reservation.object.id),
         currency: references::currency(app, tenant, &found.driver, Some(&found.fleet)).await?,
     };
     Ok(ChargingSession::by_card(&card, now))
@@ -562,12 +574,12 @@ async fn place_of(
         return Ok(None);
     };
     let received = app.store.received(mode, location).await?;
-    let Some(station) = received.and_then(|one| one.station) else {
+    let Some(station) = received.and_then(|object| object.station) else {
         return Ok(None);
     };
     let station = app.store.find::<ChargingStation>(tenant, &station).await?;
     // The party may have left the network, and the station with it.
-    let station = station.filter(|row| row.internal.location.as_ref() == Some(location));
+    let station = station.filter(|station| station.internal.location.as_ref() == Some(location));
     let (Some(station), Some(evse)) = (station, reference.evse) else {
         return Ok(None);
     };

@@ -64,7 +64,7 @@ pub async fn store(
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let present = present(app, mode, id).await?;
-        let update = match change(present.location.as_ref().map(|one| &one.object)) {
+        let update = match change(present.location.as_ref().map(|location| &location.object)) {
             Ok(update) => update,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -87,7 +87,9 @@ async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error>
     let expected = Location::station_id(party.country_code(), party.party_id(), written);
     let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
     // The location may have been stored first with a different spelling of its id, in upper or lower case.
-    let other = location.as_ref().and_then(|one| one.station.as_ref());
+    let other = location
+        .as_ref()
+        .and_then(|location| location.station.as_ref());
     if let Some(other) = other.filter(|other| **other != expected) {
         let tenant = shared_origin(mode, app.now()).tenant;
         station = app.store.find(&tenant, other).await?;
@@ -196,7 +198,7 @@ async fn derive(
     let received = app.store.all_received(origin.tenant.mode, &ids).await?;
     let loaded = received
         .iter()
-        .filter_map(|one| lenient::<Tariff>(&one.object).ok());
+        .filter_map(|tariff| lenient::<Tariff>(&tariff.object).ok());
     let (tariffs, _) = Tariffs::read(Objects {
         loaded: loaded.collect(),
         skipped: Vec::new(),
@@ -251,7 +253,7 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
                 .object
                 .connectors
                 .iter()
-                .find(|one| one.id == connector.id);
+                .find(|other| other.id == connector.id);
             if let Some(same) = same {
                 connector.pricing.clone_from(&same.pricing);
             }
@@ -285,7 +287,7 @@ pub async fn remove(
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let Present { location, station } = present(app, mode, id).await?;
-        let Some(location) = location.filter(|one| one.received < before) else {
+        let Some(location) = location.filter(|location| location.received < before) else {
             return Ok(false);
         };
         let mut tx = app.store.begin(&origin);
@@ -369,7 +371,12 @@ fn only_status(
     if rest_before != rest_after {
         return None;
     }
-    let known = |uid: &str| station.connectors.iter().any(|one| one.evse == uid);
+    let known = |uid: &str| {
+        station
+            .connectors
+            .iter()
+            .any(|connector| connector.evse == uid)
+    };
     match changed.len() {
         0 => Some(None),
         1 => changed.pop().filter(|(uid, _)| known(uid)).map(Some),

@@ -250,8 +250,8 @@ fn begin(network: &Stored<Network>, last: Option<Pull>, now: Timestamp) -> Pull 
         is_asked && endpoint.is_some()
     };
     let modules = MODULES.into_iter().filter(has).collect();
-    let asked = network.internal.full_pull_asked;
-    Pull::begin(last, modules, FULL_INTERVAL, asked, now)
+    let requested = network.internal.full_pull_asked;
+    Pull::begin(last, modules, FULL_INTERVAL, requested, now)
 }
 
 /// Ends the lease, and stores the time of the next pull: now if a full pull was requested since this one began.
@@ -265,8 +265,9 @@ async fn schedule(
     // Networks are pulled at different times of the hour.
     let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
     let schedule = |network: &mut Stored<Network>, now: Timestamp| {
-        let asked = network.internal.full_pull_asked;
-        let is_asked = pull.finished.is_some() && asked.is_some_and(|asked| asked > pull.started);
+        let requested = network.internal.full_pull_asked;
+        let is_asked =
+            pull.finished.is_some() && requested.is_some_and(|requested| requested > pull.started);
         let pause = if is_asked {
             SignedDuration::ZERO
         } else {

@@ -44,12 +44,12 @@ pub async fn holder(app: &App, mode: Mode, token: &CdrToken) -> Result<Option<Ho
         return Ok(None);
     };
     let found = app.store.find::<ChargeCard>(&card.tenant, &card.id).await?;
-    let found = found.filter(|row| token_type(row.object.kind) == kind);
-    Ok(found.map(|row| Holder {
+    let found = found.filter(|charge_card| token_type(charge_card.object.kind) == kind);
+    Ok(found.map(|charge_card| Holder {
         tenant: card.tenant,
         card: card.id,
-        driver: row.object.driver,
-        vehicle: row.object.vehicle,
+        driver: charge_card.object.driver,
+        vehicle: charge_card.object.vehicle,
     }))
 }
 

@@ -60,10 +60,10 @@ pub(super) async fn store(
             true => app.store.command(party.mode, &id).await?,
             false => None,
         };
-        let is_own = |one: &SentCommand| {
-            one.to.network == party.network.id
-                && party.acts_for(&one.to.party)
-                && is_kind(one.command)
+        let is_own = |command: &SentCommand| {
+            command.to.network == party.network.id
+                && party.acts_for(&command.to.party)
+                && is_kind(command.command)
         };
         let own = stored.filter(is_own);
         let mut command = own.ok_or_else(|| Reply::not_found("There is no such command."))?;

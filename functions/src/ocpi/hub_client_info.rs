@@ -49,8 +49,8 @@ async fn retrieve(
 ) -> Result {
     let id = client(&party, &country, &id)?;
     let mut parties = party.network.parties.into_iter();
-    let known = parties.find(|one| one.id == id && one.role == Role::Cpo);
-    let known = known.filter(|one| one.reported.is_some());
+    let known = parties.find(|party| party.id == id && party.role == Role::Cpo);
+    let known = known.filter(|party| party.reported.is_some());
     let known = known.ok_or_else(|| Reply::not_found("There is no such object."))?;
     Reply::data(&ClientInfo {
         party: known.id,

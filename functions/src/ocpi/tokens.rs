@@ -93,8 +93,9 @@ async fn authorize(
             .ok_or_else(|| invalid("type: expected AD_HOC_USER, APP_USER or RFID".into()))?,
     };
     // A network that does not name the place omits the body, or sends an empty object or null.
-    let named =
-        body.filter(|body| !body.is_null() && body.as_object().is_none_or(|one| !one.is_empty()));
+    let named = body.filter(|body| {
+        !body.is_null() && body.as_object().is_none_or(|members| !members.is_empty())
+    });
     let place: Option<LocationReferences> = match &named {
         None => None,
         Some(body) => Some(lenient(body).map_err(invalid)?),
@@ -166,11 +167,11 @@ async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<C
         return Ok(None);
     };
     let received = app.store.received(party.mode, &id).await?;
-    let Some(station) = received.and_then(|one| one.station) else {
+    let Some(station) = received.and_then(|object| object.station) else {
         return Ok(None);
     };
     let tenant = operators(party.mode);
     let station = app.store.find::<ChargingStation>(&tenant, &station).await?;
-    let station = station.filter(|row| row.internal.location.as_ref() == Some(&id));
-    Ok(station.map(|row| row.object))
+    let station = station.filter(|station| station.internal.location.as_ref() == Some(&id));
+    Ok(station.map(|station| station.object))
 }

@@ -22,13 +22,13 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<PaymentMethod>>, Error> {
-    let row = app
+    let method = app
         .store
         .load::<PaymentMethod>(context.tenant(), &id)
         .await?;
-    references::unused_payment_method(&app, context.tenant(), &row.object).await?;
+    references::unused_payment_method(&app, context.tenant(), &method.object).await?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.delete_payment_method(&row)?;
+    tx.delete_payment_method(&method)?;
     tx.commit(response).await
 }

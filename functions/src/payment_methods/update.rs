@@ -20,13 +20,13 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<PaymentMethodChange>,
 ) -> Result<Reply<PaymentMethod>, Error> {
-    let mut row = app
+    let mut method = app
         .store
         .load::<PaymentMethod>(context.tenant(), &id)
         .await?;
-    row.object.update(change, context.now())?;
-    let response = context.changed(&row)?;
+    method.object.update(change, context.now())?;
+    let response = context.changed(&method)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut method)?;
     tx.commit(response).await
 }

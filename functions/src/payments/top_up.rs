@@ -77,18 +77,18 @@ async fn run(
         // The request itself is run again after a conflict with a concurrent change.
         None => progress.transaction(),
     };
-    let row = match begun {
+    let transaction = match begun {
         Some(id) => {
             progress.note(&id);
             app.store.find::<Transaction>(&origin.tenant, &id).await?
         }
         None => None,
     };
-    let row = match row {
-        Some(row) => row,
+    let transaction = match transaction {
+        Some(transaction) => transaction,
         None => begin(app, context, wallet, body, progress).await?,
     };
-    settle(app, origin, Some(context), row).await
+    settle(app, origin, Some(context), transaction).await
 }
 
 /// Checks the request, and writes the pending transaction.
@@ -142,22 +142,26 @@ async fn begin(
     let wallet = wallet.owner().clone();
     let internal =
         TransactionInternal::topping_up(wallet, token, method.internal.customer, origin.now);
-    let mut row = Stored::with_internal(transaction, internal);
+    let mut stored = Stored::with_internal(transaction, internal);
     let mut tx = app.store.begin(origin);
-    tx.create(&mut row)?;
-    progress.note(&row.object.id);
-    let committed = tx.commit_open(&row.object.id);
+    tx.create(&mut stored)?;
+    progress.note(&stored.object.id);
+    let committed = tx.commit_open(&stored.object.id);
     committed.await?;
-    Ok(row)
+    Ok(stored)
 }
 
 /// Finishes a top-up that its request did not finish, once its time is over.
 ///
 /// # Errors
 /// `Unavailable` if the provider's response is not clear or DynamoDB cannot be reached; `Contended` if another instance finished it.
-pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Result<(), Error> {
-    if row.is_due(Action::SettleTransaction, origin.now) {
-        settle(app, origin, None, row).await?;
+pub async fn finish(
+    app: &App,
+    origin: &Origin,
+    transaction: Stored<Transaction>,
+) -> Result<(), Error> {
+    if transaction.is_due(Action::SettleTransaction, origin.now) {
+        settle(app, origin, None, transaction).await?;
     }
     Ok(())
 }
@@ -167,9 +171,9 @@ async fn settle(
     app: &App,
     origin: &Origin,
     context: Option<&RequestContext>,
-    row: Stored<Transaction>,
+    transaction: Stored<Transaction>,
 ) -> Result<Response, Error> {
-    let Some(top_up) = row.internal.top_up.clone() else {
+    let Some(top_up) = transaction.internal.top_up.clone() else {
         return Err(Error::internal("a transaction that is no top-up"));
     };
     let wallet = Wallet::owned_by(&top_up.wallet)
@@ -182,13 +186,13 @@ async fn settle(
     };
     match &top_up.stage {
         TopUpStage::Charging => {
-            let charged = charge(app, origin, &top_up, &row.object).await?;
-            ending.charged(row, charged).await
+            let charged = charge(app, origin, &top_up, &transaction.object).await?;
+            ending.charged(transaction, charged).await
         }
-        TopUpStage::Refunding { .. } => ending.refund(row).await,
+        TopUpStage::Refunding { .. } => ending.refund(transaction).await,
         TopUpStage::Credited | TopUpStage::Declined { .. } | TopUpStage::Refunded { .. } => {
-            let id = &row.object.id;
-            let response = ending.answer(&row).await?;
+            let id = &transaction.object.id;
+            let response = ending.answer(&transaction).await?;
             app.store.begin(origin).commit_settled(id, response).await
         }
     }
@@ -223,38 +227,40 @@ struct Ending<'a> {
 impl Ending<'_> {
     async fn charged(
         &self,
-        mut row: Stored<Transaction>,
+        mut transaction: Stored<Transaction>,
         charged: ChargeResult,
     ) -> Result<Response, Error> {
         let Origin { tenant, now, .. } = self.origin;
         if let PaymentOutcome::Declined(code) = charged.outcome {
-            row.end_declined(code);
-            return self.commit(row).await;
+            transaction.end_declined(code);
+            return self.commit(transaction).await;
         }
         // Read only now, because charging takes long, and the owner may have changed in the meantime.
         let owner = self.app.store.wallet_owner(tenant, self.wallet).await?;
         let reason = match owner {
-            Some(mut owner) if owner.currency() == row.object.currency => {
-                owner.credit(tenant.mode, row.object.amount, *now);
-                row.end_credited();
+            Some(mut owner) if owner.currency() == transaction.object.currency => {
+                owner.credit(tenant.mode, transaction.object.amount, *now);
+                transaction.end_credited();
                 let response = self.show(&owner)?;
                 let mut tx = self.app.store.begin(self.origin);
                 tx.save_wallet_owner(&mut owner)?;
-                tx.save(&mut row)?;
-                let id = &row.object.id;
+                tx.save(&mut transaction)?;
+                let id = &transaction.object.id;
                 let committed = tx.commit_settled(id, response);
                 return committed.await;
             }
             Some(_) => RefundReason::CurrencyChanged,
             None => RefundReason::OwnerDeleted,
         };
-        row.internal.begin_refund(reason, charged.reference, *now);
-        self.write(&mut row).await?;
-        self.refund(row).await
+        transaction
+            .internal
+            .begin_refund(reason, charged.reference, *now);
+        self.write(&mut transaction).await?;
+        self.refund(transaction).await
     }
 
     /// Refunds the charge of a top-up that cannot be credited to the wallet.
-    async fn refund(&self, mut row: Stored<Transaction>) -> Result<Response, Error> {
+    async fn refund(&self, mut transaction: Stored<Transaction>) -> Result<Response, Error> {
         let Some(TopUpState {
             stage:
                 TopUpStage::Refunding {
@@ -263,58 +269,65 @@ impl Ending<'_> {
                     attempts,
                 },
             ..
-        }) = row.internal.top_up.clone()
+        }) = transaction.internal.top_up.clone()
         else {
             return Err(Error::internal("a top-up that is not to be refunded"));
         };
-        let (tenant, id) = (&self.origin.tenant, &row.object.id);
+        let (tenant, id) = (&self.origin.tenant, &transaction.object.id);
         let refund = Refund {
             key: Charge::key(tenant, &format!("{id} refund {attempts}")),
             charge: Charge::key(tenant, id.as_str()),
             reference,
-            amount: row.object.money(),
+            amount: transaction.object.money(),
             is_partial: false,
             key_expired: false,
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
             PaymentOutcome::Succeeded => {
-                row.end_refunded(reason);
-                self.commit(row).await
+                transaction.end_refunded(reason);
+                self.commit(transaction).await
             }
             PaymentOutcome::Declined(code) => {
-                row.internal.delay_refund(self.origin.now);
-                self.write(&mut row).await?;
-                let why = format!("the refund of {} was declined: {code}", row.object.id);
+                transaction.internal.delay_refund(self.origin.now);
+                self.write(&mut transaction).await?;
+                let why = format!(
+                    "the refund of {} was declined: {code}",
+                    transaction.object.id
+                );
                 Err(Error::unavailable(why))
             }
         }
     }
 
     /// Writes a stage that is not the last.
-    async fn write(&self, row: &mut Stored<Transaction>) -> Result<(), Error> {
+    async fn write(&self, transaction: &mut Stored<Transaction>) -> Result<(), Error> {
         let origin = Origin {
             idempotency: None,
             ..self.origin.clone()
         };
         let mut tx = self.app.store.begin(&origin);
-        tx.save(row)?;
+        tx.save(transaction)?;
         tx.commit_without_response().await
     }
 
     /// Writes the last stage with the response.
-    async fn commit(&self, mut row: Stored<Transaction>) -> Result<Response, Error> {
-        let response = self.answer(&row).await?;
+    async fn commit(&self, mut transaction: Stored<Transaction>) -> Result<Response, Error> {
+        let response = self.answer(&transaction).await?;
         let mut tx = self.app.store.begin(self.origin);
-        tx.save(&mut row)?;
-        tx.commit_settled(&row.object.id, response).await
+        tx.save(&mut transaction)?;
+        tx.commit_settled(&transaction.object.id, response).await
     }
 
     /// The response to a top-up that has ended.
-    async fn answer(&self, row: &Stored<Transaction>) -> Result<Response, Error> {
+    async fn answer(&self, transaction: &Stored<Transaction>) -> Result<Response, Error> {
         let Some(context) = self.context else {
             return Ok(Response::ok(Vec::new()));
         };
-        let stage = row.internal.top_up.as_ref().map(|top_up| &top_up.stage);
+        let stage = transaction
+            .internal
+            .top_up
+            .as_ref()
+            .map(|top_up| &top_up.stage);
         let kind = kind(self.wallet);
         let name = kind.name();
         let gone = |message: String| match Code::not_found(kind) {
@@ -344,7 +357,7 @@ impl Ending<'_> {
                 }
             }
         };
-        let refusal = refusal.with("transaction", row.object.id.as_str());
+        let refusal = refusal.with("transaction", transaction.object.id.as_str());
         Ok(context.error_response(&refusal))
     }
 
@@ -354,11 +367,11 @@ impl Ending<'_> {
             return Ok(Response::ok(Vec::new()));
         };
         match owner {
-            WalletOwner::Account(row) => context
-                .respond(&row.seen_in(self.origin.tenant.mode))
+            WalletOwner::Account(account) => context
+                .respond(&account.seen_in(self.origin.tenant.mode))
                 .map(Response::from),
-            WalletOwner::Driver(row) => context.respond(&row.object).map(Response::from),
-            WalletOwner::Fleet(row) => context.respond(&row.object).map(Response::from),
+            WalletOwner::Driver(driver) => context.respond(&driver.object).map(Response::from),
+            WalletOwner::Fleet(fleet) => context.respond(&fleet.object).map(Response::from),
         }
     }
 }

@@ -22,8 +22,8 @@ pub async fn of(
     let mut ids = [of_driver, of_fleet, &vehicle.policy_ids].concat();
     ids.sort();
     ids.dedup();
-    let rows = app.store.get_all::<Policy>(tenant, &ids).await?;
-    Ok(rows.into_iter().map(|row| row.object).collect())
+    let policies = app.store.get_all::<Policy>(tenant, &ids).await?;
+    Ok(policies.into_iter().map(|policy| policy.object).collect())
 }
 
 /// 403 `policy_blocked` if a policy in enforcement forbids the plan; otherwise returns the policies in suggestion mode that the plan

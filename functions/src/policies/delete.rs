@@ -19,11 +19,11 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Policy>>, Error> {
-    let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
+    let mut policy = app.store.load::<Policy>(context.tenant(), &id).await?;
     references::unnamed_policy(&app, context.tenant(), &id).await?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
-    row.delete();
-    tx.delete(&row)?;
+    policy.delete();
+    tx.delete(&policy)?;
     tx.commit(response).await
 }

@@ -16,10 +16,10 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<PolicyChange>,
 ) -> Result<Reply<Policy>, Error> {
-    let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
-    row.update(change, context.now())?;
-    let response = context.changed(&row)?;
+    let mut policy = app.store.load::<Policy>(context.tenant(), &id).await?;
+    policy.update(change, context.now())?;
+    let response = context.changed(&policy)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut policy)?;
     tx.commit(response).await
 }

@@ -50,29 +50,29 @@ impl Job for GenerateReport {
 
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { tenant, report: id } = &self;
-        let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
+        let Some(mut report) = app.store.find::<Report>(tenant, id).await? else {
             return Ok(());
         };
-        if row.is_lost(app.now()) {
-            row.record_failed_attempt(app.now());
-            return write_progress(app, tenant, &mut row).await.map(drop);
+        if report.is_lost(app.now()) {
+            report.record_failed_attempt(app.now());
+            return write_progress(app, tenant, &mut report).await.map(drop);
         }
-        if !row.begin(app.now()) || !write_progress(app, tenant, &mut row).await? {
+        if !report.begin(app.now()) || !write_progress(app, tenant, &mut report).await? {
             return Ok(());
         }
-        match make(app, tenant, &row).await {
-            Ok(Some((file, totals))) => row.succeed(file, totals, app.now()),
-            Ok(None) => row.fail(TOO_LONG),
+        match make(app, tenant, &report).await {
+            Ok(Some((file, totals))) => report.succeed(file, totals, app.now()),
+            Ok(None) => report.fail(TOO_LONG),
             Err(error @ Error::Unavailable(_)) => {
                 tracing::warn!(%error, report.id = %id, "the report is put off");
-                row.put_off(app.now());
+                report.put_off(app.now());
             }
             Err(error) => {
                 tracing::warn!(%error, report.id = %id, "the report could not be generated");
-                row.record_failed_attempt(app.now());
+                report.record_failed_attempt(app.now());
             }
         }
-        write_progress(app, tenant, &mut row).await.map(drop)
+        write_progress(app, tenant, &mut report).await.map(drop)
     }
 }
 
@@ -86,15 +86,15 @@ const TOO_LONG: &str = "the report would have more than 20,000 rows; please ask 
 async fn make(
     app: &App,
     tenant: &Tenant,
-    row: &Stored<Report>,
+    stored: &Stored<Report>,
 ) -> Result<Option<(ReportFile, Vec<ReportTotals>)>, Error> {
-    let report = &row.object;
+    let report = &stored.object;
     let mut summary = Summary::new(report.parameters.clone(), &report.time_zone);
     let window = report.parameters.window();
     if report.parameters.kind == ReportType::CostAnalysis {
-        for row in app.store.fees_within(tenant, window, app.now()).await? {
-            if report.fleet.is_none() || report.fleet == row.internal.fleet {
-                summary.add_fee(&row);
+        for reservation in app.store.fees_within(tenant, window, app.now()).await? {
+            if report.fleet.is_none() || report.fleet == reservation.internal.fleet {
+                summary.add_fee(&reservation);
             }
         }
         for refund in app.store.refunds_within(tenant, window, app.now()).await? {
@@ -106,8 +106,8 @@ async fn make(
         for (note, is_paid) in credit_notes(app, tenant, report, notes).await? {
             summary.add_credit_note(&note, is_paid);
         }
-        for (row, paid) in adjustments(app, tenant, report).await? {
-            summary.add_adjustment(&row, paid);
+        for (adjustment, paid) in adjustments(app, tenant, report).await? {
+            summary.add_adjustment(&adjustment, paid);
         }
     }
     let mut pages = app
@@ -116,7 +116,7 @@ async fn make(
     while let Some(page) = pages.next().await? {
         let stations = summary.unknown_stations(&page);
         let found = app.store.get_all::<ChargingStation>(tenant, &stations);
-        let found = found.await?.into_iter().map(|one| one.object);
+        let found = found.await?.into_iter().map(|station| station.object);
         summary.set_mixes(stations, found.collect());
         for session in page {
             summary.add(&session);
@@ -134,7 +134,7 @@ async fn make(
         None => HashMap::new(),
     };
     let content = summary.file(&names)?;
-    let file = ReportFile::of(row.file_name(), &content);
+    let file = ReportFile::of(stored.file_name(), &content);
     let content_type = report.format.content_type();
     let put = app.files.put(&file.key, content_type, content).await;
     put.map_err(|error| Error::internal(error.to_string()))?;
@@ -155,7 +155,7 @@ async fn vehicles(
     };
     if let Some(id) = fleet {
         let found = app.store.find::<Fleet>(tenant, id).await?;
-        return Ok(found.map(|row| count(row.object)).into_iter().collect());
+        return Ok(found.map(|fleet| count(fleet.object)).into_iter().collect());
     }
     let kind = Kind::Fleet;
     let mut page_request = PageRequest::first(FLEETS_AT_A_TIME);
@@ -164,9 +164,9 @@ async fn vehicles(
         let list = Partition::Kind { tenant, kind };
         let page = app.store.list_objects(list, &page_request, Vec::new());
         let page = page.await?;
-        let last = page.rows.last().map(|fleet: &Fleet| fleet.id.clone());
+        let last = page.items.last().map(|fleet: &Fleet| fleet.id.clone());
         let last = page.end.or(last);
-        vehicles.extend(page.rows.into_iter().map(count));
+        vehicles.extend(page.items.into_iter().map(count));
         match last {
             Some(last) if page.older => page_request.from = Cursor::After(last),
             _ => return Ok(vehicles),
@@ -181,23 +181,25 @@ async fn adjustments(
     report: &Report,
 ) -> Result<Vec<(Stored<Adjustment>, i64)>, Error> {
     let mut found = app.store.adjustments(tenant).await?;
-    found.retain(|row| {
+    found.retain(|adjustment| {
         let of_fleet = report.fleet.as_ref();
-        (of_fleet.is_none() || of_fleet == row.object.fleet.as_ref())
-            && report.parameters.covers_adjustment(&row.object)
+        (of_fleet.is_none() || of_fleet == adjustment.object.fleet.as_ref())
+            && report.parameters.covers_adjustment(&adjustment.object)
     });
-    let ids = found.iter().filter_map(|row| row.internal.invoice.clone());
+    let ids = found
+        .iter()
+        .filter_map(|adjustment| adjustment.internal.invoice.clone());
     let states = invoice_states(app, tenant, ids).await?;
-    let with_state = found.into_iter().filter_map(|row| {
-        let billed_by = row.internal.invoice.as_ref();
+    let with_state = found.into_iter().filter_map(|adjustment| {
+        let billed_by = adjustment.internal.invoice.as_ref();
         let state = billed_by.and_then(|invoice| states.get(invoice));
         // The credit note of the adjustment counts in its place.
-        let counts = !row.is_credit_note() || state == Some(&InvoiceStatus::Void);
+        let counts = !adjustment.is_credit_note() || state == Some(&InvoiceStatus::Void);
         let paid = match state {
-            Some(InvoiceStatus::Paid) => row.object.line.amount,
-            _ => row.internal.paid,
+            Some(InvoiceStatus::Paid) => adjustment.object.line.amount,
+            _ => adjustment.internal.paid,
         };
-        counts.then_some((row, paid))
+        counts.then_some((adjustment, paid))
     });
     Ok(with_state.collect())
 }
@@ -230,7 +232,7 @@ async fn invoice_states(
     let invoices = app.store.get_all::<Invoice>(tenant, &ids).await?;
     let states = invoices.into_iter();
     Ok(states
-        .map(|row| (row.object.id, row.object.status))
+        .map(|invoice| (invoice.object.id, invoice.object.status))
         .collect())
 }
 
@@ -261,9 +263,12 @@ async fn names(
     })
 }
 
-fn named<T: table::row::Record>(
-    rows: Vec<Stored<T>>,
+fn named<T: table::stored_item::Record>(
+    objects: Vec<Stored<T>>,
     name: impl Fn(T) -> (Id, String),
 ) -> HashMap<Id, String> {
-    rows.into_iter().map(|row| name(row.object)).collect()
+    objects
+        .into_iter()
+        .map(|stored| name(stored.object))
+        .collect()
 }

@@ -10,13 +10,13 @@ use models::stored::Stored;
 pub async fn signed(
     app: &App,
     key: &ActingKey,
-    row: Stored<Report>,
+    report: Stored<Report>,
 ) -> Result<Stored<Report>, Error> {
-    let mut row = row;
-    let kinds = row.object.kinds();
+    let mut report = report;
+    let kinds = report.object.kinds();
     let may_read = kinds.into_iter().all(|kind| key.may_read(kind));
-    if let Some(file) = row.internal.file.as_ref().filter(|_| may_read) {
-        row.object.url = Some(app.files.link(file).await?);
+    if let Some(file) = report.internal.file.as_ref().filter(|_| may_read) {
+        report.object.url = Some(app.files.link(file).await?);
     }
-    Ok(row)
+    Ok(report)
 }

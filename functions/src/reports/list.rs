@@ -43,10 +43,10 @@ pub async fn handle(
         .store
         .list::<Report>(partition, &page_request, filter)
         .await?;
-    let mut rows = Vec::with_capacity(found.rows.len());
-    for row in found.rows {
-        rows.push(link::signed(&app, &context.key, row).await?);
+    let mut reports = Vec::with_capacity(found.items.len());
+    for report in found.items {
+        reports.push(link::signed(&app, &context.key, report).await?);
     }
-    found.rows = rows;
+    found.items = reports;
     query.respond(&context, found.objects())
 }

@@ -29,12 +29,12 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
     report.object.time_zone = fleet.timezone.as_str().to_owned();
     report.object.id = Id::derived(Kind::Report, period.until, &seed);
     let account = store.find::<Account>(tenant, &tenant.account).await?;
-    let wanted = account.is_some_and(|row| row.object.preferences.reporting_enabled);
-    let made = store
+    let is_enabled = account.is_some_and(|account| account.object.preferences.reporting_enabled);
+    let exists = store
         .find::<Report>(tenant, &report.object.id)
         .await?
         .is_some();
-    if !wanted || made || !charged(app, origin, fleet, &report.object).await? {
+    if !is_enabled || exists || !charged(app, origin, fleet, &report.object).await? {
         return Ok(());
     }
     let mut tx = store.begin(origin);
@@ -54,7 +54,7 @@ async fn charged(
         .store
         .sessions_around(&origin.tenant, Some(&fleet.id), window);
     while let Some(page) = pages.next().await? {
-        if page.iter().any(|row| report.parameters.covers(row)) {
+        if page.iter().any(|session| report.parameters.covers(session)) {
             return Ok(true);
         }
     }

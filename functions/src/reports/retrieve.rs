@@ -20,7 +20,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Report>, Error> {
-    let row = app.store.get::<Report>(context.tenant(), &id).await?;
-    let row = link::signed(&app, &context.key, row).await?;
-    context.respond(&row.object)
+    let report = app.store.get::<Report>(context.tenant(), &id).await?;
+    let report = link::signed(&app, &context.key, report).await?;
+    context.respond(&report.object)
 }

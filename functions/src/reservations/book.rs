@@ -32,12 +32,12 @@ pub(super) enum Booking {
 pub(super) async fn book(
     app: &App,
     origin: &Origin,
-    row: &Stored<Reservation>,
+    reservation: &Stored<Reservation>,
     late_free: SignedDuration,
     mut matcher: Matcher<'_>,
 ) -> Result<Booking, Error> {
     // The present assignment is released in the transaction that books another connector.
-    let before = CalendarHold::of_reservation(row);
+    let before = CalendarHold::of_reservation(reservation);
     let reserved = before.as_ref().map(|hold| hold.window);
     if let Some(hold) = &before {
         let owners = hold.owners.to_vec();
@@ -53,7 +53,7 @@ pub(super) async fn book(
             };
             return Ok(Booking::NoMatch(reason, summary));
         };
-        let mut confirmed = row.clone();
+        let mut confirmed = reservation.clone();
         confirmed.confirm(&assignment, summary, late_free, origin.now);
         if let Some(plan) = matcher.plan(Some(&assignment)) {
             confirmed.plan_confirmed(plan);
@@ -68,7 +68,7 @@ pub(super) async fn book(
             Booked::ReservationMoved => return Ok(Booking::ReservationMoved),
             Booked::CalendarMoved => {
                 let mut owners = vec![
-                    CalendarOwner::Vehicle(row.object.vehicle.clone()),
+                    CalendarOwner::Vehicle(reservation.object.vehicle.clone()),
                     CalendarOwner::Evse {
                         station: assignment.station,
                         evse: assignment.evse,

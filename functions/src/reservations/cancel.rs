@@ -29,22 +29,22 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Reservation>, Error> {
-    let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
+    let mut reservation = app.store.load::<Reservation>(context.tenant(), &id).await?;
     let now = context.now();
-    let is_late = row.object.is_late_free_cancellation(now);
-    row.cancel(now)?;
-    let response = context.respond(&row.object)?;
+    let is_late = reservation.object.is_late_free_cancellation(now);
+    reservation.cancel(now)?;
+    let response = context.respond(&reservation.object)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut reservation)?;
     if is_late {
         let vehicle = app
             .store
-            .find::<Vehicle>(context.tenant(), &row.object.vehicle);
+            .find::<Vehicle>(context.tenant(), &reservation.object.vehicle);
         if let Some(mut vehicle) = vehicle.await? {
             vehicle.record_late_cancellation(now);
             tx.save(&mut vehicle)?;
         }
     }
-    tx.release(&row).await?;
+    tx.release(&reservation).await?;
     tx.commit(response).await
 }

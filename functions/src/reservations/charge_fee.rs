@@ -37,19 +37,20 @@ impl Job for ChargeReservationFee {
             reservation: id,
         } = &self;
         let now = app.now();
-        let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
+        let Some(mut reservation) = app.store.find::<Reservation>(tenant, id).await? else {
             return Ok(());
         };
-        let Some((since, Action::ChargeFee)) = row.next_action().filter(|(at, _)| *at <= now)
+        let Some((since, Action::ChargeFee)) =
+            reservation.next_action().filter(|(at, _)| *at <= now)
         else {
             return Ok(());
         };
         let origin = Origin::background(tenant.clone(), now);
         let mut tx = app.store.begin(&origin);
-        let payment = charge(app, &mut tx, &row.object, since).await?;
-        let transaction = row.settle_fee(&payment.outcome, now);
+        let payment = charge(app, &mut tx, &reservation.object, since).await?;
+        let transaction = reservation.settle_fee(&payment.outcome, now);
         let mut transaction = payments::record(transaction, &payment);
-        tx.save(&mut row)?;
+        tx.save(&mut reservation)?;
         tx.create(&mut transaction)?;
         tx.commit_without_response().await
     }

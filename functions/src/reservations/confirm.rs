@@ -76,26 +76,26 @@ impl Job for ConfirmReservation {
             read_inputs_ahead(app, tenant, request.as_deref()),
         )?;
         for _ in 0..MOVES {
-            let Some(row) = found else {
+            let Some(reservation) = found else {
                 return Ok(());
             };
-            let due = row.is_due(Action::ConfirmReservation, origin.now);
-            let reserved = row.reserved_window(origin.now);
-            let done = match (row.object.status(), reserved) {
+            let due = reservation.is_due(Action::ConfirmReservation, origin.now);
+            let reserved = reservation.reserved_window(origin.now);
+            let done = match (reservation.object.status(), reserved) {
                 (ReservationStatus::Pending, _) if due => {
-                    attempt(app, &origin, row, inputs.take()).await?
+                    attempt(app, &origin, reservation, inputs.take()).await?
                 }
-                (_, Some(window)) if due || !row.is_awaiting_rematch() => {
-                    match is_still_possible(app, &origin, &row, window).await? {
-                        true => reinstate(app, &origin, row).await?,
-                        false => attempt(app, &origin, row, inputs.take()).await?,
+                (_, Some(window)) if due || !reservation.is_awaiting_rematch() => {
+                    match is_still_possible(app, &origin, &reservation, window).await? {
+                        true => reinstate(app, &origin, reservation).await?,
+                        false => attempt(app, &origin, reservation, inputs.take()).await?,
                     }
                 }
                 _ => Attempt::Settled,
             };
             found = match done {
                 Attempt::Settled => return Ok(()),
-                Attempt::Booked(row) => Some(*row),
+                Attempt::Booked(reservation) => Some(*reservation),
                 Attempt::Overtaken => app.store.find::<Reservation>(tenant, id).await?,
             };
         }
@@ -185,9 +185,9 @@ async fn read_inputs(
     };
     Ok(Inputs {
         request,
-        driver: driver.map(|row| row.object),
+        driver: driver.map(|driver| driver.object),
         vehicle,
-        fleet: fleet.map(|row| row.object),
+        fleet: fleet.map(|fleet| fleet.object),
         stations,
     })
 }
@@ -196,21 +196,22 @@ async fn read_inputs(
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
-    row: &Stored<Reservation>,
+    reservation: &Stored<Reservation>,
     window: Window,
 ) -> Result<bool, Error> {
-    if row.is_refused() {
+    if reservation.is_refused() {
         return Ok(false);
     }
-    let Some(reserved) = row.object.state.reserved() else {
+    let Some(reserved) = reservation.object.state.reserved() else {
         return Ok(false);
     };
     let station = app
         .store
         .find::<ChargingStation>(&origin.tenant, &reserved.station)
         .await?;
-    let in_order = station
-        .is_some_and(|row| row.internal.published && row.object.is_reservable(&reserved.connector));
+    let in_order = station.is_some_and(|station| {
+        station.internal.published && station.object.is_reservable(&reserved.connector)
+    });
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
@@ -218,11 +219,11 @@ async fn is_still_possible(
 async fn reinstate(
     app: &App,
     origin: &Origin,
-    mut row: Stored<Reservation>,
+    mut reservation: Stored<Reservation>,
 ) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
-    if row.reinstate() {
-        tx.save(&mut row)?;
+    if reservation.reinstate() {
+        tx.save(&mut reservation)?;
     }
     match tx.commit_without_response().await {
         Err(Error::Contended) => Ok(Attempt::Overtaken),
@@ -323,14 +324,14 @@ async fn match_and_book(
 async fn record_failure(
     app: &App,
     origin: &Origin,
-    mut row: Stored<Reservation>,
+    mut reservation: Stored<Reservation>,
     reason: FailedReason,
     summary: Option<MatchSummary>,
 ) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
-    let lost = CalendarHold::of_reservation(&row);
-    row.record_failed_attempt(reason, summary, origin.now);
-    tx.save(&mut row)?;
+    let lost = CalendarHold::of_reservation(&reservation);
+    reservation.record_failed_attempt(reason, summary, origin.now);
+    tx.save(&mut reservation)?;
     tx.release_all(lost.as_slice()).await?;
     match tx.commit_without_response().await {
         // Either the reservation was changed meanwhile, and that change has its own attempt; or only a calendar was changed in which time

@@ -38,13 +38,13 @@ impl Job for ExpireReservation {
             reservation: id,
         } = &self;
         let due = find_due::<Reservation>(app, tenant, id, Action::ExpireReservation).await?;
-        let Some((mut row, origin)) = due else {
+        let Some((mut reservation, origin)) = due else {
             return Ok(());
         };
-        row.expire(origin.now);
+        reservation.expire(origin.now);
         let mut tx = app.store.begin(&origin);
-        tx.save(&mut row)?;
-        tx.release(&row).await?;
+        tx.save(&mut reservation)?;
+        tx.release(&reservation).await?;
         tx.commit_without_response().await
     }
 }

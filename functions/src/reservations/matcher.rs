@@ -24,7 +24,7 @@ pub struct Matcher<'a> {
     tenant: &'a Tenant,
     request: &'a MatchRequest<'a>,
     stations: &'a [IndexedStation],
-    wanted: usize,
+    limit: usize,
     search: BestFirst<'a>,
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
@@ -34,7 +34,7 @@ pub struct Matcher<'a> {
     /// The stations that were read, if they are kept.
     kept: Option<BTreeMap<Id, ChargingStation>>,
     /// The ids of the stations that were read or do not exist, for a need.
-    asked: Vec<Id>,
+    requested: Vec<Id>,
     /// The Wh that the blocks of a need charge, for which the search looks.
     energy: u32,
     /// The reason for which that is less than the need.
@@ -56,13 +56,13 @@ pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -
 }
 
 impl<'a> Matcher<'a> {
-    /// Creates a search for the best `wanted` matches among the stations within the radius.
+    /// Creates a search for the best `limit` matches among the stations within the radius.
     pub fn new(
         app: &'a App,
         tenant: &'a Tenant,
         request: &'a MatchRequest<'a>,
         stations: &'a [IndexedStation],
-        wanted: usize,
+        limit: usize,
     ) -> Self {
         let need = request.reservation.need.as_ref();
         let mut days = request.windows.to_vec();
@@ -72,13 +72,13 @@ impl<'a> Matcher<'a> {
             tenant,
             request,
             stations,
-            wanted,
-            search: BestFirst::new(request, stations, wanted),
+            limit,
+            search: BestFirst::new(request, stations, limit),
             windows: days,
             calendars: Calendars::default(),
             not_connected: Vec::new(),
             kept: need.map(|_| BTreeMap::new()),
-            asked: Vec::new(),
+            requested: Vec::new(),
             energy: request.vehicle.energy().unwrap_or_default(),
             limited_by: None,
         }
@@ -110,13 +110,13 @@ impl<'a> Matcher<'a> {
         not_connected.chain(read).collect()
     }
 
-    /// Adds stations that were read already: the published ones of the ids `asked`.
+    /// Adds stations that were read already: the published ones of `ids`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn add_stations(
         &mut self,
-        asked: &[Id],
+        ids: &[Id],
         stations: Vec<Stored<ChargingStation>>,
     ) -> Result<(), Error> {
         let mut operated = Vec::with_capacity(stations.len());
@@ -131,9 +131,9 @@ impl<'a> Matcher<'a> {
             kept.extend(read.map(|station| (station.id.clone(), station.clone())));
         }
         if self.request.reservation.need.is_some() {
-            self.asked.extend_from_slice(asked);
+            self.requested.extend_from_slice(ids);
         }
-        self.search.add_stations(asked, operated);
+        self.search.add_stations(ids, operated);
         Ok(())
     }
 
@@ -197,11 +197,11 @@ impl<'a> Matcher<'a> {
             vehicle: self.request.vehicle.limited_to(energy),
             ..*self.request
         };
-        let search = BestFirst::new(&request, self.stations, self.wanted);
+        let search = BestFirst::new(&request, self.stations, self.limit);
         let calendars = std::mem::replace(&mut self.search, search).into_calendars();
         let kept = self.kept.iter().flat_map(BTreeMap::values);
         self.search
-            .add_stations(&self.asked, kept.cloned().collect());
+            .add_stations(&self.requested, kept.cloned().collect());
         for (owner, taken) in calendars {
             self.search.add_calendar(owner, taken);
         }

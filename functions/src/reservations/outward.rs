@@ -53,13 +53,13 @@ impl Job for ReserveAtNetwork {
 /// `Unavailable` if DynamoDB cannot be reached: the message is delivered again.
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     for _ in 0..TRIES {
-        let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+        let Some(reservation) = app.store.find::<Reservation>(tenant, id).await? else {
             return Ok(());
         };
         let now = app.now();
-        let done = match row.is_outward_due(now) {
-            true => send(app, tenant, row).await,
-            false => look(app, tenant, row).await,
+        let done = match reservation.is_outward_due(now) {
+            true => send(app, tenant, reservation).await,
+            false => look(app, tenant, reservation).await,
         };
         match done {
             Err(Error::Contended) => {}
@@ -69,10 +69,14 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     Err(Error::Contended)
 }
 
-async fn save(app: &App, tenant: &Tenant, row: &mut Stored<Reservation>) -> Result<(), Error> {
+async fn save(
+    app: &App,
+    tenant: &Tenant,
+    reservation: &mut Stored<Reservation>,
+) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
     let mut tx = app.store.begin(&origin);
-    tx.save(row)?;
+    tx.save(reservation)?;
     tx.commit_without_response().await
 }
 
@@ -165,8 +169,12 @@ async fn command<'a>(
 }
 
 /// Checks the result of RESERVE_NOW.
-async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Result<(), Error> {
-    let Some(outward) = row.outward() else {
+async fn look(
+    app: &App,
+    tenant: &Tenant,
+    mut reservation: Stored<Reservation>,
+) -> Result<(), Error> {
+    let Some(outward) = reservation.outward() else {
         return Ok(());
     };
     let (command, until) = match outward.state.clone() {
@@ -181,13 +189,13 @@ async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     let now = app.now();
     let outcome = sent.map_or(ReserveOutcome::Open, |sent| sent.reserve_outcome());
     match (outcome, until) {
-        (ReserveOutcome::Kept, Some(_)) => row.accept_outward(command),
-        (ReserveOutcome::Refused, _) => row.refuse_outward(now),
+        (ReserveOutcome::Kept, Some(_)) => reservation.accept_outward(command),
+        (ReserveOutcome::Refused, _) => reservation.refuse_outward(now),
         // A lost result counts as a refusal; the relay cancels a reservation that the network may have.
-        (ReserveOutcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
+        (ReserveOutcome::Open, Some(until)) if until <= now => reservation.refuse_outward(now),
         (ReserveOutcome::Open, _) | (ReserveOutcome::Kept, None) => return Ok(()),
     }
-    save(app, tenant, &mut row).await
+    save(app, tenant, &mut reservation).await
 }
 
 /// Cancels a reservation at the network of the station.

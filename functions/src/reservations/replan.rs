@@ -61,9 +61,11 @@ impl Job for ReplanNeeds {
             .store
             .list::<Reservation>(partition, &page_request, vec![pending])
             .await?;
-        for mut row in found.rows {
-            if self.concerns(&row) && !row.is_due(Action::ConfirmReservation, origin.now) {
-                self.replan(app, &origin, &mut row).await?;
+        for mut reservation in found.items {
+            if self.concerns(&reservation)
+                && !reservation.is_due(Action::ConfirmReservation, origin.now)
+            {
+                self.replan(app, &origin, &mut reservation).await?;
             }
         }
         Ok(())
@@ -71,28 +73,28 @@ impl Job for ReplanNeeds {
 }
 
 impl ReplanNeeds {
-    fn concerns(&self, row: &Stored<Reservation>) -> bool {
-        let differs = |level| row.is_planned_for_another(level);
-        row.object.need.is_some() && self.level.is_none_or(differs)
+    fn concerns(&self, reservation: &Stored<Reservation>) -> bool {
+        let differs = |level| reservation.is_planned_for_another(level);
+        reservation.object.need.is_some() && self.level.is_none_or(differs)
     }
 
     async fn replan(
         &self,
         app: &App,
         origin: &Origin,
-        row: &mut Stored<Reservation>,
+        reservation: &mut Stored<Reservation>,
     ) -> Result<(), Error> {
         let because = match self.level {
             Some(_) => ReplanReason::Telemetry,
             None => ReplanReason::Vehicle,
         };
-        match plan_again(app, &origin.tenant, row, because, origin.now).await {
+        match plan_again(app, &origin.tenant, reservation, because, origin.now).await {
             // Its driver or vehicle was deleted: the attempt to confirm reports that.
             Err(Error::Client(error)) if error.class == ErrorClass::NotFound => return Ok(()),
             planned => planned?,
         }
         let mut tx = app.store.begin(origin);
-        tx.save(row)?;
+        tx.save(reservation)?;
         tx.commit_without_response().await
     }
 }

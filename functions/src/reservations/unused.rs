@@ -23,19 +23,19 @@ pub async fn bill(
     cdr: &Billed,
 ) -> Result<bool, Error> {
     let Subject { tenant, id } = subject;
-    let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
+    let Some(mut reservation) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(false);
     };
     let origin = Origin::background(tenant.clone(), app.now());
-    let outcome = row.take_unused_cdr(command, cdr, origin.now);
+    let outcome = reservation.take_unused_cdr(command, cdr, origin.now);
     let mut tx = app.store.begin(&origin);
     match outcome {
         UnusedOutcome::NotDue => return Ok(false),
         UnusedOutcome::Known => {}
-        UnusedOutcome::Noted => tx.save(&mut row)?,
+        UnusedOutcome::Noted => tx.save(&mut reservation)?,
         UnusedOutcome::Adjusted(more) => {
-            let adjustment = Adjustment::of_reservation(&row, more, &cdr.id, origin.now);
-            tx.save(&mut row)?;
+            let adjustment = Adjustment::of_reservation(&reservation, more, &cdr.id, origin.now);
+            tx.save(&mut reservation)?;
             if let Some(mut adjustment) = adjustment {
                 tx.create(&mut adjustment)?;
             }

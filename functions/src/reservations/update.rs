@@ -31,14 +31,14 @@ pub async fn handle(
     Body(change): Body<ReservationChange>,
 ) -> Result<Reply<Reservation>, Error> {
     let (tenant, now) = (context.tenant(), context.now());
-    let mut row = app.store.load::<Reservation>(tenant, &id).await?;
-    let is_planned_again = row.is_planned_again_by(&change);
-    row.update(change, now)?;
+    let mut reservation = app.store.load::<Reservation>(tenant, &id).await?;
+    let is_planned_again = reservation.is_planned_again_by(&change);
+    reservation.update(change, now)?;
     if is_planned_again {
-        plan::plan_again(&app, tenant, &mut row, ReplanReason::Update, now).await?;
+        plan::plan_again(&app, tenant, &mut reservation, ReplanReason::Update, now).await?;
     }
-    let response = context.changed(&row)?;
+    let response = context.changed(&reservation)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut reservation)?;
     tx.commit(response).await
 }

@@ -17,7 +17,7 @@ use models::vehicle::Vehicle;
 use serde::{Deserialize, Deserializer, Serialize};
 use table::keys::Partition;
 use table::list::{Cursor, PageRequest};
-use table::row::Record;
+use table::stored_item::Record;
 use utoipa::ToSchema;
 
 use crate::App;
@@ -141,7 +141,7 @@ impl IndexMetadata {
             kind,
         };
         let found = app.store.list::<T>(partition, &page, Vec::new()).await?;
-        for stored in &found.rows {
+        for stored in &found.items {
             let pairs = stored.object.searchable_metadata();
             let pairs = pairs
                 .map(|metadata| metadata.pairs(&keys))
@@ -151,7 +151,7 @@ impl IndexMetadata {
                 .save_pairs(&tenant, id, pairs.iter(), std::iter::empty())
                 .await?;
         }
-        let last = found.rows.last().filter(|_| found.older);
+        let last = found.items.last().filter(|_| found.older);
         let Some(after) = last.map(|last| last.object.id().clone()) else {
             return Ok(());
         };

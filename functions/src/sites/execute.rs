@@ -92,7 +92,9 @@ impl PlanSite {
             let charges = charges.chain(&planned.charges);
             let has_charged = |charge: &&Charge| {
                 let mut before = before.iter();
-                before.any(|one| one.departure == charge.departure && one.level < charge.level)
+                before.any(|previous| {
+                    previous.departure == charge.departure && previous.level < charge.level
+                })
             };
             let charged: Vec<&Charge> = charges.filter(has_charged).collect();
             write_levels(app, &origin, &inputs, &charged).await?;
@@ -144,7 +146,7 @@ async fn changed_sessions(
         if excess.contains(id) {
             return is_active && session.ask_stop(origin.now);
         }
-        let place = profiles.iter().position(|(one, _)| one == id);
+        let place = profiles.iter().position(|(other, _)| other == id);
         let profile = place.map(|place| profiles.swap_remove(place).1);
         profile.is_some_and(|profile| session.set_profile(profile, origin.now))
     });
@@ -162,15 +164,19 @@ async fn write_levels(
     for part in charged.chunks(PART) {
         let vehicles = part.iter().filter_map(|charge| {
             let mut all = inputs.vehicles.iter();
-            let found = all.find(|one| one.vehicle.id == charge.vehicle)?;
+            let found = all.find(|site_vehicle| site_vehicle.vehicle.id == charge.vehicle)?;
             let known = found.telemetry.as_ref();
-            let read = known.and_then(|one| one.battery.as_ref());
-            Some((&found.vehicle, charge.level, read.map(|one| one.updated)))
+            let read = known.and_then(|telemetry| telemetry.battery.as_ref());
+            Some((
+                &found.vehicle,
+                charge.level,
+                read.map(|battery| battery.updated),
+            ))
         });
         let vehicles: Vec<_> = vehicles.collect();
         let ids: Vec<Id> = vehicles
             .iter()
-            .map(|(one, ..)| one.telemetry.clone())
+            .map(|(vehicle, ..)| vehicle.telemetry.clone())
             .collect();
         let mut known = app
             .store
@@ -180,20 +186,20 @@ async fn write_levels(
         for (vehicle, level, read) in vehicles {
             let place = known
                 .iter()
-                .position(|one| one.object.vehicle == vehicle.id);
+                .position(|telemetry| telemetry.object.vehicle == vehicle.id);
             let found = place.map(|place| known.swap_remove(place));
             let new = || Stored::new(VehicleTelemetry::of(vehicle, now));
-            let mut row = found.unwrap_or_else(new);
-            let battery = row.object.battery.as_ref();
-            if battery.map(|one| one.updated) != read {
+            let mut telemetry = found.unwrap_or_else(new);
+            let battery = telemetry.object.battery.as_ref();
+            if battery.map(|battery| battery.updated) != read {
                 // The vehicle has reported another level meanwhile: the site is planned again with that level.
                 continue;
             }
-            row.object.charge_to(level, vehicle, now);
-            row.internal = None;
-            match row.version {
-                0 => tx.create(&mut row)?,
-                _ => tx.save(&mut row)?,
+            telemetry.object.charge_to(level, vehicle, now);
+            telemetry.internal = None;
+            match telemetry.version {
+                0 => tx.create(&mut telemetry)?,
+                _ => tx.save(&mut telemetry)?,
             }
         }
         tx.commit_without_response().await?;
@@ -206,18 +212,20 @@ async fn end_departures(app: &App, origin: &Origin, planned: &Planned) -> Result
     for part in planned.ended.chunks(PART) {
         let ids = part
             .iter()
-            .map(|(one, _)| VehicleDepartures::id_of(&one.vehicle));
+            .map(|(charge, _)| VehicleDepartures::id_of(&charge.vehicle));
         let ids: Vec<Id> = ids.collect();
         let tenant = &origin.tenant;
-        let mut rows = app.store.get_all::<VehicleDepartures>(tenant, &ids).await?;
+        let mut all_departures = app.store.get_all::<VehicleDepartures>(tenant, &ids).await?;
         let mut tx = app.store.begin(origin);
         for (charge, outcome) in part {
-            let is_it = |one: &&mut Stored<VehicleDepartures>| one.object.vehicle == charge.vehicle;
-            let Some(row) = rows.iter_mut().find(is_it) else {
+            let is_it = |departures: &&mut Stored<VehicleDepartures>| {
+                departures.object.vehicle == charge.vehicle
+            };
+            let Some(departures) = all_departures.iter_mut().find(is_it) else {
                 continue;
             };
-            if row.end(&charge.departure, outcome.clone()) {
-                tx.save(row)?;
+            if departures.end(&charge.departure, outcome.clone()) {
+                tx.save(departures)?;
             }
         }
         tx.commit_without_response().await?;

@@ -35,8 +35,14 @@ impl OnChange for VehicleDepartures {
     /// Plans the site again with the departures.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let departures = &change.after.object.departures;
-        let before = change.before.iter().flat_map(|one| &one.object.departures);
-        let sites = departures.iter().chain(before).map(|one| &one.site);
+        let before = change
+            .before
+            .iter()
+            .flat_map(|previous| &previous.object.departures);
+        let sites = departures
+            .iter()
+            .chain(before)
+            .map(|departure| &departure.site);
         plan_again(app, &change.tenant, sites).await
     }
 }
@@ -44,9 +50,15 @@ impl OnChange for VehicleDepartures {
 impl OnChange for VehicleTelemetry {
     /// Plans the site again with a level that the vehicle has reported, and also the vehicle's reservations by need.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
-        let of_row = |row: &Stored<Self>| row.object.battery.as_ref().map(|one| one.level);
-        let level = of_row(&change.after);
-        if level.is_some() && level != change.before.as_ref().and_then(of_row) {
+        let level_of = |telemetry: &Stored<Self>| {
+            telemetry
+                .object
+                .battery
+                .as_ref()
+                .map(|battery| battery.level)
+        };
+        let level = level_of(&change.after);
+        if level.is_some() && level != change.before.as_ref().and_then(level_of) {
             let replan = ReplanNeeds {
                 tenant: change.tenant.clone(),
                 vehicle: change.after.object.vehicle.clone(),
@@ -86,10 +98,10 @@ async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<(
 /// Replaces the stored stations of a site. The commit fails with 409 for a station of another site.
 fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
     let after = &site.stations;
-    for station in before.iter().filter(|one| !after.contains(one)) {
+    for station in before.iter().filter(|station| !after.contains(station)) {
         tx.forget_site_of_station(station)?;
     }
-    for station in after.iter().filter(|one| !before.contains(one)) {
+    for station in after.iter().filter(|station| !before.contains(station)) {
         tx.note_site_of_station(&site.id, station)?;
     }
     Ok(())
@@ -110,16 +122,18 @@ async fn set_series(
     let mut tx = app.store.begin(&context.origin);
     let mut has_changed = false;
     for day in days {
-        let place = known.iter().position(|one| one.object.id == ids(&day));
+        let place = known
+            .iter()
+            .position(|stored| stored.object.id == ids(&day));
         let found = place.map(|place| known.swap_remove(place));
-        let mut row = found.unwrap_or_else(|| Stored::new(SiteDay::of(&change.site, day)));
-        if !change.apply(&mut row.object) {
+        let mut site_day = found.unwrap_or_else(|| Stored::new(SiteDay::of(&change.site, day)));
+        if !change.apply(&mut site_day.object) {
             continue;
         }
         has_changed = true;
-        match row.version {
-            0 => tx.create(&mut row)?,
-            _ => tx.save(&mut row)?,
+        match site_day.version {
+            0 => tx.create(&mut site_day)?,
+            _ => tx.save(&mut site_day)?,
         }
     }
     let aims_at_carbon = site.object.optimize == SiteOptimize::Carbon;

@@ -56,8 +56,10 @@ pub(super) async fn inputs(
     let from = from.min(now.plus(-LAPSED));
     let (owners, calendars) = calendars(app, tenant, &stations, Window { from, ..reach }).await?;
     let takers = profile_takers(app, tenant, &stations).await?;
-    let is_simulated =
-        !tenant.mode.is_live() && stations.iter().all(|one| one.internal.location.is_none());
+    let is_simulated = !tenant.mode.is_live()
+        && stations
+            .iter()
+            .all(|station| station.internal.location.is_none());
     let mut inputs = PlanInputs {
         execution: match is_simulated {
             true => Execution::Simulation,
@@ -66,7 +68,7 @@ pub(super) async fn inputs(
         },
         vehicles,
         starts: Vec::new(),
-        days: days.into_iter().map(|row| row.object).collect(),
+        days: days.into_iter().map(|day| day.object).collect(),
         tariff: None,
         offered: HashMap::new(),
         reserved: Vec::new(),
@@ -74,18 +76,18 @@ pub(super) async fn inputs(
     let taken = entries(&owners, &calendars, &Window { from, ..reach });
     let holders = taken.iter().map(|(entry, _)| entry.holder.clone());
     let last = site.internal.charges.iter().filter_map(Charge::session);
-    let rows = sessions(app, tenant, holders.chain(last.cloned())).await?;
+    let sessions = sessions(app, tenant, holders.chain(last.cloned())).await?;
     let mut own: HashSet<Id> = HashSet::new();
-    inputs.starts = starts(&rows);
-    for row in rows {
-        let reservation = row.object.reservation.clone();
-        if row.object.status() == SessionStatus::Pending {
-            own.extend(reservation.into_iter().chain([row.object.id]));
+    inputs.starts = starts(&sessions);
+    for stored in sessions {
+        let reservation = stored.object.reservation.clone();
+        if stored.object.status() == SessionStatus::Pending {
+            own.extend(reservation.into_iter().chain([stored.object.id]));
             continue;
         }
-        let session = site_session(&row, &takers);
+        let session = site_session(&stored, &takers);
         let mut all = inputs.vehicles.iter_mut();
-        if let Some(vehicle) = all.find(|one| one.vehicle.id == session.vehicle) {
+        if let Some(vehicle) = all.find(|site_vehicle| site_vehicle.vehicle.id == session.vehicle) {
             own.extend(reservation.into_iter().chain([session.id.clone()]));
             vehicle.sessions.push(session);
         }
@@ -94,7 +96,8 @@ pub(super) async fn inputs(
         .into_iter()
         .filter(|(entry, _)| !own.contains(&entry.holder));
     inputs.reserved = others.map(|(entry, power)| (entry.window, power)).collect();
-    let stations: Vec<ChargingStation> = stations.into_iter().map(|row| row.object).collect();
+    let stations: Vec<ChargingStation> =
+        stations.into_iter().map(|station| station.object).collect();
     inputs.tariff = tariff(&stations, site.object.currency);
     inputs.offered = strongest(&stations);
     Ok(inputs)
@@ -126,7 +129,7 @@ async fn profile_takers(
             None => {
                 let network = app.store.network_of(tenant.mode, owner).await?;
                 let (module, role) = (module::CHARGING_PROFILES, InterfaceRole::Receiver);
-                network.is_some_and(|one| one.object.endpoint(module, role).is_some())
+                network.is_some_and(|network| network.object.endpoint(module, role).is_some())
             }
         };
         passed_on.insert(owner, is_passed_on);
@@ -150,18 +153,20 @@ async fn sessions(
     ids.dedup();
     let named = ids.iter().map(|id| (Kind::ChargingSession, id));
     let mut found = app.store.find_together(tenant, named).await?;
-    let rows = ids.iter().map(|id| found.take::<ChargingSession>(id));
-    let rows: Vec<_> = rows.collect::<Result<_>>()?;
-    let rows = rows.into_iter().flatten();
-    Ok(rows.filter(|row| row.internal.network.is_some()).collect())
+    let sessions = ids.iter().map(|id| found.take::<ChargingSession>(id));
+    let sessions: Vec<_> = sessions.collect::<Result<_>>()?;
+    let sessions = sessions.into_iter().flatten();
+    Ok(sessions
+        .filter(|session| session.internal.network.is_some())
+        .collect())
 }
 
 /// The sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
-fn starts(rows: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
-    let pending = rows.iter().map(|row| &row.object);
+fn starts(sessions: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
+    let pending = sessions.iter().map(|session| &session.object);
     let pending = pending.filter(|session| session.status() == SessionStatus::Pending);
     let mut pending: Vec<&ChargingSession> = pending.collect();
-    pending.sort_by_key(|one| (one.state.is_start_due(), one.created, &one.id));
+    pending.sort_by_key(|session| (session.state.is_start_due(), session.created, &session.id));
     let starts = pending.into_iter().map(|session| PendingStart {
         session: session.id.clone(),
         power: session.watts(),
@@ -170,11 +175,18 @@ fn starts(rows: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
     starts.collect()
 }
 
-fn site_session(row: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -> SiteSession {
-    let session = &row.object;
+fn site_session(stored: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -> SiteSession {
+    let session = &stored.object;
     let charged = session.state.charged();
-    let evse = (session.charging_station.clone(), row.internal.evse.clone());
-    let reported = row.internal.network.as_ref().and_then(|one| one.reported);
+    let evse = (
+        session.charging_station.clone(),
+        stored.internal.evse.clone(),
+    );
+    let reported = stored
+        .internal
+        .network
+        .as_ref()
+        .and_then(|network| network.reported);
     SiteSession {
         id: session.id.clone(),
         vehicle: session.vehicle.clone(),
@@ -184,7 +196,7 @@ fn site_session(row: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -
         energy: u32::try_from(charged.energy).unwrap_or_default(),
         reported: reported.unwrap_or(session.created),
         takes_profiles: takers.contains(&evse),
-        profile: row.profile().cloned(),
+        profile: stored.profile().cloned(),
     }
 }
 
@@ -199,21 +211,30 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
         let message = "The site has more than 500 vehicles, the most that are planned together.";
         return Err(Error::conflict(message, Some(Kind::Site.name())));
     }
-    let vehicles: Vec<Vehicle> = page.rows.into_iter().map(|row| row.object).collect();
-    let departures = vehicles.iter().map(|one| VehicleDepartures::id_of(&one.id));
+    let vehicles: Vec<Vehicle> = page
+        .items
+        .into_iter()
+        .map(|vehicle| vehicle.object)
+        .collect();
+    let departures = vehicles
+        .iter()
+        .map(|vehicle| VehicleDepartures::id_of(&vehicle.id));
     let departures: Vec<Id> = departures.collect();
-    let telemetry: Vec<Id> = vehicles.iter().map(|one| one.telemetry.clone()).collect();
+    let telemetry: Vec<Id> = vehicles
+        .iter()
+        .map(|vehicle| vehicle.telemetry.clone())
+        .collect();
     let (departures, telemetry) = tokio::try_join!(
         app.store.get_all::<VehicleDepartures>(tenant, &departures),
         app.store.get_all::<VehicleTelemetry>(tenant, &telemetry),
     )?;
     let mut departures: HashMap<Id, VehicleDepartures> = departures
         .into_iter()
-        .map(|row| (row.object.vehicle.clone(), row.object))
+        .map(|stored| (stored.object.vehicle.clone(), stored.object))
         .collect();
     let mut telemetry: HashMap<Id, Stored<VehicleTelemetry>> = telemetry
         .into_iter()
-        .map(|row| (row.object.vehicle.clone(), row))
+        .map(|stored| (stored.object.vehicle.clone(), stored))
         .collect();
     let vehicles = vehicles.into_iter().map(|vehicle| {
         let telemetry = telemetry.remove(&vehicle.id);
@@ -221,9 +242,11 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
         let next = departures.and_then(|all| all.next().cloned());
         SiteVehicle {
             next: next.filter(|next| next.site == *site),
-            has_reported: telemetry.as_ref().is_some_and(|one| one.internal.is_some()),
+            has_reported: telemetry
+                .as_ref()
+                .is_some_and(|telemetry| telemetry.internal.is_some()),
             sessions: Vec::new(),
-            telemetry: telemetry.map(|row| row.object),
+            telemetry: telemetry.map(|telemetry| telemetry.object),
             vehicle,
         }
     });
@@ -250,7 +273,7 @@ async fn calendars(
         .keys()
         .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));
     // The sessions that are to start must be read consistently: see [`models::site::starts`].
-    let is_of_network = |one: &Stored<ChargingStation>| one.internal.location.is_some();
+    let is_of_network = |station: &Stored<ChargingStation>| station.internal.location.is_some();
     let calendars = match stations.iter().any(is_of_network) {
         true => {
             let pages = pages.collect();
@@ -270,7 +293,7 @@ fn entries(
     let taken = owners.iter().flat_map(|(owner, power)| {
         let mut taken = calendars.entries(owner);
         taken.retain(|entry| entry.window.overlaps(reach));
-        taken.dedup_by(|one, other| one.window == other.window && one.holder == other.holder);
+        taken.dedup_by(|entry, other| entry.window == other.window && entry.holder == other.holder);
         taken.into_iter().map(|entry| (entry, *power))
     });
     taken.collect()

@@ -16,7 +16,7 @@ use models::ports::{Message, schedule_name};
 use models::stored::Stored;
 use models::webhooks::fleets;
 use serde_dynamo::Item;
-use table::row::{Record, decode, written};
+use table::stored_item::{Record, decode, written};
 
 use super::actions;
 use super::record::read;

@@ -42,7 +42,7 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_endpoint::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
 use table::keys;
-use table::row::ById;
+use table::stored_item::ById;
 use table::sweep::Waiting;
 
 use super::actions;

@@ -49,7 +49,7 @@ impl StreamRecord {
         };
         match (&self.new, &self.old) {
             (Some(new), _) => {
-                RELAYED.into_iter().any(|one| has(new, one))
+                RELAYED.into_iter().any(|attribute| has(new, attribute))
                     || text(new, DELIVERIES.0).is_some_and(|state| DELIVERIES.1.contains(&state))
             }
             (None, Some(old)) => !self.is_expired && has(old, REMOVED),

@@ -85,11 +85,11 @@ async fn sweep(app: &App, of_partition: impl Fn(u8) -> Repeats) -> Result<usize,
             .await?;
         // The rest is passed on first, so that it is processed even if this function ends early.
         hand_on(app, &repeats, page.next).await?;
-        Ok(repeat(app, &mut repeats, &page.rows).await)
+        Ok(repeat(app, &mut repeats, &page.items).await)
     });
     let swept: Vec<Result<Swept, Error>> = swept.buffer_unordered(ABREAST).collect().await;
-    let all = swept.into_iter().fold(Swept::default(), |all, one| {
-        all.and(one.unwrap_or_else(Swept::failed))
+    let all = swept.into_iter().fold(Swept::default(), |all, outcome| {
+        all.and(outcome.unwrap_or_else(Swept::failed))
     });
     match all.failure {
         Some(failure) => Err(failure),
@@ -138,7 +138,7 @@ impl Job for SweepPartition {
             let (partition, until) = (repeats.partition(), repeats.until());
             let page = app.store.due_before(partition, until, Some(&place));
             let page = page.await?;
-            repeat(app, &mut repeats, &page.rows).await;
+            repeat(app, &mut repeats, &page.items).await;
             after = page.next;
         }
         hand_on(app, &repeats, after).await

@@ -25,16 +25,16 @@ pub async fn handle(
     PathId(id): PathId,
     Body(new): Body<NewRefund>,
 ) -> Result<Reply<Transaction>, Error> {
-    let mut row = app.store.load::<Transaction>(context.tenant(), &id).await?;
-    row.refundable()?;
+    let mut transaction = app.store.load::<Transaction>(context.tenant(), &id).await?;
+    transaction.refundable()?;
     let wallet = match new.destination.unwrap_or_default() {
         RefundDestination::Original => None,
-        RefundDestination::Wallet => Some(wallet(&app, context.tenant(), &row).await?),
+        RefundDestination::Wallet => Some(wallet(&app, context.tenant(), &transaction).await?),
     };
-    let mut refund = row.refund(new, wallet, context.now())?;
+    let mut refund = transaction.refund(new, wallet, context.now())?;
     let response = context.respond(&refund.object)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut transaction)?;
     tx.create(&mut refund)?;
     tx.commit(response).await
 }

@@ -68,38 +68,42 @@ impl Job for SettleTransaction {
 const TRIES: u32 = 8;
 
 async fn settle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
+    let Some(transaction) = app.store.find::<Transaction>(tenant, id).await? else {
         return Ok(());
     };
     let origin = Origin::background(tenant.clone(), app.now());
-    match (row.object.status, row.object.kind) {
+    match (transaction.object.status, transaction.object.kind) {
         (TransactionStatus::Pending, TransactionType::Refund | TransactionType::Adjustment) => {
-            refund(app, &origin, row).await
+            refund(app, &origin, transaction).await
         }
-        (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
+        (TransactionStatus::Pending, _) => top_up::finish(app, &origin, transaction).await,
         _ => Ok(()),
     }
 }
 
-async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Result<(), Error> {
+async fn refund(
+    app: &App,
+    origin: &Origin,
+    mut transaction: Stored<Transaction>,
+) -> Result<(), Error> {
     let mut tx = app.store.begin(origin);
-    let outcome = payments::refund(app, &mut tx, &row).await?;
-    row.end_refund(&outcome);
-    let charge = match &row.object.charge {
+    let outcome = payments::refund(app, &mut tx, &transaction).await?;
+    transaction.end_refund(&outcome);
+    let charge = match &transaction.object.charge {
         Some(id) => app.store.find::<Transaction>(&origin.tenant, id).await?,
         None => None,
     };
     if let Some(mut charge) = charge {
-        charge.count_refund(&row.object);
+        charge.count_refund(&transaction.object);
         tx.save(&mut charge)?;
     }
-    match (row.object.kind, &outcome) {
+    match (transaction.object.kind, &outcome) {
         // Only the adjustment of an invoice counts as settled.
         (TransactionType::Adjustment, _) => {}
-        (_, PaymentOutcome::Succeeded) => reach(app, &mut tx, &mut row.object).await?,
-        (_, PaymentOutcome::Declined(_)) => note_failure(app, &mut tx, &row.object).await?,
+        (_, PaymentOutcome::Succeeded) => reach(app, &mut tx, &mut transaction.object).await?,
+        (_, PaymentOutcome::Declined(_)) => note_failure(app, &mut tx, &transaction.object).await?,
     }
-    tx.save(&mut row)?;
+    tx.save(&mut transaction)?;
     tx.commit_without_response().await
 }
 

@@ -32,8 +32,8 @@ pub async fn handle(
 ) -> Result<Reply<Vehicle>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
     references::site(&app, context.tenant(), new.site.as_ref()).await?;
-    let mut row = Vehicle::new(new, context.now())?;
-    let vehicle = row.object.clone();
+    let mut stored = Vehicle::new(new, context.now())?;
+    let vehicle = stored.object.clone();
     let no_fleet = || Store::no_such_owner(Kind::Fleet);
     if !vehicle.fleet.is(Kind::Fleet) {
         return Err(no_fleet());
@@ -53,7 +53,7 @@ pub async fn handle(
     for driver in &vehicle.drivers {
         tx.name_driver(driver, &vehicle.id)?;
     }
-    tx.create(&mut row)?;
+    tx.create(&mut stored)?;
     match tx.commit(response).await {
         // DynamoDB accepts at most 4 MB in one transaction, including the items of the drivers.
         Err(error @ Error::Internal(_)) if error.is_permanent() && names_drivers => {

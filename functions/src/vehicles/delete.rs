@@ -30,14 +30,14 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Vehicle>>, Error> {
     let (origin, store) = (&context.origin, &app.store);
-    let mut row = store.load::<Vehicle>(context.tenant(), &id).await?;
+    let mut vehicle = store.load::<Vehicle>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Vehicle, &id).await?;
     references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
     let response = context.deleted(&id)?;
     let mut tx = store.begin(origin);
-    tx.check_version(&row)?;
+    tx.check_version(&vehicle)?;
     let mut drivers = store
-        .get_all::<Driver>(context.tenant(), &row.object.drivers)
+        .get_all::<Driver>(context.tenant(), &vehicle.object.drivers)
         .await?;
     for driver in &mut drivers {
         driver.object.forget_vehicle(&id, context.now());
@@ -45,7 +45,7 @@ pub async fn handle(
     // A crash between two parts leaves a vehicle that some of its drivers no longer name, and that can be deleted again.
     tx.save_in_parts(&mut drivers).await?;
     if let Some(telemetry) = store
-        .find::<VehicleTelemetry>(context.tenant(), &row.object.telemetry)
+        .find::<VehicleTelemetry>(context.tenant(), &vehicle.object.telemetry)
         .await?
     {
         tx.delete(&telemetry)?;
@@ -57,8 +57,13 @@ pub async fn handle(
     {
         tx.delete(&departures)?;
     }
-    tx.count(&row.object.fleet, Counter::Vehicles, -1, Error::Contended)?;
-    row.delete();
-    tx.delete(&row)?;
+    tx.count(
+        &vehicle.object.fleet,
+        Counter::Vehicles,
+        -1,
+        Error::Contended,
+    )?;
+    vehicle.delete();
+    tx.delete(&vehicle)?;
     tx.commit(response).await
 }

@@ -42,8 +42,8 @@ pub struct Filters {
 impl Filters {
     /// Returns whether a vehicle meets all filters except `driver`.
     fn keep(&self, vehicle: &Vehicle) -> bool {
-        let is_same = |member: Lookup, wanted: Option<&Text<64>>, value: &Text<64>| {
-            wanted.is_none_or(|wanted| member.is_same(wanted.as_str(), value.as_str()))
+        let is_same = |member: Lookup, requested: Option<&Text<64>>, value: &Text<64>| {
+            requested.is_none_or(|requested| member.is_same(requested.as_str(), value.as_str()))
         };
         let plate = self.registration_plate.as_ref();
         is_same(Lookup::Plate, plate, &vehicle.registration_plate)

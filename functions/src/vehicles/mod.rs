@@ -40,7 +40,7 @@ impl OnChange for Vehicle {
             let before = change
                 .before
                 .iter()
-                .filter_map(|one| one.object.site.as_ref());
+                .filter_map(|vehicle| vehicle.object.site.as_ref());
             let sites = before.chain(&change.after.object.site);
             plan_again(app, &change.tenant, sites).await?;
         }

@@ -30,13 +30,13 @@ pub async fn handle(
     let mut found = app.store.find_together(tenant, ids).await?;
     let vehicle = found.require::<Vehicle>(&id)?.object;
     let known = found.take::<VehicleDepartures>(&departures)?;
-    let mut row = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
-    let results = row.replace(new, &vehicle, context.now())?;
-    let response = context.respond(&ReplacedDepartures::new(row.object.clone(), results))?;
+    let mut stored = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
+    let results = stored.replace(new, &vehicle, context.now())?;
+    let response = context.respond(&ReplacedDepartures::new(stored.object.clone(), results))?;
     let mut tx = app.store.begin(&context.origin);
-    match row.version {
-        0 => tx.create(&mut row)?,
-        _ => tx.save(&mut row)?,
+    match stored.version {
+        0 => tx.create(&mut stored)?,
+        _ => tx.save(&mut stored)?,
     }
     tx.commit(response).await
 }

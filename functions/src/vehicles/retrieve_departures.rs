@@ -26,6 +26,6 @@ pub async fn handle(
         .store
         .find::<VehicleDepartures>(tenant, &departures)
         .await?;
-    let departures = found.map_or_else(|| VehicleDepartures::of(&id), |row| row.object);
+    let departures = found.map_or_else(|| VehicleDepartures::of(&id), |stored| stored.object);
     context.respond(&departures)
 }

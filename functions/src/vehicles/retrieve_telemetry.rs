@@ -26,9 +26,9 @@ pub async fn handle(
         .get::<Vehicle>(context.tenant(), &id)
         .await?
         .object;
-    let row = app
+    let telemetry = app
         .store
         .get::<VehicleTelemetry>(context.tenant(), &vehicle.telemetry)
         .await?;
-    context.respond(&row.object)
+    context.respond(&telemetry.object)
 }

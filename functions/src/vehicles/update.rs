@@ -21,7 +21,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<VehicleChange>,
 ) -> Result<Reply<Vehicle>, Error> {
-    let mut row = app.store.load::<Vehicle>(context.tenant(), &id).await?;
+    let mut vehicle = app.store.load::<Vehicle>(context.tenant(), &id).await?;
     references::policies(
         &app,
         context.tenant(),
@@ -29,9 +29,9 @@ pub async fn handle(
     )
     .await?;
     references::site(&app, context.tenant(), change.site.value()).await?;
-    row.update(change, context.now())?;
-    let response = context.changed(&row)?;
+    vehicle.update(change, context.now())?;
+    let response = context.changed(&vehicle)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut vehicle)?;
     tx.commit(response).await
 }

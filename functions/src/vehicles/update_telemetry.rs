@@ -28,17 +28,17 @@ pub async fn handle(
         .store
         .find::<VehicleTelemetry>(tenant, &vehicle.telemetry)
         .await?;
-    let mut row = known.unwrap_or_else(|| Stored::new(VehicleTelemetry::of(&vehicle, now)));
+    let mut telemetry = known.unwrap_or_else(|| Stored::new(VehicleTelemetry::of(&vehicle, now)));
     let has_level = reading.battery.set().is_some();
-    row.object.read(reading, &vehicle, now)?;
+    telemetry.object.read(reading, &vehicle, now)?;
     if has_level {
-        row.internal = vehicle.site;
+        telemetry.internal = vehicle.site;
     }
-    let response = context.respond(&row.object)?;
+    let response = context.respond(&telemetry.object)?;
     let mut tx = app.store.begin(&context.origin);
-    match row.version {
-        0 => tx.create(&mut row)?,
-        _ => tx.save(&mut row)?,
+    match telemetry.version {
+        0 => tx.create(&mut telemetry)?,
+        _ => tx.save(&mut telemetry)?,
     }
     tx.commit(response).await
 }

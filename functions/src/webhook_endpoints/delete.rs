@@ -21,13 +21,13 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<WebhookEndpoint>>, Error> {
-    let row = app
+    let endpoint = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.count_endpoint(&context.lineage, -1, app.settings.quotas.endpoints)?;
-    tx.delete(&row)?;
+    tx.delete(&endpoint)?;
     tx.commit(response).await
 }

@@ -35,8 +35,8 @@ pub async fn handle(
         .store
         .list::<WebhookEndpoint>(partition, &page_request, Vec::new())
         .await?;
-    for row in &mut found.rows {
-        row.object = super::shown(&context, row.object.clone());
+    for endpoint in &mut found.items {
+        endpoint.object = super::shown(&context, endpoint.object.clone());
     }
     query.respond(&context, found.objects())
 }

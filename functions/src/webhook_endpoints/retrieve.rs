@@ -28,11 +28,11 @@ pub async fn handle(
     let (store, tenant) = (&app.store, context.tenant());
     let since = context.now().plus(-health::PERIOD);
     let attempts = store.newest_attempts(tenant, &id, since, health::MOST_ATTEMPTS);
-    let (row, attempts) = try_join!(store.get::<WebhookEndpoint>(tenant, &id), attempts)?;
-    let version = row.version;
+    let (stored, attempts) = try_join!(store.get::<WebhookEndpoint>(tenant, &id), attempts)?;
+    let version = stored.version;
     let endpoint = WebhookEndpoint {
         health: Some(EndpointHealth::of(&attempts)),
-        ..row.object
+        ..stored.object
     };
     let reply = context.respond(&super::shown(&context, endpoint))?;
     Ok(reply.at_version(version))

@@ -24,13 +24,13 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<WebhookEndpoint>, Error> {
-    let mut row = app
+    let mut endpoint = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
-    row.rotate_secret(context.now())?;
-    let response = context.respond(&row.object)?.confidential();
+    endpoint.rotate_secret(context.now())?;
+    let response = context.respond(&endpoint.object)?.confidential();
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut endpoint)?;
     tx.commit(response).await
 }

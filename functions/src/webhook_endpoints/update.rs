@@ -26,7 +26,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<WebhookEndpointChange>,
 ) -> Result<Reply<WebhookEndpoint>, Error> {
-    let mut row = app
+    let mut endpoint = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
@@ -35,10 +35,10 @@ pub async fn handle(
     }
     let fleets = change.fleets.set().map(|fleets| &**fleets);
     references::fleets(&app, context.tenant(), fleets).await?;
-    row.update(change, app.settings.targets, context.now())?;
-    row.object.check_subscriptions(&context.key)?;
-    let response = context.changed(&row)?.confidential();
+    endpoint.update(change, app.settings.targets, context.now())?;
+    endpoint.object.check_subscriptions(&context.key)?;
+    let response = context.changed(&endpoint)?.confidential();
     let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut row)?;
+    tx.save(&mut endpoint)?;
     tx.commit(response).await
 }

@@ -122,7 +122,9 @@ pub async fn make(
         (Some(receiver), _) => {
             record_outcome(app, origin, receiver, &outcome, created, concluded).await?;
         }
-        (None, Some(_)) => change_endpoint(app, origin, endpoint, |one| one.miss(created)).await?,
+        (None, Some(_)) => {
+            change_endpoint(app, origin, endpoint, |stored| stored.miss(created)).await?
+        }
         (None, None) => {}
     }
     app.store
@@ -165,18 +167,18 @@ pub async fn change_endpoint(
     change: impl Fn(&mut Stored<WebhookEndpoint>) -> bool,
 ) -> Result<(), Error> {
     for _ in 0..TRIES {
-        let Some(mut row) = app
+        let Some(mut endpoint) = app
             .store
             .find::<WebhookEndpoint>(&origin.tenant, id)
             .await?
         else {
             return Ok(());
         };
-        if !change(&mut row) {
+        if !change(&mut endpoint) {
             return Ok(());
         }
         let mut tx = app.store.begin(origin);
-        tx.save(&mut row)?;
+        tx.save(&mut endpoint)?;
         app.webhook_endpoints
             .remove(&(origin.tenant.clone(), id.clone()));
         match tx.commit_without_response().await {
@@ -201,20 +203,21 @@ pub async fn known_endpoint(
     let place = (tenant.clone(), id.clone());
     let now = app.now();
     let known = app.webhook_endpoints.get(&place, now);
-    let is_enabled = |one: &Stored<WebhookEndpoint>| one.object.status == EndpointStatus::Enabled;
+    let is_enabled =
+        |endpoint: &Stored<WebhookEndpoint>| endpoint.object.status == EndpointStatus::Enabled;
     if let Some(known) = known.filter(is_enabled) {
         return Ok(Some(known));
     }
     let lately = app.store.find_lately::<WebhookEndpoint>(tenant, id).await?;
-    let row = match lately.filter(is_enabled) {
+    let endpoint = match lately.filter(is_enabled) {
         Some(enabled) => Some(enabled),
         // The decision not to send an event requires the present state of the endpoint.
         None => app.store.find::<WebhookEndpoint>(tenant, id).await?,
     };
-    if let Some(row) = &row {
-        app.webhook_endpoints.insert(place, row.clone(), now);
+    if let Some(endpoint) = &endpoint {
+        app.webhook_endpoints.insert(place, endpoint.clone(), now);
     }
-    Ok(row)
+    Ok(endpoint)
 }
 
 /// Sends an event to an enabled endpoint, and reports the outcome in the metrics. A transport error is an outcome, too. `signed` is the

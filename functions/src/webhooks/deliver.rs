@@ -85,7 +85,7 @@ impl Job for DeliverWebhook {
         let origin = Origin::background(tenant.clone(), app.now());
         let receiver = known_endpoint(app, tenant, endpoint).await?;
         let is_enabled =
-            |one: &&Stored<WebhookEndpoint>| one.object.status == EndpointStatus::Enabled;
+            |stored: &&Stored<WebhookEndpoint>| stored.object.status == EndpointStatus::Enabled;
         let Some(enabled) = receiver.as_ref().filter(is_enabled) else {
             return self.make(app, receiver.as_ref()).await.map(drop);
         };
@@ -152,9 +152,10 @@ impl DeliverWebhook {
             .await?;
         match claimed {
             Claim::Granted(claimed) => {
-                let made = attempt::make(app, &origin, &self.endpoint, receiver, claimed).await?;
+                let has_succeeded =
+                    attempt::make(app, &origin, &self.endpoint, receiver, claimed).await?;
                 self.send_following(app, receiver).await?;
-                Ok(Some(made))
+                Ok(Some(has_succeeded))
             }
             Claim::Held { until } => self.next().send_at(app, until).await.map(|()| None),
             Claim::Closed => {

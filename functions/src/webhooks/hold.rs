@@ -22,17 +22,17 @@ pub async fn hold(
 ) -> Result<bool, Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     store.hold_delivery(origin, endpoint, &held).await?;
-    let Some(mut row) = store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
+    let Some(mut stored) = store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
         store.let_go(tenant, endpoint, &held.event).await?;
         return Ok(false);
     };
-    if row.internal.breaker.wake(origin.now) {
-        let wake = |row: &mut _| wake(row, origin);
+    if stored.internal.breaker.wake(origin.now) {
+        let wake = |stored: &mut _| wake(stored, origin);
         change_endpoint(app, origin, endpoint, wake).await?;
     }
     Ok(true)
 }
 
-fn wake(row: &mut models::stored::Stored<WebhookEndpoint>, origin: &Origin) -> bool {
-    row.internal.breaker.wake(origin.now)
+fn wake(endpoint: &mut models::stored::Stored<WebhookEndpoint>, origin: &Origin) -> bool {
+    endpoint.internal.breaker.wake(origin.now)
 }

@@ -29,7 +29,7 @@ pub fn waves<T>(
     object: impl Fn(&T) -> String,
     endpoint: Option<&WebhookEndpoint>,
 ) -> Vec<Vec<T>> {
-    let is_limited = endpoint.is_some_and(|one| one.max_per_second.is_some());
+    let is_limited = endpoint.is_some_and(|endpoint| endpoint.max_per_second.is_some());
     let most = if is_limited { 1 } else { ABREAST };
     let mut waves: Vec<Vec<T>> = Vec::new();
     let mut objects = BTreeSet::new();

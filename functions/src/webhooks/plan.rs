@@ -16,8 +16,8 @@ use models::event::{Delivery, Event, EventInternal};
 use models::stored::Stored;
 use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
 use models::webhooks::feed::FeedEntry;
-use table::row::decode;
 use table::scan::Pass;
+use table::stored_item::decode;
 use tokio::sync::OnceCell;
 
 use super::deliver::DeliverWebhook;

@@ -99,8 +99,8 @@ impl Job for ReplayEvents {
 /// The types of events that are replayed: those of the request to which the endpoint is subscribed.
 fn types(replay: &WebhookReplay, endpoint: &WebhookEndpoint) -> Vec<&'static str> {
     let is_replayed = |kind: &&EventType| {
-        let wanted = replay.types.as_ref();
-        endpoint.subscribes_to(**kind) && wanted.is_none_or(|types| types.contains(kind))
+        let requested = replay.types.as_ref();
+        endpoint.subscribes_to(**kind) && requested.is_none_or(|types| types.contains(kind))
     };
     let types = EventType::ALL.iter().filter(is_replayed);
     types.map(|kind| kind.as_str()).collect()
@@ -110,52 +110,53 @@ fn types(replay: &WebhookReplay, endpoint: &WebhookEndpoint) -> Vec<&'static str
 async fn replay_page(
     app: &App,
     tenant: &Tenant,
-    row: &mut Stored<WebhookReplay>,
+    stored: &mut Stored<WebhookReplay>,
 ) -> Result<bool, Error> {
-    let replay = row.object.clone();
+    let replay = stored.object.clone();
     let found = app
         .store
         .find::<WebhookEndpoint>(tenant, &replay.webhook_endpoint);
-    let is_enabled = |one: &Stored<WebhookEndpoint>| one.object.status == EndpointStatus::Enabled;
+    let is_enabled =
+        |endpoint: &Stored<WebhookEndpoint>| endpoint.object.status == EndpointStatus::Enabled;
     let Some(endpoint) = found.await?.filter(is_enabled) else {
-        row.finish(Some(ReplayFailedReason::EndpointDisabled), app.now());
+        stored.finish(Some(ReplayFailedReason::EndpointDisabled), app.now());
         return Ok(true);
     };
     let breaker = endpoint.internal.breaker;
     if breaker.holds() && !breaker.is_idle() {
-        row.put_off(true, app.now());
+        stored.put_off(true, app.now());
         return Ok(false);
     }
     if replay.delivered + replay.failed >= MAX_EVENTS {
-        row.finish(Some(ReplayFailedReason::TooManyEvents), app.now());
+        stored.finish(Some(ReplayFailedReason::TooManyEvents), app.now());
         return Ok(true);
     }
-    let (events, next) = next_events(app, tenant, row, &endpoint.object).await?;
+    let (events, next) = next_events(app, tenant, stored, &endpoint.object).await?;
     if breaker.is_idle() {
-        if probe(app, tenant, row, &endpoint, &events).await? {
-            row.put_off(true, app.now());
+        if probe(app, tenant, stored, &endpoint, &events).await? {
+            stored.put_off(true, app.now());
             return Ok(false);
         }
     } else {
         let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
         for wave in pace::waves(events, object, Some(&endpoint.object)) {
             pace::wait(app, tenant, &endpoint.object).await?;
-            let made = wave
+            let attempts = wave
                 .iter()
                 .map(|event| deliver(app, tenant, &replay, &endpoint, event));
-            for has_succeeded in try_join_all(made).await?.into_iter().flatten() {
-                row.count(has_succeeded);
+            for has_succeeded in try_join_all(attempts).await?.into_iter().flatten() {
+                stored.count(has_succeeded);
             }
         }
     }
     match next {
-        Some(last) => row.advance(&last),
+        Some(last) => stored.advance(&last),
         None => {
             let now = app.now();
             let origin = Origin::background(tenant.clone(), now);
             let id = &replay.webhook_endpoint;
-            change_endpoint(app, &origin, id, |one| one.catch_up(replay.from)).await?;
-            row.finish(None, now);
+            change_endpoint(app, &origin, id, |endpoint| endpoint.catch_up(replay.from)).await?;
+            stored.finish(None, now);
         }
     }
     Ok(true)
@@ -165,10 +166,10 @@ async fn replay_page(
 async fn next_events(
     app: &App,
     tenant: &Tenant,
-    row: &Stored<WebhookReplay>,
+    stored: &Stored<WebhookReplay>,
     endpoint: &WebhookEndpoint,
 ) -> Result<(Vec<Stored<Event>>, Option<Id>), Error> {
-    let replay = &row.object;
+    let replay = &stored.object;
     let types = types(replay, endpoint);
     if types.is_empty() {
         return Ok((Vec::new(), None));
@@ -180,7 +181,7 @@ async fn next_events(
     let start = || Id::from_number(Kind::Event, low.saturating_sub(1));
     let page = PageRequest {
         limit: PAGE,
-        from: Cursor::Before(row.internal.last.clone().unwrap_or_else(start)),
+        from: Cursor::Before(stored.internal.last.clone().unwrap_or_else(start)),
         range: (low, high),
     };
     let (mut events, next) = app.store.events_onward(tenant, &page, &types).await?;
@@ -192,15 +193,15 @@ async fn next_events(
 async fn probe(
     app: &App,
     tenant: &Tenant,
-    row: &mut Stored<WebhookReplay>,
+    replay: &mut Stored<WebhookReplay>,
     endpoint: &Stored<WebhookEndpoint>,
     events: &[Stored<Event>],
 ) -> Result<bool, Error> {
     for event in events {
-        let attempt = deliver(app, tenant, &row.object, endpoint, event).await?;
+        let attempt = deliver(app, tenant, &replay.object, endpoint, event).await?;
         if let Some(has_succeeded) = attempt {
-            row.count(has_succeeded);
-            row.advance(&event.object.id);
+            replay.count(has_succeeded);
+            replay.advance(&event.object.id);
             return Ok(true);
         }
     }
@@ -237,9 +238,9 @@ async fn deliver(
                 is_new: before.is_none(),
                 redelivered_after: Some(attempts),
             };
-            let made = attempt::make(app, &origin, to, Some(endpoint), claimed).await?;
+            let has_succeeded = attempt::make(app, &origin, to, Some(endpoint), claimed).await?;
             send_following(app, tenant, endpoint, &id).await?;
-            return Ok(Some(made));
+            return Ok(Some(has_succeeded));
         }
         let Some(now) = app.store.find::<Event>(tenant, &id).await? else {
             return Ok(None);
@@ -270,7 +271,8 @@ async fn resend_claimed(
     event: &Id,
     delivery: Option<&Delivery>,
 ) -> Result<(), Error> {
-    let Some(delivery) = delivery.filter(|one| one.state == DeliveryState::Claimed) else {
+    let Some(delivery) = delivery.filter(|delivery| delivery.state == DeliveryState::Claimed)
+    else {
         return Ok(());
     };
     let next = super::plan::next_attempt(tenant, event, endpoint, delivery);

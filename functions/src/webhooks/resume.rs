@@ -61,45 +61,49 @@ impl Job for ResumeEndpoint {
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { tenant, endpoint } = &self;
         let now = app.now();
-        let Some(mut row) = app.store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
+        let Some(mut stored) = app.store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
             // The held deliveries of a deleted endpoint are abandoned.
             return self.release(app, None).await;
         };
-        if row.internal.breaker.is_open() {
-            if row.internal.breaker.begin_probe(now) {
-                save(app, tenant, &mut row).await?;
-                return self.probe(app, row).await;
+        if stored.internal.breaker.is_open() {
+            if stored.internal.breaker.begin_probe(now) {
+                save(app, tenant, &mut stored).await?;
+                return self.probe(app, stored).await;
             }
             return Ok(());
         }
-        let is_releasing = row.internal.breaker.holds();
-        if row.internal.breaker.begin_release(now) {
-            save(app, tenant, &mut row).await?;
+        let is_releasing = stored.internal.breaker.holds();
+        if stored.internal.breaker.begin_release(now) {
+            save(app, tenant, &mut stored).await?;
         } else if is_releasing {
             return Ok(());
         }
-        self.release(app, Some(row)).await
+        self.release(app, Some(stored)).await
     }
 }
 
-async fn save(app: &App, tenant: &Tenant, row: &mut Stored<WebhookEndpoint>) -> Result<(), Error> {
+async fn save(
+    app: &App,
+    tenant: &Tenant,
+    endpoint: &mut Stored<WebhookEndpoint>,
+) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
     let mut tx = app.store.begin(&origin);
-    tx.save(row)?;
-    let place = (tenant.clone(), row.object.id.clone());
+    tx.save(endpoint)?;
+    let place = (tenant.clone(), endpoint.object.id.clone());
     app.webhook_endpoints.remove(&place);
     tx.commit_without_response().await
 }
 
 impl ResumeEndpoint {
     /// Sends the oldest held delivery. If there is none, the next delivery is the probe.
-    async fn probe(&self, app: &App, row: Stored<WebhookEndpoint>) -> Result<(), Error> {
+    async fn probe(&self, app: &App, endpoint: Stored<WebhookEndpoint>) -> Result<(), Error> {
         let held = self.held(app, 1).await?;
         if let Some(oldest) = held.first() {
-            return self.send_held(app, Some(&row), oldest).await.map(drop);
+            return self.send_held(app, Some(&endpoint), oldest).await.map(drop);
         }
-        self.change(app, |row| {
-            row.internal.breaker.idle();
+        self.change(app, |endpoint| {
+            endpoint.internal.breaker.idle();
             true
         })
         .await?;
@@ -107,14 +111,15 @@ impl ResumeEndpoint {
             return Ok(());
         }
         let now = app.now();
-        self.change(app, |row| row.internal.breaker.wake(now)).await
+        self.change(app, |endpoint| endpoint.internal.breaker.wake(now))
+            .await
     }
 
     /// Sends the held deliveries, oldest first, until the endpoint fails again or the time is over.
     async fn release(
         &self,
         app: &App,
-        mut row: Option<Stored<WebhookEndpoint>>,
+        mut endpoint: Option<Stored<WebhookEndpoint>>,
     ) -> Result<(), Error> {
         let until = Instant::now() + RUN;
         loop {
@@ -122,7 +127,7 @@ impl ResumeEndpoint {
             if held.is_empty() && !self.close(app).await? {
                 return Ok(());
             }
-            let ids: Vec<Id> = held.iter().map(|one| one.event.clone()).collect();
+            let ids: Vec<Id> = held.iter().map(|delivery| delivery.event.clone()).collect();
             let events = app.store.get_all::<Event>(&self.tenant, &ids).await?;
             let object = |held: &HeldDelivery| {
                 let mut events = events.iter();
@@ -131,28 +136,33 @@ impl ResumeEndpoint {
                     .and_then(pace::object)
                     .unwrap_or_else(|| held.event.to_string())
             };
-            for wave in waves(held, object, row.as_ref().map(|row| &row.object)) {
+            for wave in waves(
+                held,
+                object,
+                endpoint.as_ref().map(|endpoint| &endpoint.object),
+            ) {
                 if Instant::now() > until {
                     return self.put_off(app).await;
                 }
-                if let Some(row) = &row {
-                    pace::wait(app, &self.tenant, &row.object).await?;
+                if let Some(endpoint) = &endpoint {
+                    pace::wait(app, &self.tenant, &endpoint.object).await?;
                 }
                 let sent = wave
                     .iter()
-                    .map(|held| self.send_held(app, row.as_ref(), held));
+                    .map(|held| self.send_held(app, endpoint.as_ref(), held));
                 let sent = try_join_all(sent).await?;
                 if !sent.contains(&Some(false)) {
                     continue;
                 }
-                row = self.row(app).await?;
-                let is_open = |row: &Stored<WebhookEndpoint>| row.internal.breaker.is_open();
-                if row.as_ref().is_some_and(is_open) {
+                endpoint = self.stored_endpoint(app).await?;
+                let is_open =
+                    |endpoint: &Stored<WebhookEndpoint>| endpoint.internal.breaker.is_open();
+                if endpoint.as_ref().is_some_and(is_open) {
                     return Ok(());
                 }
             }
             // The endpoint may have been disabled or deleted meanwhile.
-            row = self.row(app).await?;
+            endpoint = self.stored_endpoint(app).await?;
         }
     }
 
@@ -167,7 +177,7 @@ impl ResumeEndpoint {
     async fn send_held(
         &self,
         app: &App,
-        row: Option<&Stored<WebhookEndpoint>>,
+        receiver: Option<&Stored<WebhookEndpoint>>,
         held: &HeldDelivery,
     ) -> Result<Option<bool>, Error> {
         let attempt = DeliverWebhook {
@@ -177,12 +187,12 @@ impl ResumeEndpoint {
             attempt: held.attempt,
             has_slot: true,
         };
-        let made = attempt.make(app, row).await?;
+        let outcome = attempt.make(app, receiver).await?;
         let store = &app.store;
         store
             .let_go(&self.tenant, &self.endpoint, &held.event)
             .await?;
-        Ok(made)
+        Ok(outcome)
     }
 
     async fn change(
@@ -197,8 +207,8 @@ impl ResumeEndpoint {
     /// Ends the release. Returns whether there was one, so that deliveries that were held meanwhile are searched again.
     async fn close(&self, app: &App) -> Result<bool, Error> {
         let was_releasing = AtomicBool::new(false);
-        self.change(app, |row| {
-            let is_closed = row.internal.breaker.close();
+        self.change(app, |endpoint| {
+            let is_closed = endpoint.internal.breaker.close();
             was_releasing.store(is_closed, Relaxed);
             is_closed
         })
@@ -206,7 +216,7 @@ impl ResumeEndpoint {
         Ok(was_releasing.load(Relaxed))
     }
 
-    async fn row(&self, app: &App) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
+    async fn stored_endpoint(&self, app: &App) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
         app.store.find(&self.tenant, &self.endpoint).await
     }
 
@@ -214,8 +224,8 @@ impl ResumeEndpoint {
     async fn put_off(&self, app: &App) -> Result<(), Error> {
         let now = app.now();
         let was_releasing = AtomicBool::new(false);
-        self.change(app, |row| {
-            let is_put_off = row.internal.breaker.put_off_release(now);
+        self.change(app, |endpoint| {
+            let is_put_off = endpoint.internal.breaker.put_off_release(now);
             was_releasing.store(is_put_off, Relaxed);
             is_put_off
         })

@@ -226,13 +226,13 @@ impl Charge {
         let lasted = |periods: &[Period]| {
             let millis = periods
                 .iter()
-                .map(|one| one.end.as_millisecond() - one.start.as_millisecond());
+                .map(|period| period.end.as_millisecond() - period.start.as_millisecond());
             hours(millis.sum())
         };
         let parked: Vec<Period> = self
             .periods
             .iter()
-            .filter(|one| !one.charging)
+            .filter(|period| !period.charging)
             .copied()
             .collect();
         let mut cdr = json!({
@@ -355,7 +355,7 @@ mod tests {
         let rest = charge.report(after(&charge, 40));
         assert_eq!(
             rest.iter()
-                .map(|one| (one.energy, one.charging))
+                .map(|period| (period.energy, period.charging))
                 .collect::<Vec<_>>(),
             [(3_334, true), (0, false)]
         );

@@ -163,7 +163,8 @@ impl Cpo {
     pub fn received(&self, method: &str, path: &str) -> Vec<Received> {
         let script = self.script();
         let requests = script.requests.iter().flatten();
-        let fitting = requests.filter(|one| one.method == method && one.path.starts_with(path));
+        let fitting =
+            requests.filter(|request| request.method == method && request.path.starts_with(path));
         fitting.cloned().collect()
     }
 
@@ -262,9 +263,9 @@ async fn work(network: Arc<Network>) {
     }
 }
 
-async fn listen(wanted: Option<u16>, last: u16) -> Result<TcpListener, String> {
+async fn listen(requested: Option<u16>, last: u16) -> Result<TcpListener, String> {
     let bind = async |port: u16| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await;
-    let bound = match (wanted, last) {
+    let bound = match (requested, last) {
         (Some(port), _) => bind(port).await,
         (None, 0) => bind(0).await,
         (None, last) => match bind(last).await {
@@ -272,7 +273,7 @@ async fn listen(wanted: Option<u16>, last: u16) -> Result<TcpListener, String> {
             Err(_) => bind(0).await,
         },
     };
-    let port = wanted.unwrap_or(last);
+    let port = requested.unwrap_or(last);
     bound.map_err(|error| format!("port {port} of 127.0.0.1 cannot be used: {error}"))
 }
 

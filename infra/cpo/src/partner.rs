@@ -98,8 +98,10 @@ pub async fn discover(
         .await?
         .data()?;
     let versions = versions.as_array().cloned().unwrap_or_default();
-    let ours = versions.iter().find(|one| one["version"] == VERSION);
-    let url = ours.and_then(|one| one["url"].as_str());
+    let ours = versions
+        .iter()
+        .find(|version| version["version"] == VERSION);
+    let url = ours.and_then(|version| version["url"].as_str());
     let url = url.ok_or_else(|| format!("{versions_url} does not offer OCPI {VERSION}"))?;
     let details = request(http, Method::GET, url, token, None, None)
         .await?
@@ -152,9 +154,9 @@ pub async fn exchange(
     let endpoints = discover(http, emsp_versions_url, emsp_token).await?;
     let url = endpoints
         .iter()
-        .find(|one| one["identifier"] == "credentials");
+        .find(|endpoint| endpoint["identifier"] == "credentials");
     let url = url
-        .and_then(|one| one["url"].as_str())
+        .and_then(|endpoint| endpoint["url"].as_str())
         .ok_or("the eMSP has no credentials endpoint")?;
     let theirs = request(http, method, url, emsp_token, None, Some(own))
         .await?
@@ -192,7 +194,7 @@ pub async fn list(
 /// The URL in `<URL>; rel="next"`.
 fn next_page(link: &str) -> Option<String> {
     let mut links = link.split(',').map(str::trim);
-    let next = links.find(|one| one.contains("rel=\"next\""))?;
+    let next = links.find(|link| link.contains("rel=\"next\""))?;
     let url = next.strip_prefix('<')?.split_once('>')?.0;
     Some(url.to_owned())
 }

@@ -90,7 +90,7 @@ pub fn cost(tariff: &Value, zone: &TimeZone, periods: &[Period]) -> Costs {
         }
         let amounts = used
             .iter()
-            .map(|one| amount(one.component, one.units(dimension)));
+            .map(|usage| amount(usage.component, usage.units(dimension)));
         amounts.reduce(Amount::plus)
     });
     let total = [fixed, energy, time, parking];
@@ -150,7 +150,7 @@ fn used<'a>(
         }
         match used
             .iter()
-            .position(|one| std::ptr::eq(one.component, component))
+            .position(|usage| std::ptr::eq(usage.component, component))
         {
             // The quantity at the price that applied last is rounded up, so that price has to be the last one.
             Some(place) => {
@@ -169,7 +169,7 @@ fn used<'a>(
 
 /// Rounds the quantity of the whole session up to the step of the price that applied last. The difference is billed at that price.
 fn round_up(used: &mut [Used<'_>], dimension: &str) {
-    let whole: i64 = used.iter().map(|one| one.quantity).sum();
+    let whole: i64 = used.iter().map(|usage| usage.quantity).sum();
     let Some(last) = used.last_mut().filter(|_| dimension != "FLAT") else {
         return;
     };

@@ -63,7 +63,7 @@ impl Emsp {
     /// Removes and returns the requests since the last call, except discovery.
     fn take(&self) -> Vec<Sent> {
         let mut sent = std::mem::take(&mut *self.sent.lock().expect("a lock"));
-        sent.retain(|one| !["/versions", "/2.2.1"].contains(&one.path.as_str()));
+        sent.retain(|request| !["/versions", "/2.2.1"].contains(&request.path.as_str()));
         sent
     }
 }
@@ -220,7 +220,7 @@ impl Stage {
     fn lines(&self) -> Vec<String> {
         let sent = self.emsp.take();
         sent.iter()
-            .map(|one| format!("{} {}", one.method, one.path))
+            .map(|request| format!("{} {}", request.method, request.path))
             .collect()
     }
 }
@@ -404,7 +404,7 @@ async fn a_session_is_started_grows_is_stopped_and_billed() {
     );
     stage.pass(2).await;
     let sent = stage.emsp.take();
-    let paths: Vec<&str> = sent.iter().map(|one| one.path.as_str()).collect();
+    let paths: Vec<&str> = sent.iter().map(|request| request.path.as_str()).collect();
     assert_eq!(
         paths,
         [
@@ -515,10 +515,12 @@ async fn the_next_command_is_received_as_it_was_decided() {
         let sent = stage.emsp.take();
         let results: Vec<Value> = sent
             .iter()
-            .filter(|one| one.path == "/result")
-            .map(|one| one.body["result"].clone())
+            .filter(|request| request.path == "/result")
+            .map(|request| request.body["result"].clone())
             .collect();
-        let begun = sent.iter().any(|one| one.path.starts_with("/sessions"));
+        let begun = sent
+            .iter()
+            .any(|request| request.path.starts_with("/sessions"));
         (
             answer["data"]["result"].clone(),
             Value::from(results),
@@ -623,16 +625,16 @@ async fn blocked_cards_are_refused_and_others_authorized_by_the_emsp() {
     *stage.emsp.allowed.lock().expect("a lock") = "ALLOWED".into();
     assert_eq!(tap("33CC").await["auth_method"], "AUTH_REQUEST");
     let sent = stage.emsp.take();
-    let asked = &sent[0];
+    let request = &sent[0];
     assert_eq!(
-        (asked.path.as_str(), &asked.body["evse_uids"]),
+        (request.path.as_str(), &request.body["evse_uids"]),
         ("/tokens/33CC/authorize", &json!(["1004-1"]))
     );
     stage.cpo.settle().await;
     let sent = stage.emsp.take();
     let session = sent
         .iter()
-        .find(|one| one.path == "/sessions/GB/NET/S1")
+        .find(|request| request.path == "/sessions/GB/NET/S1")
         .expect("a session");
     assert_eq!(session.body["authorization_reference"], "REF-1");
 }

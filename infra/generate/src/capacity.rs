@@ -128,7 +128,7 @@ pub async fn render() -> String {
     )
     .expect("a line");
     text.push_str(ROWS);
-    for (kind, Changed { times, writes }) in whole.rows {
+    for (kind, Changed { times, writes }) in whole.changes {
         let (times, writes) = (rounded(times), rounded(writes));
         writeln!(text, "| {kind} | {times} | {writes} |").expect("a line");
     }

@@ -67,7 +67,10 @@ fn document() -> Value {
     let errors = std::mem::take(&mut components.errors);
     let examples = std::mem::take(&mut components.examples);
     let schemas = components.finish();
-    let tags: BTreeSet<_> = endpoints.iter().map(|one| tag(&one.route)).collect();
+    let tags: BTreeSet<_> = endpoints
+        .iter()
+        .map(|endpoint| tag(&endpoint.route))
+        .collect();
     let tags = tags
         .into_iter()
         .map(|tag| json!({"name": tag, "description": about(tag)}))
@@ -150,9 +153,13 @@ fn about(tag: &str) -> String {
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let paragraph = text.split("//!\n").next().unwrap_or_default();
-    let said = first_lines(paragraph);
-    assert!(!said.is_empty(), "{} has no description", path.display());
-    said
+    let description = first_lines(paragraph);
+    assert!(
+        !description.is_empty(),
+        "{} has no description",
+        path.display()
+    );
+    description
 }
 
 /// The first lines of a file, `//! …`, joined into one text.
@@ -195,10 +202,12 @@ fn description(route: &Route) -> String {
         if !text.contains(&format!("\"{}\"", route.name)) {
             continue;
         }
-        let said = first_lines(&text);
-        let (_, said) = said.split_once("`: ").expect("a path and what it does");
+        let description = first_lines(&text);
+        let (_, description) = description
+            .split_once("`: ")
+            .expect("a path and what it does");
         let charging = if route.charges { CHARGING } else { "" };
-        return capital(said) + charging;
+        return capital(description) + charging;
     }
     panic!("{} has no file", route.name);
 }
@@ -215,7 +224,7 @@ fn scopes(route: &Route) -> Value {
     }
     let conditional = conditional
         .iter()
-        .map(|one| json!({"scope": one.scope, "when": one.when}));
+        .map(|condition| json!({"scope": condition.scope, "when": condition.when}));
     json!({"required": required, "conditional": conditional.collect::<Vec<_>>()})
 }
 
@@ -265,7 +274,7 @@ fn redirect() -> Value {
 fn shown(route: &Route, components: &mut Components) -> Value {
     let kind = route.shows.kind();
     let called = kind.name().replace('_', " ");
-    let (said, schema) = match route.shows {
+    let (description, schema) = match route.shows {
         Shows::Object(_) if is_warned(route) => (
             format!("The {called}."),
             components.object_with_warnings(kind),
@@ -319,16 +328,17 @@ fn shown(route: &Route, components: &mut Components) -> Value {
     components
         .examples
         .insert(name, json!({"value": examples::response(route)}));
-    json!({"description": said, "headers": headers,
+    json!({"description": description, "headers": headers,
         "content": {"application/json": {"schema": schema, "examples": {"sample": example}}}})
 }
 
 /// Whether the response has the version of the object that it shows, that is, of an object that can be updated or deleted with
 /// `If-Match`.
 fn has_version(route: &Route) -> bool {
-    let takes_it =
-        |one: &Endpoint| one.route.takes_if_match() && one.route.resource() == route.resource();
-    let is_object = matches!(route.shows, Shows::Object(kind) if route.scope.resource().map(|one| one.kind()) == Some(kind));
+    let takes_it = |endpoint: &Endpoint| {
+        endpoint.route.takes_if_match() && endpoint.route.resource() == route.resource()
+    };
+    let is_object = matches!(route.shows, Shows::Object(kind) if route.scope.resource().map(|resource| resource.kind()) == Some(kind));
     let is_shown = (route.method == Method::Get && route.path.split('/').count() <= 4)
         || route.takes_if_match();
     is_object && is_shown && functions::endpoints().iter().any(takes_it)
@@ -437,10 +447,8 @@ fn parameters() -> Value {
 }
 
 fn headers() -> Value {
-    let integer =
-        |said: &str| json!({"description": said, "required": true, "schema": {"type": "integer"}});
-    let text =
-        |said: &str| json!({"description": said, "required": true, "schema": {"type": "string"}});
+    let integer = |description: &str| json!({"description": description, "required": true, "schema": {"type": "integer"}});
+    let text = |description: &str| json!({"description": description, "required": true, "schema": {"type": "string"}});
     json!({
         "ETag": {"description": "The version of the object, for `If-Match`.", "schema": {"type": "string"}},
         "Service-Dry-Run": {"description": "`true` if the request had `dry_run=true`, so that nothing was changed.", "schema": {"type": "string", "const": "true"}},

@@ -190,7 +190,9 @@ fn request(
         "isBase64Encoded": false,
     });
     if !query.is_empty() {
-        let parameters = query.split('&').filter_map(|one| one.split_once('='));
+        let parameters = query
+            .split('&')
+            .filter_map(|parameter| parameter.split_once('='));
         event["queryStringParameters"] = json!(parameters.collect::<BTreeMap<_, _>>());
     }
     if let Some(body) = body {

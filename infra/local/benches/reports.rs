@@ -126,10 +126,10 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> (StatusCode, Vec<u8>) {
-    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let low = asked["ExpressionAttributeValues"][":low"]["S"].as_str();
+    let query: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let low = query["ExpressionAttributeValues"][":low"]["S"].as_str();
     if low.is_some_and(|low| Id::from(low).is(Kind::ChargingSession)) {
-        let start = asked["ExclusiveStartKey"]["pk"]["S"].as_str();
+        let start = query["ExclusiveStartKey"]["pk"]["S"].as_str();
         let start = start.map_or(0, |text| text.parse().expect("a number"));
         return (StatusCode::OK, page(start, table.sessions));
     }
@@ -189,14 +189,14 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
     let request = request
         .bearer_auth(&running.api_key)
         .json(&json!({"parameters": parameters}));
-    let made: Value = request
+    let report: Value = request
         .send()
         .await
         .expect("an answer")
         .json()
         .await
         .expect("JSON");
-    let id = made["id"].as_str().expect("an id");
+    let id = report["id"].as_str().expect("an id");
     let job = GenerateReport {
         tenant: Tenant {
             account: running.account.clone(),
@@ -218,14 +218,17 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
         .expect("JSON");
     let url = shown["url"].as_str().unwrap_or_else(|| panic!("{shown}"));
     let file = client.get(url).send().await.expect("an answer");
-    let rows: Vec<Value> = file.json().await.expect("rows");
-    let counted: u64 = rows.iter().filter_map(|row| row["sessions"].as_u64()).sum();
+    let lines: Vec<Value> = file.json().await.expect("rows");
+    let counted: u64 = lines
+        .iter()
+        .filter_map(|line| line["sessions"].as_u64())
+        .sum();
     assert_eq!(counted, sessions);
     println!(
         "{kind:<18} by {:<8} {:>10.0} sessions/s {:>6} rows",
         group_by.unwrap_or("all"),
         sessions as f64 / took.as_secs_f64(),
-        rows.len()
+        lines.len()
     );
 }
 

@@ -134,14 +134,14 @@ async fn measure(place: &str, running: &Running) {
     let request = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
         "ideal_start": now.plus(DAY), "ideal_end": now.plus(hours(25)),
         "location": {"latitude": 51.507, "longitude": -0.128, "radius": 5000}});
-    let mut made = String::new();
+    let mut reservation = String::new();
     let (mut creates, mut retrieves) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
         let start = Instant::now();
-        made = post(&client, running, "/v1/reservations", &request).await;
+        reservation = post(&client, running, "/v1/reservations", &request).await;
         creates.push(start.elapsed());
     }
-    let path = format!("/v1/reservations/{made}");
+    let path = format!("/v1/reservations/{reservation}");
     for _ in 0..SAMPLES {
         let start = Instant::now();
         get(&client, running, &path).await;
@@ -175,7 +175,7 @@ fn report(what: &str, mut times: Vec<Duration>) {
 /// The number of requests per second when `CLIENTS` clients send one after the other.
 async fn load(request: impl AsyncFn(&reqwest::Client)) -> f64 {
     let started = Instant::now();
-    let one = async || {
+    let send = async || {
         let client = client();
         let mut sent = 0;
         while started.elapsed() < LOAD {
@@ -184,6 +184,6 @@ async fn load(request: impl AsyncFn(&reqwest::Client)) -> f64 {
         }
         sent
     };
-    let sent: Vec<usize> = futures::future::join_all((0..CLIENTS).map(|_| one())).await;
+    let sent: Vec<usize> = futures::future::join_all((0..CLIENTS).map(|_| send())).await;
     sent.iter().sum::<usize>() as f64 / started.elapsed().as_secs_f64()
 }

@@ -77,7 +77,8 @@ pub async fn connect(app: &App, network: &Cpo, base_url: &str) -> Result<()> {
     let mode = Mode::Test;
     if let Managed::Networks { data } = manage::handle(app, Manage::List { mode }, None).await? {
         let known = data.into_iter().map(|listed| listed.network);
-        let known = known.filter(|one| one.name == NAME && one.status != NetworkStatus::Revoked);
+        let known = known
+            .filter(|network| network.name == NAME && network.status != NetworkStatus::Revoked);
         for network in known.map(|network| network.id) {
             manage::handle(app, Manage::Revoke { mode, network }, None).await?;
         }

@@ -107,10 +107,10 @@ impl Delivery {
     /// omitted.
     fn print(&self) -> std::io::Result<()> {
         let event: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
-        let said = |name: &str| printable(event[name].as_str().unwrap_or("?"));
+        let member = |name: &str| printable(event[name].as_str().unwrap_or("?"));
         let signature = self.headers.get("service-signature");
         let signature = printable(signature.map_or("none", String::as_str));
-        let (kind, id) = (said("type"), said("id"));
+        let (kind, id) = (member("type"), member("id"));
         let mut out = std::io::stdout().lock();
         writeln!(
             out,

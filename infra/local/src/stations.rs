@@ -157,11 +157,19 @@ pub fn report(imported: &Imported) -> String {
         imported - created - updated,
         skipped.len()
     )];
-    lines.extend(skipped.iter().map(|one| format!("  skipped {one}")));
+    lines.extend(
+        skipped
+            .iter()
+            .map(|location| format!("  skipped {location}")),
+    );
     if *tariffs > 0 || !skipped_tariffs.is_empty() {
         let count = skipped_tariffs.len();
         lines.push(format!("Tariffs: {tariffs} loaded, {count} skipped"));
-        lines.extend(skipped_tariffs.iter().map(|one| format!("  skipped {one}")));
+        lines.extend(
+            skipped_tariffs
+                .iter()
+                .map(|tariff| format!("  skipped {tariff}")),
+        );
     }
     if !unknown_tariffs.is_empty() {
         let ids: Vec<&str> = unknown_tariffs.iter().map(String::as_str).collect();
@@ -327,7 +335,7 @@ mod tests {
     fn demo_stations_are_varied_and_the_same_every_time() {
         let demo = || -> Vec<ChargingStation> {
             let stations = super::demo(DEMO_STATIONS).unwrap().into_iter();
-            stations.map(|one| one.station).collect()
+            stations.map(|entry| entry.station).collect()
         };
         let (once, again) = (demo(), demo());
         assert_eq!(once, again);
@@ -347,6 +355,6 @@ mod tests {
         assert!(once.iter().any(|station| !station.capabilities.reservable));
         assert!(once.iter().any(|station| !station.capabilities.access_24_7));
         let mut connectors = once.iter().flat_map(|station| &station.connectors);
-        assert!(connectors.all(|one| one.status != ConnectorStatus::Occupied));
+        assert!(connectors.all(|connector| connector.status != ConnectorStatus::Occupied));
     }
 }

@@ -235,13 +235,13 @@ async fn work_due_while_the_clock_is_advanced_runs_at_its_due_time() {
         let received = process.operator.get(&inbox).await.expect(200).body;
         let received = received["data"].as_array().expect("deliveries");
         assert_eq!(received.len(), expected);
-        for one in received {
+        for delivery in received {
             let moment = |time: &Value| time.as_str().and_then(|time| Timestamp::parse(time).ok());
-            let received = moment(&one["received"]).expect("a time");
+            let received = moment(&delivery["received"]).expect("a time");
             let event: Value =
-                serde_json::from_str(one["body"].as_str().expect("a body")).expect("JSON");
+                serde_json::from_str(delivery["body"].as_str().expect("a body")).expect("JSON");
             let confirmed = moment(&event["created"]).expect("a time");
-            assert!(received.since(confirmed) < MINUTE, "{one:#}");
+            assert!(received.since(confirmed) < MINUTE, "{delivery:#}");
         }
     }
     process.kill();
@@ -254,9 +254,9 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
     for round in 1..=3 {
         let process = Process::start(&folder);
         let ends = Arc::new(AtomicBool::new(false));
-        let made = Arc::new(AtomicUsize::new(0));
+        let count = Arc::new(AtomicUsize::new(0));
         let clients = (0..4).map(|_| {
-            let (client, ends, made) = (process.client.clone(), ends.clone(), made.clone());
+            let (client, ends, count) = (process.client.clone(), ends.clone(), count.clone());
             tokio::spawn(async move {
                 let mut ids = Vec::new();
                 while !ends.load(Ordering::SeqCst) {
@@ -264,13 +264,13 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
                         Some(answer) => ids.push(answer.id()),
                         None => break,
                     }
-                    made.fetch_add(1, Ordering::Relaxed);
+                    count.fetch_add(1, Ordering::Relaxed);
                 }
                 ids
             })
         });
         let clients: Vec<_> = clients.collect();
-        while made.load(Ordering::Relaxed) < 11 * round {
+        while count.load(Ordering::Relaxed) < 11 * round {
             tokio::time::sleep(Duration::from_millis(7)).await;
         }
         process.kill();
@@ -517,8 +517,8 @@ fn refused(args: &[&str]) -> (Option<i32>, String) {
     while began.elapsed() < PATIENCE {
         if child.try_wait().expect("a child").is_some() {
             let ended = child.wait_with_output().expect("its messages");
-            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-            return (ended.status.code(), said);
+            let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+            return (ended.status.code(), message);
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -545,10 +545,13 @@ async fn a_data_folder_belongs_to_one_process_and_to_its_owner() {
     assert_eq!(first.client.get(&path).await.body["status"], "succeeded");
 
     let shown = folder.0.to_str().expect("a path");
-    let (code, said) = refused(&["--json", "--port", "0", "--data", shown]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, message) = refused(&["--json", "--port", "0", "--data", shown]);
+    assert_eq!(code, Some(1), "{message}");
     let holder = format!("in use by the process {};", first.child.id());
-    assert!(said.contains(shown) && said.contains(&holder), "{said}");
+    assert!(
+        message.contains(shown) && message.contains(&holder),
+        "{message}"
+    );
 
     let mut folders = vec![folder.0.clone()];
     let mut files = 0;
@@ -720,14 +723,17 @@ async fn a_start_that_is_refused_names_the_option_or_file_at_fault() {
 
 #[track_caller]
 fn assert_refused(args: &[&str], code: i32, named: &[&str]) {
-    let (ended, said) = refused(args);
-    assert_eq!(ended, Some(code), "{args:?}: {said}");
-    assert!(said.starts_with("error: "), "{args:?}: {said}");
+    let (ended, message) = refused(args);
+    assert_eq!(ended, Some(code), "{args:?}: {message}");
+    assert!(message.starts_with("error: "), "{args:?}: {message}");
     for name in named {
-        assert!(said.contains(name), "{args:?} does not name {name}: {said}");
+        assert!(
+            message.contains(name),
+            "{args:?} does not name {name}: {message}"
+        );
     }
-    let lines = said.lines().count();
-    assert!(lines <= 6 && said.len() < 600, "{args:?}: {said}");
+    let lines = message.lines().count();
+    assert!(lines <= 6 && message.len() < 600, "{args:?}: {message}");
 }
 
 #[test]
@@ -1269,13 +1275,13 @@ fn a_start_on_a_full_disk_says_so() {
     assert_refused(&args, 1, &[&shown, "No space left on device"]);
     // There is room for the first files, but not for the table.
     disk.fill(200 * 1024);
-    let (code, said) = refused(&args);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, message) = refused(&args);
+    assert_eq!(code, Some(1), "{message}");
     assert!(
-        said.ends_with(&format!("error: the disk of {shown} is full\n")),
-        "{said}"
+        message.ends_with(&format!("error: the disk of {shown} is full\n")),
+        "{message}"
     );
-    assert!(said.len() < 600, "{said}");
+    assert!(message.len() < 600, "{message}");
     std::fs::remove_file(disk.filler()).expect("the filler");
     Process::start(&data).kill();
 }
@@ -1322,11 +1328,13 @@ async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
         .await;
     kept.push(after.expect("an answer").id());
     process.advance(1).await;
-    let said = std::fs::read_to_string(&log).expect("the messages");
+    let messages = std::fs::read_to_string(&log).expect("the messages");
     assert_eq!(
-        said.matches("the disk of the data folder is full").count(),
+        messages
+            .matches("the disk of the data folder is full")
+            .count(),
         1,
-        "{said}"
+        "{messages}"
     );
     process.kill();
 
@@ -1359,9 +1367,9 @@ type Reports = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// A runtime API like that of cargo-lambda and Lambda, with one event. Returns its address, and the requests of the function.
 async fn runtime_api(event: &'static str) -> (String, Reports) {
-    let (reports, asked) = (Reports::default(), Arc::new(AtomicBool::new(false)));
+    let (reports, requested) = (Reports::default(), Arc::new(AtomicBool::new(false)));
     let next = move || {
-        let again = asked.swap(true, Ordering::SeqCst);
+        let again = requested.swap(true, Ordering::SeqCst);
         async move {
             if again {
                 std::future::pending::<()>().await;
@@ -1520,9 +1528,12 @@ fn a_function_without_credentials_says_so() {
         .output()
         .expect("the functions run");
     assert!(!ended.status.success());
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains("no AWS credentials were found"), "{said}");
-    assert!(said.contains("AWS_PROFILE"), "{said}");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        message.contains("no AWS credentials were found"),
+        "{message}"
+    );
+    assert!(message.contains("AWS_PROFILE"), "{message}");
 }
 
 /// Checks that each line that a function logged has the ids of the request in the service, in API Gateway and in X-Ray.

@@ -99,7 +99,7 @@ macro_rules! resources {
                     Kind::BatchResult => Some(Self::Batches),
                     Kind::SiteDay => Some(Self::Sites),
                     Kind::WebhookDelivery | Kind::WebhookReplay => Some(Self::WebhookEndpoints),
-                    kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
+                    kind => Self::ALL.iter().copied().find(|resource| resource.kind() == kind),
                 }
             }
 

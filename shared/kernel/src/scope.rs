@@ -34,8 +34,8 @@ impl Scope {
     }
 
     /// Returns whether this scope includes the other.
-    pub fn covers(self, wanted: Scope) -> bool {
-        match (self, wanted) {
+    pub fn covers(self, other: Scope) -> bool {
+        match (self, other) {
             (Self::Everything, _) => true,
             (Self::Write(mine), Self::Read(theirs) | Self::Write(theirs)) => mine == theirs,
             (Self::Read(mine), Self::Read(theirs)) => mine == theirs,

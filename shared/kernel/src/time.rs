@@ -296,9 +296,9 @@ mod tests {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         struct Row(#[serde(with = "as_millis")] SignedDuration);
 
-        let row = Row(minutes(2));
-        assert_eq!(serde_json::to_string(&row).unwrap(), "120000");
-        assert_eq!(serde_json::from_str::<Row>("120000").unwrap(), row);
+        let stored = Row(minutes(2));
+        assert_eq!(serde_json::to_string(&stored).unwrap(), "120000");
+        assert_eq!(serde_json::from_str::<Row>("120000").unwrap(), stored);
     }
 
     proptest! {

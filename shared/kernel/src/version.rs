@@ -174,7 +174,8 @@ mod tests {
             let retirement = versions().retirement(version)?;
             Some((retirement.deprecation(), retirement.sunset()))
         };
-        let both = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
+        let both =
+            |deprecation: &str, sunset: &str| Some((deprecation.to_owned(), sunset.to_owned()));
         let first = both("@1735689600", "Fri, 01 Jan 2027 00:00:00 GMT");
         assert_eq!(headers("2024-01-01"), first);
         let second = both("@1772323200", "Wed, 01 Mar 2028 00:00:00 GMT");

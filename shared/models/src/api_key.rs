@@ -337,22 +337,22 @@ mod tests {
             rights: Rights::of(scopes.to_vec()),
             expires_at,
         };
-        let made = |acting: &ActingKey, expires_at: Option<Timestamp>| {
+        let created = |acting: &ActingKey, expires_at: Option<Timestamp>| {
             let body = serde_json::json!({"scopes": ["fleets:read"], "expires_at": expires_at});
             let new = serde_json::from_value(body).unwrap();
             ApiKey::new(new, &tenant(), Some(acting), "2026-03-01", at(0))
         };
         let (expiring, lasting) = (acting(Some(at(5)), &scopes), acting(None, &scopes));
         for (expires_at, may) in [(Some(at(5)), true), (Some(at(6)), false), (None, false)] {
-            assert_eq!(made(&expiring, expires_at).is_ok(), may);
-            let (key, _) = made(&lasting, expires_at).unwrap();
+            assert_eq!(created(&expiring, expires_at).is_ok(), may);
+            let (key, _) = created(&lasting, expires_at).unwrap();
             assert_eq!(key.check_delete(&expiring).is_ok(), may);
             key.check_delete(&lasting).unwrap();
             let full = acting(Some(at(1)), &[Scope::Everything]);
             key.check_delete(&full).unwrap();
         }
         let other = acting(None, &[Scope::Write(Resource::Drivers)]);
-        let (key, _) = made(&lasting, None).unwrap();
+        let (key, _) = created(&lasting, None).unwrap();
         assert_eq!(
             key.check_delete(&other).unwrap_err().class(),
             kernel::error::ErrorClass::Forbidden

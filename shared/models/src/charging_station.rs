@@ -379,7 +379,11 @@ impl<'de> Deserialize<'de> for ChargingStation {
                 connector.evse.clone_from(&connector.id);
             }
         }
-        if station.connectors.iter().all(|one| one.pricing.is_empty()) {
+        if station
+            .connectors
+            .iter()
+            .all(|connector| connector.pricing.is_empty())
+        {
             for connector in &mut station.connectors {
                 connector.pricing.clone_from(&station.pricing);
             }
@@ -400,21 +404,24 @@ impl ChargingStation {
     /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax included, and the
     /// first of equal ones. Connectors without prices come last. Prices without an ENERGY part count as 0 per kWh.
     pub fn show_cheapest_pricing(&mut self) {
-        let priced = self.connectors.iter().filter(|one| !one.pricing.is_empty());
-        let cheapest = priced.min_by_key(|one| one.highest_energy_price());
-        self.pricing = cheapest.map_or_else(Vec::new, |one| one.pricing.clone());
+        let priced = self
+            .connectors
+            .iter()
+            .filter(|connector| !connector.pricing.is_empty());
+        let cheapest = priced.min_by_key(|connector| connector.highest_energy_price());
+        self.pricing = cheapest.map_or_else(Vec::new, |connector| connector.pricing.clone());
     }
 
     /// Returns the connectors of an EVSE, by its uid at the operator, which is compared without regard to case.
     pub fn evse(&self, uid: &str) -> impl Iterator<Item = &Connector> {
         let connectors = self.connectors.iter();
-        connectors.filter(move |one| one.evse.eq_ignore_ascii_case(uid))
+        connectors.filter(move |connector| connector.evse.eq_ignore_ascii_case(uid))
     }
 
     /// Returns the connector of an EVSE with this id at the operator; the first one if no connector has that id.
     pub fn connector_of(&self, evse: &str, id: Option<&str>) -> Option<&Connector> {
-        let is_named = |one: &&Connector| {
-            let own = one.id_within_evse().zip(id);
+        let is_named = |connector: &&Connector| {
+            let own = connector.id_within_evse().zip(id);
             own.is_some_and(|(own, id)| own.eq_ignore_ascii_case(id))
         };
         let named = self.evse(evse).find(is_named);
@@ -425,7 +432,7 @@ impl ChargingStation {
     pub fn is_reservable(&self, connector: &str) -> bool {
         let mut connectors = self.connectors.iter();
         self.status == StationStatus::Active
-            && connectors.any(|one| one.id == connector && one.is_in_order())
+            && connectors.any(|candidate| candidate.id == connector && candidate.is_in_order())
     }
 
     /// Recounts the EVSEs after a connector changed. An EVSE is free while all of its connectors are available.
@@ -517,13 +524,13 @@ mod tests {
             crate::fixtures::connector("2"),
         ];
         station.set_pricing(vec![energy(45)]);
-        let mut row = serde_json::to_value(&station).unwrap();
-        row.as_object_mut().unwrap().remove("location_id");
-        for connector in row["connectors"].as_array_mut().unwrap() {
+        let mut stored = serde_json::to_value(&station).unwrap();
+        stored.as_object_mut().unwrap().remove("location_id");
+        for connector in stored["connectors"].as_array_mut().unwrap() {
             let members = connector.as_object_mut().unwrap();
             members.retain(|name, _| ["id", "power", "status", "type"].contains(&name.as_str()));
         }
-        let read: ChargingStation = serde_json::from_value(row).unwrap();
+        let read: ChargingStation = serde_json::from_value(stored).unwrap();
         assert_eq!(read.connectors, station.connectors);
         assert_eq!(read.location_id, None);
     }

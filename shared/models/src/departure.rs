@@ -330,8 +330,9 @@ impl Stored<VehicleDepartures> {
 
     /// Ends a departure. Returns false if it is not scheduled any more.
     pub fn end(&mut self, id: &Id, outcome: DepartureOutcome) -> bool {
-        let is_it =
-            |one: &&mut Departure| one.id == *id && one.status == DepartureStatus::Scheduled;
+        let is_it = |departure: &&mut Departure| {
+            departure.id == *id && departure.status == DepartureStatus::Scheduled
+        };
         let Some(departure) = self.object.departures.iter_mut().find(is_it) else {
             return false;
         };
@@ -347,7 +348,7 @@ impl Stored<VehicleDepartures> {
         let all = &mut self.object.departures;
         let over = all
             .iter()
-            .filter(|one| one.status != DepartureStatus::Scheduled);
+            .filter(|departure| departure.status != DepartureStatus::Scheduled);
         let excess = over.count().saturating_sub(KEPT);
         all.drain(..excess);
         true

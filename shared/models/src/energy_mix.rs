@@ -66,8 +66,11 @@ impl EnergyMix {
         if self.is_green_energy {
             return Some(100.0);
         }
-        let renewable = self.sources.iter().filter(|one| one.source.is_renewable());
-        let percent: f64 = renewable.map(|one| one.percent).sum();
+        let renewable = self
+            .sources
+            .iter()
+            .filter(|share| share.source.is_renewable());
+        let percent: f64 = renewable.map(|share| share.percent).sum();
         (!self.sources.is_empty()).then_some(percent.min(100.0))
     }
 }

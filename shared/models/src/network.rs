@@ -190,7 +190,7 @@ impl ObjectId {
     /// # Errors
     /// The id is empty, too long for the module, or has characters that are not printable.
     pub fn new(owner: Owner, module: Module, id: &str) -> Result<Self, String> {
-        let printable = id.chars().all(|one| !one.is_control());
+        let printable = id.chars().all(|character| !character.is_control());
         let longest = module.longest_id();
         if id.is_empty() || id.chars().count() > longest || !printable {
             return Err(format!("id: expected 1 to {longest} printable characters"));
@@ -354,18 +354,18 @@ mod tests {
 
     #[test]
     fn objects_are_equal_within_one_party_of_one_network_only() {
-        let one = object(1, "BEC", Module::Locations, "LOC1");
-        assert_eq!(one, object(1, "bec", Module::Locations, "loc1"));
+        let id = object(1, "BEC", Module::Locations, "LOC1");
+        assert_eq!(id, object(1, "bec", Module::Locations, "loc1"));
         for other in [
             object(2, "BEC", Module::Locations, "LOC1"),
             object(1, "RIV", Module::Locations, "LOC1"),
             object(1, "BEC", Module::Tariffs, "LOC1"),
             object(1, "BEC", Module::Locations, "LOC2"),
         ] {
-            assert_ne!(one, other);
-            assert_ne!(EvseId::new(one.clone(), "E1"), EvseId::new(other, "E1"));
+            assert_ne!(id, other);
+            assert_ne!(EvseId::new(id.clone(), "E1"), EvseId::new(other, "E1"));
         }
-        assert_eq!(EvseId::new(one.clone(), "E1"), EvseId::new(one, "e1"));
+        assert_eq!(EvseId::new(id.clone(), "E1"), EvseId::new(id, "e1"));
     }
 
     #[test]

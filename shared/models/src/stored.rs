@@ -86,7 +86,7 @@ pub struct Unknown {
     /// The version of the layout that the newer release has written.
     pub schema: u32,
     /// Attributes of the item.
-    pub row: Map<String, Value>,
+    pub item: Map<String, Value>,
     /// Members of the object.
     pub object: Map<String, Value>,
     /// Members of the internal state.

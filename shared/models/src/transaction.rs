@@ -567,7 +567,7 @@ pub fn check_currency(
     empty: bool,
 ) -> Result<()> {
     match change.set() {
-        Some(wanted) if *wanted != current && !empty => Err(Error::conflict(
+        Some(requested) if *requested != current && !empty => Err(Error::conflict(
             "The currency cannot change while there is money in the wallet.",
             Some(param),
         )),

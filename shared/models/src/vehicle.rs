@@ -285,7 +285,7 @@ impl TryFrom<Vec<CurvePoint>> for ChargingCurve {
         {
             return Err("must have levels of at most 100 and powers of at least 1");
         }
-        if !given.is_sorted_by(|one, next| one.level < next.level) {
+        if !given.is_sorted_by(|previous, next| previous.level < next.level) {
             return Err("must have each level once, the lowest first");
         }
         let mut points = [CurvePoint::default(); MAX_CURVE_POINTS];

@@ -188,7 +188,7 @@ impl VehicleTelemetry {
         self.battery = Some(Battery {
             capacity: battery
                 .as_ref()
-                .map_or(vehicle.battery_capacity, |one| one.capacity),
+                .map_or(vehicle.battery_capacity, |battery| battery.capacity),
             level,
             range: None,
             status: if level < 100.0 {

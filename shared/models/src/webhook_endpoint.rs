@@ -337,10 +337,13 @@ impl WebhookEndpoint {
     /// # Errors
     /// 403 `authentication_error` that names the scope which the key lacks.
     pub fn check_subscriptions(&self, key: &ActingKey) -> Result<()> {
-        let subscribed = self.enabled_events.iter().flat_map(|one| match one {
-            Subscription::All => EventType::ALL,
-            Subscription::To(kind) => std::slice::from_ref(kind),
-        });
+        let subscribed = self
+            .enabled_events
+            .iter()
+            .flat_map(|subscription| match subscription {
+                Subscription::All => EventType::ALL,
+                Subscription::To(kind) => std::slice::from_ref(kind),
+            });
         for kind in subscribed {
             key.require_read(kind.subject())
                 .map_err(|error| error.at("enabled_events"))?;
@@ -351,10 +354,13 @@ impl WebhookEndpoint {
     /// Checks whether events of this type are delivered to the endpoint.
     pub fn subscribes_to(&self, kind: EventType) -> bool {
         self.status == EndpointStatus::Enabled
-            && self.enabled_events.iter().any(|wanted| match wanted {
-                Subscription::All => true,
-                Subscription::To(wanted) => *wanted == kind,
-            })
+            && self
+                .enabled_events
+                .iter()
+                .any(|subscription| match subscription {
+                    Subscription::All => true,
+                    Subscription::To(subscribed) => *subscribed == kind,
+                })
     }
 
     /// Checks whether an event is delivered to the endpoint. Events about the endpoint itself, and about deliveries to it, are not.
@@ -573,32 +579,33 @@ mod tests {
 
     #[test]
     fn every_secret_of_the_last_day_signs() {
-        let one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
-        let mut one = Stored::new(one);
+        let endpoint = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
+        let mut endpoint = Stored::new(endpoint);
         let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
-        let signing = |one: &Stored<WebhookEndpoint>, hour| {
-            std::iter::once(one.object.secret.as_str().to_owned())
+        let signing = |endpoint: &Stored<WebhookEndpoint>, hour| {
+            std::iter::once(endpoint.object.secret.as_str().to_owned())
                 .chain(
-                    one.internal
+                    endpoint
+                        .internal
                         .previous_secrets(at(hour))
                         .map(|secret| secret.as_str().to_owned()),
                 )
                 .collect::<Vec<_>>()
         };
-        let mut secrets = vec![one.object.secret.as_str().to_owned()];
+        let mut secrets = vec![endpoint.object.secret.as_str().to_owned()];
         for hour in 0..MAX_ROTATIONS as i64 {
-            one.rotate_secret(at(hour)).unwrap();
-            secrets.insert(0, one.object.secret.as_str().to_owned());
-            assert_eq!(signing(&one, hour), secrets);
+            endpoint.rotate_secret(at(hour)).unwrap();
+            secrets.insert(0, endpoint.object.secret.as_str().to_owned());
+            assert_eq!(signing(&endpoint, hour), secrets);
         }
-        let before = one.clone();
-        let refused = one.rotate_secret(at(23)).unwrap_err();
+        let before = endpoint.clone();
+        let refused = endpoint.rotate_secret(at(23)).unwrap_err();
         assert_eq!(refused.class(), kernel::error::ErrorClass::Conflict);
-        assert_eq!(one.clone(), before);
+        assert_eq!(endpoint.clone(), before);
         // At this time the first secret was replaced 24 hours ago.
-        assert_eq!(signing(&one, 24), secrets[..MAX_ROTATIONS]);
-        one.rotate_secret(at(24)).unwrap();
-        assert_eq!(signing(&one, 24).len(), 1 + MAX_ROTATIONS);
+        assert_eq!(signing(&endpoint, 24), secrets[..MAX_ROTATIONS]);
+        endpoint.rotate_secret(at(24)).unwrap();
+        assert_eq!(signing(&endpoint, 24).len(), 1 + MAX_ROTATIONS);
     }
 
     #[test]

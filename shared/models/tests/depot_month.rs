@@ -115,11 +115,11 @@ impl Night {
 
     /// Whether something becomes known.
     fn is_event(&self, quarter: usize) -> bool {
-        let turns = [&self.outage, &self.cut].map(|one| [one.start, one.end]);
+        let turns = [&self.outage, &self.cut].map(|turn| [turn.start, turn.end]);
         let stays = &mut self.stays.iter();
         turns.concat().contains(&quarter)
-            || stays.any(|one| {
-                one.arrives == quarter || one.early.is_some_and(|(known, _)| known == quarter)
+            || stays.any(|stay| {
+                stay.arrives == quarter || stay.early.is_some_and(|(known, _)| known == quarter)
             })
     }
 
@@ -310,7 +310,7 @@ impl Simulation {
     fn keep_cost(&mut self, place: usize) {
         let vehicle = &self.inputs.vehicles[place].vehicle.id;
         let mut charges = self.site.internal.charges.iter();
-        if let Some(charge) = charges.find(|one| one.vehicle == *vehicle) {
+        if let Some(charge) = charges.find(|charge| charge.vehicle == *vehicle) {
             let charge: Value = serde_json::to_value(charge).expect("a charge");
             self.month.cost += charge["cost"].as_i64().expect("a cost");
         }
@@ -335,7 +335,7 @@ impl Simulation {
         let reached = planned.ended.iter().map(|(charge, _)| charge);
         for charge in reached.chain(&planned.charges) {
             let mut vans = self.inputs.vehicles.iter_mut();
-            let van = vans.find(|one| one.vehicle.id == charge.vehicle);
+            let van = vans.find(|van| van.vehicle.id == charge.vehicle);
             let van = van.expect("the van");
             let telemetry = van.telemetry.as_mut().expect("a level");
             telemetry.charge_to(charge.level, &van.vehicle, now);
@@ -355,7 +355,7 @@ impl Simulation {
             self.learn(night, quarter);
             plan = self.plan(night, quarter);
             let each = plan.vehicles.iter();
-            let expected = each.map(|one| (one.departure.clone(), one.short_by_wh));
+            let expected = each.map(|vehicle| (vehicle.departure.clone(), vehicle.short_by_wh));
             self.expected = expected.collect();
         }
         let limit = u64::from(night.limit(quarter));

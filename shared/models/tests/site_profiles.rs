@@ -166,8 +166,10 @@ impl Depot {
         let mut any = false;
         for place in 0..VANS {
             let sessions = &mut self.inputs.vehicles[place].sessions;
-            let known = sessions.first_mut().and_then(|one| one.profile.as_mut());
-            let Some(known) = known.filter(|one| one.next.is_some()) else {
+            let known = sessions
+                .first_mut()
+                .and_then(|session| session.profile.as_mut());
+            let Some(known) = known.filter(|profile| profile.next.is_some()) else {
                 continue;
             };
             let is_late = known.next.is_some_and(|next| next <= now);
@@ -181,15 +183,15 @@ impl Depot {
                 Network::IsFickle => self.random.below(2) == 0,
             };
             let is_silent = self.network == Network::IsSilent;
-            let wanted = known.wanted.clone();
+            let requested = known.wanted.clone();
             if accepts {
-                self.in_force[place] = Some(wanted.clone());
-                *known = profile(json!({"wanted": wanted, "accepted": wanted, "sent": now}));
+                self.in_force[place] = Some(requested.clone());
+                *known = profile(json!({"wanted": requested, "accepted": requested, "sent": now}));
             } else if is_late || !is_silent {
                 let failure = if is_silent { "unanswered" } else { "refused" };
                 let next = now.plus(minutes(5));
                 *known = profile(
-                    json!({"wanted": wanted, "accepted": known.accepted, "failure": failure, "failures": 1, "next": next}),
+                    json!({"wanted": requested, "accepted": known.accepted, "failure": failure, "failures": 1, "next": next}),
                 );
             }
             any = true;
@@ -201,7 +203,13 @@ impl Depot {
     fn start(&mut self, place: usize) {
         let session = id(Kind::ChargingSession, place);
         let is_here = !self.inputs.vehicles[place].sessions.is_empty();
-        if !is_here && self.inputs.starts.iter().all(|one| one.session != session) {
+        if !is_here
+            && self
+                .inputs
+                .starts
+                .iter()
+                .all(|start| start.session != session)
+        {
             self.inputs.starts.push(PendingStart {
                 session,
                 power: POWER,
@@ -219,7 +227,7 @@ impl Depot {
                 .inputs
                 .starts
                 .iter()
-                .position(|one| one.session == session);
+                .position(|start| start.session == session);
             let may_start = || self.inputs.may_start(&self.site.object, &session, now);
             let Some(waits) = waits.filter(|_| may_start()) else {
                 continue;
@@ -244,17 +252,19 @@ impl Depot {
     fn plan(&mut self, now: Timestamp) {
         let planned = plan(&self.site, &self.inputs, now);
         self.site.put_into_force(&planned, &self.inputs, now);
-        for (session, wanted) in planned.profiles(&self.site.object, &self.inputs) {
+        for (session, requested) in planned.profiles(&self.site.object, &self.inputs) {
             let vehicles = self.inputs.vehicles.iter_mut();
-            let mut sessions = vehicles.flat_map(|one| one.sessions.first_mut());
-            let found = sessions.find(|one| one.id == session).expect("the session");
+            let mut sessions = vehicles.flat_map(|vehicle| vehicle.sessions.first_mut());
+            let found = sessions
+                .find(|known| known.id == session)
+                .expect("the session");
             let before = found.profile.as_ref();
             assert!(
-                before.is_none_or(|one| !one.is_sent()),
+                before.is_none_or(|profile| !profile.is_sent()),
                 "one profile at a time"
             );
-            let accepted = before.and_then(|one| one.accepted.as_ref());
-            let next = json!({"wanted": wanted, "accepted": accepted, "sent": now, "next": now.plus(minutes(5))});
+            let accepted = before.and_then(|profile| profile.accepted.as_ref());
+            let next = json!({"wanted": requested, "accepted": accepted, "sent": now, "next": now.plus(minutes(5))});
             found.profile = Some(profile(next));
             self.sent += 1;
         }
@@ -348,7 +358,7 @@ fn busy_evening(seed: u64, network: Network) -> (u32, usize) {
         .inputs
         .vehicles
         .iter()
-        .filter(|one| !one.sessions.is_empty());
+        .filter(|vehicle| !vehicle.sessions.is_empty());
     (busy, begun.count())
 }
 

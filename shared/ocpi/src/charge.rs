@@ -227,7 +227,7 @@ impl ChargingPeriod {
     fn is_parking(&self) -> bool {
         let volume = |kind: &str| {
             let mut dimensions = self.dimensions.iter();
-            dimensions.any(|one| one.kind == kind && !one.volume.is_zero())
+            dimensions.any(|dimension| dimension.kind == kind && !dimension.volume.is_zero())
         };
         volume("PARKING_TIME") && !volume("ENERGY") && !volume("TIME")
     }

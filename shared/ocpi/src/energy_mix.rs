@@ -49,15 +49,15 @@ pub(super) fn energy_mix(stated: Option<&Value>) -> Option<EnergyMix> {
     let mix = Mix::deserialize(stated?).ok()?;
     let grams = |category: &str| {
         let mut impacts = mix.environ_impact.iter();
-        let impact = impacts.find(|one| one.category == category);
-        let stated = impact.and_then(|one| within(one.amount, MOST_GRAMS));
+        let impact = impacts.find(|impact| impact.category == category);
+        let stated = impact.and_then(|impact| within(impact.amount, MOST_GRAMS));
         stated.or(mix.is_green_energy.then_some(0.0))
     };
     let (carbon, waste) = (grams("CARBON_DIOXIDE"), grams("NUCLEAR_WASTE"));
-    let sources = mix.energy_sources.iter().filter_map(|one| {
+    let sources = mix.energy_sources.iter().filter_map(|share| {
         Some(EnergyShare {
-            percent: within(one.percentage, 100)?,
-            source: source(&one.source)?,
+            percent: within(share.percentage, 100)?,
+            source: source(&share.source)?,
         })
     });
     let name = |name: Option<String>| -> Option<String> {

@@ -389,14 +389,18 @@ impl ImportedStation {
 
     /// Returns the ids of the tariffs of the connectors, each once.
     pub fn tariff_ids(&self) -> BTreeSet<String> {
-        let ids = self.tariffs.iter().flat_map(|one| &one.ids);
+        let ids = self.tariffs.iter().flat_map(|tariffs| &tariffs.ids);
         ids.cloned().collect()
     }
 
     /// Sets these prices for every connector.
     pub fn set_pricing(&mut self, pricing: Vec<Price>) {
         self.station.set_pricing(pricing);
-        let ids = self.station.connectors.iter().map(|one| one.id.clone());
+        let ids = self
+            .station
+            .connectors
+            .iter()
+            .map(|connector| connector.id.clone());
         self.priced = ids.collect();
     }
 
@@ -404,7 +408,7 @@ impl ImportedStation {
     pub fn statuses(&self) -> BTreeMap<String, ConnectorStatus> {
         let connectors = self.station.connectors.iter();
         connectors
-            .map(|one| (one.evse.clone(), one.status))
+            .map(|connector| (connector.evse.clone(), connector.status))
             .collect()
     }
 }
@@ -436,7 +440,7 @@ impl EvseStatus {
 
 impl Evse {
     fn can(&self, capability: &str) -> bool {
-        self.capabilities.iter().any(|one| one == capability)
+        self.capabilities.iter().any(|other| other == capability)
     }
 }
 
@@ -518,7 +522,10 @@ fn kilowatts(watts: Decimal) -> f64 {
 
 /// Returns an id that two of the connectors share.
 fn duplicate(connectors: &[Connector]) -> Option<&str> {
-    let mut ids: Vec<&str> = connectors.iter().map(|one| one.id.as_str()).collect();
+    let mut ids: Vec<&str> = connectors
+        .iter()
+        .map(|connector| connector.id.as_str())
+        .collect();
     ids.sort_unstable();
     let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
     twice.map(|pair| pair[0])
@@ -579,7 +586,7 @@ fn ranges(periods: Option<&Vec<ExceptionalPeriod>>) -> Vec<Range> {
         until: period.period_end,
     };
     let periods = periods.into_iter().flatten().map(range);
-    let mut ranges: Vec<Range> = periods.filter(|one| one.from < one.until).collect();
-    ranges.sort_by_key(|one| (one.from, one.until));
+    let mut ranges: Vec<Range> = periods.filter(|range| range.from < range.until).collect();
+    ranges.sort_by_key(|range| (range.from, range.until));
     ranges
 }

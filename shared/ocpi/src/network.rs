@@ -362,7 +362,7 @@ impl Network {
         let parties = &mut network.parties;
         for party in before
             .into_iter()
-            .filter(|one| is_hub && one.reported.is_some())
+            .filter(|party| is_hub && party.reported.is_some())
         {
             let is_kept = |kept: &NetworkParty| kept.id == party.id && kept.role == party.role;
             if parties.len() < MAX_PARTIES && !parties.iter().any(is_kept) {
@@ -394,7 +394,7 @@ impl Network {
         };
         let count = network.parties.len();
         let mut parties = network.parties.iter_mut();
-        let known = parties.find(|one| one.id == report.party && one.role == Role::Cpo);
+        let known = parties.find(|party| party.id == report.party && party.role == Role::Cpo);
         match known {
             Some(known) if known.reported.is_some_and(|before| before >= updated) => {
                 return Ok(false);
@@ -434,7 +434,7 @@ impl Network {
         now: Timestamp,
     ) -> Result<()> {
         let mut parties = stored.object.parties.iter_mut();
-        let party = parties.find(|one| one.id == *id && one.role == Role::Cpo);
+        let party = parties.find(|party| party.id == *id && party.role == Role::Cpo);
         let Some(party) = party else {
             let message = format!("{id} {}", PartyRefusal::Unknown);
             return Err(Error::invalid("parties", message));
@@ -577,8 +577,8 @@ mod tests {
         assert!(hub.object.reaches(&party) && hub.object.has_party(&party));
         for (minutes, status) in [(1, Offline), (2, Planned), (3, Suspended), (4, Connected)] {
             let at = now().plus(kernel::time::minutes(minutes));
-            let said = report("EXA", Role::Cpo, status, at);
-            assert_eq!(Network::report_party(&mut hub, &said, at), Ok(true));
+            let reported = report("EXA", Role::Cpo, status, at);
+            assert_eq!(Network::report_party(&mut hub, &reported, at), Ok(true));
             assert_eq!(hub.object.reaches(&party), status == Connected);
             assert_eq!(operator(&hub), Ok(()), "its objects are taken all the same");
             let late = report("EXA", Role::Cpo, Offline, now());
@@ -594,13 +594,13 @@ mod tests {
     fn a_party_has_one_entry_for_each_role_and_the_hub_stays_a_hub() {
         let mut hub = connected();
         let own = PartyId::new("NL", "HUB").unwrap();
-        let said = |role| report("HUB", role, PartyStatus::Connected, now());
+        let reported = |role| report("HUB", role, PartyStatus::Connected, now());
         assert_eq!(
-            Network::report_party(&mut hub, &said(Role::Emsp), now()),
+            Network::report_party(&mut hub, &reported(Role::Emsp), now()),
             Ok(false)
         );
         assert_eq!(
-            Network::report_party(&mut hub, &said(Role::Cpo), now()),
+            Network::report_party(&mut hub, &reported(Role::Cpo), now()),
             Ok(true)
         );
         assert!(hub.object.is_hub() && hub.object.main_party() == Some(&own));
@@ -620,8 +620,8 @@ mod tests {
     #[test]
     fn a_hub_that_renews_its_credentials_keeps_its_parties() {
         let mut hub = connected();
-        let said = report("ONE", Role::Cpo, PartyStatus::Offline, now());
-        Network::report_party(&mut hub, &said, now()).unwrap();
+        let reported = report("ONE", Role::Cpo, PartyStatus::Offline, now());
+        Network::report_party(&mut hub, &reported, now()).unwrap();
         let party = PartyId::new("NL", "ONE").unwrap();
         Network::approve(&mut hub, &party, true, now()).unwrap();
         let before = hub.object.parties.clone();
@@ -639,15 +639,15 @@ mod tests {
         let mut hub = connected();
         hub.object.trusts_parties = true;
         let digits = |n: usize| format!("{}{:02}", char::from(b'A' + (n / 100) as u8), n % 100);
-        let said = |n| report(&digits(n), Role::Cpo, PartyStatus::Connected, now());
+        let reported = |n| report(&digits(n), Role::Cpo, PartyStatus::Connected, now());
         for n in 0..MAX_PARTIES - hub.object.parties.len() {
             assert_eq!(
-                Network::report_party(&mut hub, &said(n), now()),
+                Network::report_party(&mut hub, &reported(n), now()),
                 Ok(true),
                 "{n}"
             );
         }
-        let refused = Network::report_party(&mut hub, &said(MAX_PARTIES), now());
+        let refused = Network::report_party(&mut hub, &reported(MAX_PARTIES), now());
         assert!(refused.unwrap_err().contains("500"));
         for party in &mut hub.object.parties {
             party.name = "\u{1f50c}".repeat(MAX_PARTY_NAME);

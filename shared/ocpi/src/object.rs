@@ -114,8 +114,8 @@ fn parts_of(members: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value
 }
 
 /// Returns whether two objects were received with the same content, whatever the time of receipt.
-pub fn is_same(one: &Value, other: &Value) -> bool {
-    one == other || as_received(one) == as_received(other)
+pub fn is_same(value: &Value, other: &Value) -> bool {
+    value == other || as_received(value) == as_received(other)
 }
 
 /// Returns the text of a member; a number counts as its digits.
@@ -263,7 +263,7 @@ fn place(owner: &Value, list: &str, name: &str, id: &str) -> Option<usize> {
     let parts = owner.get(list)?.as_array()?;
     parts
         .iter()
-        .position(|one| text_of(one, name).is_some_and(|own| own.eq_ignore_ascii_case(id)))
+        .position(|part| text_of(part, name).is_some_and(|own| own.eq_ignore_ascii_case(id)))
 }
 
 fn find<'a>(owner: &'a Value, list: &str, name: &str, id: &str) -> Option<&'a Value> {

@@ -84,8 +84,8 @@ pub fn next_link(header: &str) -> Option<&str> {
     while let Some((_, after)) = rest.split_once('<') {
         let (url, after) = after.split_once('>')?;
         let parameters = after.split('<').next().unwrap_or_default();
-        let is_next = parameters.split([';', ',']).any(|one| {
-            let Some((name, value)) = one.split_once('=') else {
+        let is_next = parameters.split([';', ',']).any(|parameter| {
+            let Some((name, value)) = parameter.split_once('=') else {
                 return false;
             };
             let kinds = value.trim().trim_matches('"');

@@ -456,7 +456,8 @@ fn price_in(price: &Price, (start, end): Span, supply: Supply, now: Timestamp) -
     let most = [watts(restrictions.max_current), restrictions.max_power];
     restrictions.min_power = least;
     restrictions.max_power = most.into_iter().flatten().min();
-    let restrictions = Some(restrictions).filter(|one| *one != Restrictions::default());
+    let restrictions =
+        Some(restrictions).filter(|restrictions| *restrictions != Restrictions::default());
     Price {
         restrictions,
         ..price.clone()

@@ -79,7 +79,9 @@ fn the_same_location_is_the_same_station() {
 fn hours(change: Value) -> (bool, Vec<(Weekday, String, String)>) {
     let station = read(json!({"opening_times": change})).unwrap().station;
     let hours = station.availability.opening_hours.into_iter();
-    let hours = hours.map(|one| (one.day, one.from, one.until)).collect();
+    let hours = hours
+        .map(|period| (period.day, period.from, period.until))
+        .collect();
     (station.capabilities.access_24_7, hours)
 }
 
@@ -153,7 +155,7 @@ fn null_an_empty_list_and_an_omitted_list_are_the_same() {
     let evse = |name: &str, value: Value| {
         let mut evse = json!({"uid": "1", "status": "AVAILABLE"});
         evse[name] = value;
-        read(json!({"facilities": null, "evses": [null, evse]})).map(|one| one.station)
+        read(json!({"facilities": null, "evses": [null, evse]})).map(|imported| imported.station)
     };
     for name in ["connectors", "capabilities"] {
         let omitted = evse("floor_level", json!("1")).unwrap();
@@ -227,10 +229,14 @@ fn one_location_that_cannot_be_used_does_not_refuse_the_others() {
     let names: Vec<_> = stations
         .loaded
         .iter()
-        .map(|one| &one.station.location_id)
+        .map(|imported| &imported.station.location_id)
         .collect();
     assert_eq!(names, [&Some("A".to_owned()), &Some("E".to_owned())]);
-    let skipped: Vec<_> = stations.skipped.iter().map(|one| one.id.as_str()).collect();
+    let skipped: Vec<_> = stations
+        .skipped
+        .iter()
+        .map(|skipped| skipped.id.as_str())
+        .collect();
     assert_eq!(skipped, ["C", "#4", "B"]);
     assert_eq!(
         stations.skipped[2].reason,
@@ -254,7 +260,7 @@ fn of_two_objects_with_the_same_id_the_newer_counts() {
         let file = serde_json::to_vec(&file).unwrap();
         let objects = reader::objects::<Location>(&file).unwrap();
         let id = |location: &Location| location.id.clone();
-        let kept = objects.without_duplicates(id, Location::key, |one| one.last_updated);
+        let kept = objects.without_duplicates(id, Location::key, |location| location.last_updated);
         assert_eq!(kept.loaded[0].name.as_deref(), Some("new"));
         assert_eq!((kept.loaded.len(), kept.skipped.len()), (1, 1));
     }
@@ -430,7 +436,10 @@ fn reservation_prices_are_shown_but_not_added_to_session_cost() {
         .map(|price| {
             (
                 price.price,
-                price.restrictions.as_ref().and_then(|one| one.reservation),
+                price
+                    .restrictions
+                    .as_ref()
+                    .and_then(|restrictions| restrictions.reservation),
             )
         })
         .collect();
@@ -540,7 +549,7 @@ fn limits_of_the_price_keep_their_tax() {
     let pricing = priced(&["1"], &file).0.station.connectors.remove(0).pricing;
     let kinds: Vec<_> = pricing
         .iter()
-        .map(|one| (one.kind, one.price, one.tax_percent.as_str()))
+        .map(|price| (price.kind, price.price, price.tax_percent.as_str()))
         .collect();
     use PriceType::{Energy, MaxPrice, MinPrice};
     assert_eq!(

@@ -41,7 +41,12 @@ pub fn merged(
         internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
     }
-    let stored_connector = |id: &str| before.connectors.iter().find(|one| one.id == id);
+    let stored_connector = |id: &str| {
+        before
+            .connectors
+            .iter()
+            .find(|connector| connector.id == id)
+    };
     for connector in &mut station.connectors {
         let stored = stored_connector(&connector.id);
         let last = before_internal
@@ -96,8 +101,8 @@ fn live_status(before: &ChargingStation, connector: &Connector) -> Option<Connec
         before
             .connectors
             .iter()
-            .filter(|one| one.evse == connector.evse)
+            .filter(|other| other.evse == connector.evse)
     };
-    let same = of_evse().find(|one| one.id == connector.id);
-    same.or_else(|| of_evse().next()).map(|one| one.status)
+    let same = of_evse().find(|other| other.id == connector.id);
+    same.or_else(|| of_evse().next()).map(|other| other.status)
 }

@@ -58,9 +58,12 @@ pub struct Version {
 
 /// Returns the newest version of a list that this service supports.
 pub fn best(versions: &[Version]) -> Option<(OcpiVersion, &str)> {
-    let known = versions
-        .iter()
-        .filter_map(|one| Some((OcpiVersion::from_name(&one.version)?, one.url.as_str())));
+    let known = versions.iter().filter_map(|version| {
+        Some((
+            OcpiVersion::from_name(&version.version)?,
+            version.url.as_str(),
+        ))
+    });
     known.max_by_key(|(version, _)| *version)
 }
 
@@ -190,12 +193,12 @@ pub fn find<'a>(
     identifier: &str,
     role: InterfaceRole,
 ) -> Option<&'a str> {
-    let named = |one: &&Endpoint| one.identifier.eq_ignore_ascii_case(identifier);
+    let named = |endpoint: &&Endpoint| endpoint.identifier.eq_ignore_ascii_case(identifier);
     let found = endpoints
         .iter()
         .filter(named)
-        .find(|one| one.role == role || identifier == module::CREDENTIALS);
-    found.map(|one| one.url.as_str())
+        .find(|endpoint| endpoint.role == role || identifier == module::CREDENTIALS);
+    found.map(|endpoint| endpoint.url.as_str())
 }
 
 /// Returns a required interface that a platform with these roles lacks: locations have to be read from a party that operates charging
@@ -239,12 +242,11 @@ mod tests {
     #[test]
     fn no_interface_is_listed_twice() {
         let details = OwnUrls("https://emsp.example").details(OcpiVersion::V2_2_1);
-        for one in &details.endpoints {
-            let same = details
-                .endpoints
-                .iter()
-                .filter(|other| (&other.identifier, other.role) == (&one.identifier, one.role));
-            assert_eq!(same.count(), 1, "{}", one.identifier);
+        for endpoint in &details.endpoints {
+            let same = details.endpoints.iter().filter(|other| {
+                (&other.identifier, other.role) == (&endpoint.identifier, endpoint.role)
+            });
+            assert_eq!(same.count(), 1, "{}", endpoint.identifier);
         }
         let url = find(&details.endpoints, "locations", InterfaceRole::Receiver);
         assert_eq!(url, Some("https://emsp.example/ocpi/2.2.1/locations"));

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailur
 
 use super::keys::{Key, Partition};
 use super::list::PageRequest;
-use super::row;
+use super::stored_item;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, client, key_item, n, s, string};
 use kernel::error::{Error, Result};
@@ -44,12 +44,12 @@ impl Store {
         let (mut found_key, mut found_account) = (None, None);
         for item in self.items(keys, None, consistent).await? {
             if is_account(string(&item, "pk")) {
-                found_account = Some(row::from_item::<Account>(item)?);
+                found_account = Some(stored_item::from_item::<Account>(item)?);
             } else {
-                found_key = Some(row::from_item::<ApiKey>(item)?);
+                found_key = Some(stored_item::from_item::<ApiKey>(item)?);
             }
         }
-        let key = found_key.filter(|row| row.object.livemode == tenant.mode.is_live());
+        let key = found_key.filter(|key| key.object.livemode == tenant.mode.is_live());
         Ok((key, found_account))
     }
 
@@ -88,7 +88,7 @@ impl Store {
             )
             .await?;
         found
-            .rows
+            .items
             .into_iter()
             .next()
             .ok_or_else(|| Error::not_found(Kind::ApiKey))
@@ -143,11 +143,11 @@ impl Store {
     /// # Errors
     /// 404 `account_not_found`, also if the account belongs to another account.
     pub async fn account(&self, caller: &Tenant, id: &Id) -> Result<Stored<Account>> {
-        let row = self.load::<Account>(caller, id).await?;
+        let account = self.load::<Account>(caller, id).await?;
         let allowed =
-            *id == caller.account || row.internal.parent.as_ref() == Some(&caller.account);
+            *id == caller.account || account.internal.parent.as_ref() == Some(&caller.account);
         if allowed {
-            Ok(row)
+            Ok(account)
         } else {
             Err(Error::not_found(Kind::Account))
         }

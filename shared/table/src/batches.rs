@@ -45,7 +45,7 @@ impl Store {
     ) -> Result<Page<BatchResult>> {
         let ids = (0..batch.total).map(|index| batch.result_id(index));
         let page = page_of_ids(ids.collect(), Kind::BatchResult, page_request);
-        let places: Vec<usize> = page.rows.iter().filter_map(Batch::index_of).collect();
+        let places: Vec<usize> = page.items.iter().filter_map(Batch::index_of).collect();
         let mut chunks: Vec<usize> = places.iter().map(|index| index / CHUNK).collect();
         chunks.dedup();
         let keys = chunks
@@ -65,7 +65,7 @@ impl Store {
         };
         let results = places.into_iter();
         Ok(Page {
-            rows: results
+            items: results
                 .map(|index| batch.result(index, outcome(index)))
                 .collect(),
             newer: page.newer,

@@ -274,8 +274,8 @@ impl UnitOfWork<'_> {
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn release(&mut self, row: &Stored<Reservation>) -> Result<()> {
-        let hold = CalendarHold::of_reservation(row);
+    pub async fn release(&mut self, reservation: &Stored<Reservation>) -> Result<()> {
+        let hold = CalendarHold::of_reservation(reservation);
         self.release_all(hold.as_slice()).await
     }
 

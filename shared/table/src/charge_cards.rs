@@ -599,26 +599,26 @@ mod tests {
             whitelist: Whitelist::Allowed,
             last_updated: now,
         };
-        let mut row = CardToken {
+        let mut card_token = CardToken {
             card: None,
             last_account: None,
             token: None,
             version: 1,
         };
-        assert!(row.update(token.clone()));
+        assert!(card_token.update(token.clone()));
         let later = Token {
             last_updated: now.plus(millis(5_000)),
             ..token.clone()
         };
-        assert!(!row.update(later));
-        assert_eq!(row.token, Some(token.clone()));
+        assert!(!card_token.update(later));
+        assert_eq!(card_token.token, Some(token.clone()));
         let earlier = Token {
             valid: false,
             last_updated: now.plus(millis(-5_000)),
             ..token
         };
-        assert!(row.update(earlier));
-        let written = row.token.unwrap();
+        assert!(card_token.update(earlier));
+        let written = card_token.token.unwrap();
         assert_eq!(
             (written.valid, written.last_updated),
             (false, now.plus(millis(1)))

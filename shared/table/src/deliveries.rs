@@ -22,8 +22,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
 use super::keys::{self, Key, Partition};
 use super::list::{self, PageRequest};
-use super::row;
 use super::scan::{Filter, Pass};
+use super::stored_item;
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -88,10 +88,10 @@ impl Store {
         };
         let found = self.list_among::<Event>(partition, page_request, Vec::new(), among);
         let mut found = found.await?;
-        found.rows.reverse();
-        let last = found.rows.last().map(|event| event.object.id.clone());
+        found.items.reverse();
+        let last = found.items.last().map(|event| event.object.id.clone());
         let next = found.end.or(last).filter(|_| found.newer);
-        Ok((found.rows, next))
+        Ok((found.items, next))
     }
 
     /// Returns the deliveries of these events to these endpoints that a worker has started, by event and endpoint.
@@ -142,7 +142,8 @@ impl Store {
             let delivery =
                 |endpoint: &Id| deliveries.get(&(event.object.id.clone(), endpoint.clone()));
             let endpoints = event.internal.endpoints.iter().flatten();
-            let open = endpoints.filter(|one| delivery(one).is_none_or(Delivery::is_open));
+            let open =
+                endpoints.filter(|endpoint| delivery(endpoint).is_none_or(Delivery::is_open));
             event.object.pending_webhooks = u32::try_from(open.count()).unwrap_or(u32::MAX);
         }
         Ok(())
@@ -163,18 +164,18 @@ impl Store {
         for item in items {
             let key = keys::parse_event(string(&item, "pk"), string(&item, "sk"));
             let Some((tenant, id)) = key else { continue };
-            let event: Stored<Event> = row::from_item(item)?;
+            let event: Stored<Event> = stored_item::from_item(item)?;
             let endpoints = event.internal.endpoints.unwrap_or_default();
             let pairs: Vec<_> = endpoints.iter().map(|endpoint| (&id, endpoint)).collect();
             let begun = self.deliveries_of(&tenant, &pairs, true).await?;
             for endpoint in endpoints {
                 let delivery = begun.get(&(id.clone(), endpoint.clone()));
-                if delivery.is_none_or(|one| one.state == DeliveryState::Claimed) {
+                if delivery.is_none_or(|delivery| delivery.state == DeliveryState::Claimed) {
                     unindexed.push(Unindexed {
                         tenant: tenant.clone(),
                         event: id.clone(),
                         endpoint,
-                        attempts: delivery.map_or(0, |one| one.attempts),
+                        attempts: delivery.map_or(0, |delivery| delivery.attempts),
                     });
                 }
             }
@@ -410,7 +411,7 @@ impl Store {
             id: WebhookDelivery::first_id(event, endpoint),
             ..log.clone()
         };
-        let mut item = row::to_item(&Stored::new(first), origin)?;
+        let mut item = stored_item::to_item(&Stored::new(first), origin)?;
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         let mut set = vec!["delivery = :state"];
         let mut removed = vec!["claimed_until"];

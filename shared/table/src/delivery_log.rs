@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use super::filter::{Filter, is_met};
 use super::keys::{self, Key, Partition};
 use super::page::{Cursor, Page, PageRequest, page_of_ids};
-use super::row;
+use super::stored_item;
 use super::{Item, Store, key_item, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -37,7 +37,7 @@ impl Store {
         if !matches!(page_request.from, Cursor::Before(_)) {
             items.reverse();
         }
-        Page::from_rows(items, page_request).try_map(row::from_item)
+        Page::from_items(items, page_request).try_map(stored_item::from_item)
     }
 
     /// Returns the next lines of each partition of the log of an endpoint.
@@ -74,9 +74,9 @@ impl Store {
             range: (Id::first_number(since), u128::MAX),
         };
         let items = self.log_lines(tenant, endpoint, &page_request).await?;
-        let attempt = |row: Stored<WebhookDelivery>| row.object;
-        let rows = items.into_iter().map(row::from_item);
-        rows.map(|row| row.map(attempt)).collect()
+        let attempt = |delivery: Stored<WebhookDelivery>| delivery.object;
+        let deliveries = items.into_iter().map(stored_item::from_item);
+        deliveries.map(|delivery| delivery.map(attempt)).collect()
     }
 
     /// Returns a line of the log of an endpoint.
@@ -95,7 +95,7 @@ impl Store {
             delivery: line,
         };
         let item = self.item(key, true).await?.filter(has_outcome);
-        item.map(row::from_item).transpose()
+        item.map(stored_item::from_item).transpose()
     }
 
     /// Returns one page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. If a delivery was
@@ -135,14 +135,14 @@ impl Store {
         let lines = lines.collect();
         items.extend(self.items(lines, None, false).await?);
         items.retain(has_outcome);
-        items.iter_mut().for_each(row::restore);
+        items.iter_mut().for_each(stored_item::restore);
         items.retain(|item| filter.iter().all(|condition| is_met(item, condition)));
         let ids = items.iter().map(|item| Id::from(string(item, "sk")));
         let page = page_of_ids(ids.collect(), Kind::WebhookDelivery, page_request);
         let place = |item: Item| (Id::from(string(&item, "sk")), item);
         let mut items: HashMap<Id, Item> = items.into_iter().map(place).collect();
         let missing = || Error::internal("an attempt that was read is missing");
-        page.try_map(|id| row::from_item(items.remove(&id).ok_or_else(missing)?))
+        page.try_map(|id| stored_item::from_item(items.remove(&id).ok_or_else(missing)?))
     }
 }
 

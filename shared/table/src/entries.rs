@@ -22,9 +22,9 @@ pub(super) const GROWTH: usize = 8;
 /// a small item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attributes {
-    /// The attributes that [`super::row::read`] reads. Secrets are encrypted in the context of the item's key.
+    /// The attributes that [`super::stored_item::read`] reads. Secrets are encrypted in the context of the item's key.
     Row,
-    /// The attributes that [`super::row::object`] reads.
+    /// The attributes that [`super::stored_item::object`] reads.
     Object,
 }
 
@@ -183,16 +183,17 @@ impl Entries<'_> {
             return Ok(Some(entries));
         }
         let keys: Vec<Item> = entries.iter().map(row_key).collect();
-        let rows = self
+        let items = self
             .store
             .items(keys, self.attributes.in_rows(), false)
             .await?;
         let place = |item: &Item| (string(item, "pk").to_owned(), string(item, "sk").to_owned());
-        let mut rows: HashMap<_, Item> = rows.into_iter().map(|row| (place(&row), row)).collect();
-        let rows = entries
+        let mut items: HashMap<_, Item> =
+            items.into_iter().map(|item| (place(&item), item)).collect();
+        let items = entries
             .iter()
-            .filter_map(|entry| rows.remove(&place(entry)));
-        Ok(Some(rows.collect()))
+            .filter_map(|entry| items.remove(&place(entry)));
+        Ok(Some(items.collect()))
     }
 
     /// Returns at most `limit` next entries of one partition (fewer if a filter applies), and the place where reading has ended unless they
@@ -225,7 +226,11 @@ impl Entries<'_> {
         let page = query
             .set_index_name((index != keys::TABLE).then(|| index.to_owned()))
             .key_condition_expression("#pk = :pk AND #order BETWEEN :low AND :high")
-            .set_filter_expression(self.condition.as_ref().map(|one| one.text.clone()))
+            .set_filter_expression(
+                self.condition
+                    .as_ref()
+                    .map(|condition| condition.text.clone()),
+            )
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(Some(values))
             .scan_index_forward(self.ascending)

@@ -17,7 +17,7 @@ use super::calendars::REVISION;
 use super::keys::{self, Key, Partition};
 use super::scan::{Pass, each_text};
 use super::search::AT_A_TIME;
-use super::{Item, Store, client, key_item, n, number, row, s, string};
+use super::{Item, Store, client, key_item, n, number, s, stored_item, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
@@ -44,7 +44,7 @@ pub struct OpenObject {
 #[derive(Debug, Default)]
 pub struct Traces {
     /// Items that are deleted as a whole.
-    rows: Vec<Item>,
+    items: Vec<Item>,
     /// Calendars that contain entries of other accounts.
     calendars: Vec<Item>,
 }
@@ -52,17 +52,17 @@ pub struct Traces {
 impl Traces {
     /// Returns the number of items that are deleted or changed.
     pub fn count(&self) -> u64 {
-        (self.rows.len() + self.calendars.len()) as u64
+        (self.items.len() + self.calendars.len()) as u64
     }
 
     /// Returns the objects that have not ended: sessions, reservations, and in live mode invoices and payments.
     pub fn open_objects(&self) -> Vec<OpenObject> {
-        self.rows.iter().filter_map(open_object).collect()
+        self.items.iter().filter_map(open_object).collect()
     }
 
     /// Returns the invoices and credit notes that were issued, in both modes: their documents are kept.
     pub fn issued(&self) -> impl Iterator<Item = (Tenant, Id)> {
-        self.rows.iter().filter_map(|item| {
+        self.items.iter().filter_map(|item| {
             let (tenant, id) = keys::parse_object(string(item, "pk"))?;
             let is_document = id.is(Kind::Invoice) || id.is(Kind::CreditNote);
             let object = item.get("object")?.as_m().ok()?;
@@ -72,7 +72,7 @@ impl Traces {
 
     /// Returns the names of the schedules that the items may have.
     pub fn schedules(&self) -> Vec<String> {
-        let names = self.rows.iter().flat_map(|item| {
+        let names = self.items.iter().flat_map(|item| {
             let (pk, sk) = (string(item, "pk"), string(item, "sk"));
             let object = keys::parse_object(pk).map(|(_, id)| id);
             let object = object.or_else(|| keys::id_of(pk, sk));
@@ -129,7 +129,7 @@ impl Store {
             };
             match goes {
                 true if keys::is_shared_calendar(pk) => traces.calendars.push(item),
-                true => traces.rows.push(item),
+                true => traces.items.push(item),
                 false => {}
             }
         }
@@ -142,8 +142,8 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached or leaves items undeleted.
     pub async fn erase(&self, traces: Traces, accounts: &Accounts) -> Result<()> {
         // A batch may contain each key only once.
-        let mut keys: BTreeSet<(String, String)> = traces.rows.iter().map(key_of).collect();
-        for item in &traces.rows {
+        let mut keys: BTreeSet<(String, String)> = traces.items.iter().map(key_of).collect();
+        for item in &traces.items {
             if let Some((tenant, id)) = keys::parse_object(string(item, "pk"))
                 && id.is(Kind::Vehicle)
             {
@@ -236,10 +236,10 @@ impl Store {
             return Ok(());
         };
         let mut above = Vec::new();
-        let mut next = row::from_item::<Account>(item)?.internal.parent;
+        let mut next = stored_item::from_item::<Account>(item)?.internal.parent;
         while let Some(parent) = next {
             let item = self.item(Key::Account { id: &parent }, true).await?;
-            let account = item.map(row::from_item::<Account>).transpose()?;
+            let account = item.map(stored_item::from_item::<Account>).transpose()?;
             next = account.and_then(|account| account.internal.parent);
             above.push(parent);
         }

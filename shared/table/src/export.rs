@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::keys;
 use super::records;
-use super::row;
 use super::scan::{Filter, Pass};
+use super::stored_item;
 use super::{Item, Store, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -38,8 +38,8 @@ impl Store {
 
 /// Returns a filter for the items of a tenant, and the account with its keys, which have no mode in their partition keys.
 fn rows_of(tenant: &Tenant) -> Filter {
-    let [rows, account, api_keys] = keys::of_account(tenant);
-    let values = [(":rows", rows), (":account", account), (":keys", api_keys)];
+    let [items, account, api_keys] = keys::of_account(tenant);
+    let values = [(":rows", items), (":account", account), (":keys", api_keys)];
     Filter {
         expression: "begins_with(pk, :rows) OR pk = :account OR begins_with(pk, :keys)",
         values: values
@@ -63,7 +63,7 @@ fn object_of(tenant: &Tenant, item: Item) -> Result<Option<Value>> {
         return Ok(None);
     };
     if kind == Kind::Account {
-        let account = row::from_item::<Account>(item)?.seen_in(tenant.mode);
+        let account = stored_item::from_item::<Account>(item)?.seen_in(tenant.mode);
         return serde_json::to_value(account)
             .map(Some)
             .map_err(Error::internal);

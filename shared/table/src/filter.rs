@@ -60,7 +60,7 @@ pub(super) fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
             value,
         } => {
             let list = member(item, path).and_then(|value| value.as_l().ok());
-            list.is_some_and(|list| list.iter().any(|one| one.as_s() == Ok(value)))
+            list.is_some_and(|list| list.iter().any(|element| element.as_s() == Ok(value)))
         }
         // Items contain moments as texts of the same length, whose order is that of the moments.
         Condition::Before { member, at } => {

@@ -105,15 +105,15 @@ impl UnitOfWork<'_> {
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
-    pub fn save_periods(&mut self, row: &Stored<Fleet>, read: Option<Timestamp>) -> Result<()> {
+    pub fn save_periods(&mut self, fleet: &Stored<Fleet>, read: Option<Timestamp>) -> Result<()> {
         let time =
             |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
-        let due = row.next_action_at().unwrap_or(self.origin.now);
+        let due = fleet.next_action_at().unwrap_or(self.origin.now);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
                 tenant: &self.origin.tenant,
-                id: &row.object.id,
+                id: &fleet.object.id,
             })))
             .update_expression(
                 "SET #internal = :internal, next_at = :next_at, #version = #version + :one REMOVE events",
@@ -125,11 +125,11 @@ impl UnitOfWork<'_> {
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(
                 ":internal",
-                serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
+                serde_dynamo::to_attribute_value(&fleet.internal).map_err(Error::internal)?,
             )
             .expression_attribute_values(":next_at", s(due.to_string()))
             .expression_attribute_values(":read", time(read))
-            .expression_attribute_values(":updated", s(row.object.updated.to_string()))
+            .expression_attribute_values(":updated", s(fleet.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),

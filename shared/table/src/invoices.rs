@@ -18,7 +18,7 @@ use jiff::ToSpan as _;
 
 use super::keys::{Key, Partition};
 use super::list::{Cursor, Page, PageRequest, page_of_ids};
-use super::row::{self, Record};
+use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, s, string};
 use kernel::error::{Error, Result};
@@ -186,10 +186,10 @@ impl Store {
         billed: &mut [Billable],
     ) -> Result<()> {
         let fees: BTreeMap<&Id, &Stored<Reservation>> =
-            fees.iter().map(|row| (&row.object.id, row)).collect();
+            fees.iter().map(|fee| (&fee.object.id, fee)).collect();
         let mut lines: Vec<(&Stored<Reservation>, &mut LineItem)> = billed
             .iter_mut()
-            .filter_map(|one| Some((*fees.get(&one.what)?, &mut one.line)))
+            .filter_map(|billable| Some((*fees.get(&billable.what)?, &mut billable.line)))
             .collect();
         let ids = |of: fn(&LineItem) -> Option<&Id>| -> Vec<Id> {
             let ids = lines.iter().filter_map(|(_, line)| of(line).cloned());
@@ -215,7 +215,8 @@ impl Store {
             let station = station.and_then(|id| stations.get(id));
             let names = FeeNames {
                 driver: driver.map(|driver| driver.name.clone().into()),
-                registration_plate: vehicle.map(|one| one.registration_plate.clone().into()),
+                registration_plate: vehicle
+                    .map(|vehicle| vehicle.registration_plate.clone().into()),
                 station: station.map(|station| station.name.clone()),
                 zone: station.map(|station| station.timezone.clone()),
             };
@@ -230,7 +231,7 @@ impl Store {
     /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
     pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
         let items = self.items_in(Partition::Adjustments { tenant }).await?;
-        items.into_iter().map(row::from_item).collect()
+        items.into_iter().map(stored_item::from_item).collect()
     }
 
     /// Returns the reservations that are over and whose fee is due.
@@ -239,7 +240,7 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Stored<Reservation>>> {
         let items = self.items_in(Partition::Fees { tenant }).await?;
-        items.into_iter().map(row::from_item).collect()
+        items.into_iter().map(stored_item::from_item).collect()
     }
 
     /// Returns the reservations with a fee that is due, and those with a paid fee that became due in the months that a window touches.
@@ -261,13 +262,13 @@ impl Store {
         let last = window.until.min(now).utc_date();
         // A fee that is paid between the two reads is read twice; the second result is newer.
         let mut found: BTreeMap<Id, Stored<Reservation>> = BTreeMap::new();
-        for row in self.fees(tenant).await? {
-            found.insert(row.object.id.clone(), row);
+        for reservation in self.fees(tenant).await? {
+            found.insert(reservation.object.id.clone(), reservation);
         }
         for month in months.take_while(|month| *month <= last) {
             for item in self.items_in(Partition::PaidFees { tenant, month }).await? {
-                let row: Stored<Reservation> = row::from_item(item)?;
-                found.insert(row.object.id.clone(), row);
+                let reservation: Stored<Reservation> = stored_item::from_item(item)?;
+                found.insert(reservation.object.id.clone(), reservation);
             }
         }
         Ok(found.into_values().collect())
@@ -289,11 +290,11 @@ impl Store {
         let mut found = Vec::new();
         for month in months.take_while(|month| *month <= last) {
             for item in self.items_in(Partition::Refunds { tenant, month }).await? {
-                let row: Stored<Transaction> = row::from_item(item)?;
-                found.push(row.object);
+                let transaction: Stored<Transaction> = stored_item::from_item(item)?;
+                found.push(transaction.object);
             }
         }
-        found.retain(|one| (window.from..window.until).contains(&one.created));
+        found.retain(|transaction| (window.from..window.until).contains(&transaction.created));
         Ok(found)
     }
 
@@ -315,16 +316,19 @@ impl Store {
                 .collect();
             let ids = lines.keys().map(|id| (*id).clone()).collect();
             let found = page_of_ids(ids, Kind::LineItem, page_request);
-            let rows = found.rows.iter().filter_map(|id| lines.remove(id).cloned());
+            let items = found
+                .items
+                .iter()
+                .filter_map(|id| lines.remove(id).cloned());
             return Ok(Page {
-                rows: rows.collect(),
+                items: items.collect(),
                 newer: found.newer,
                 older: found.older,
                 end: found.end,
             });
         }
         let Some((low, high)) = page_request.bounds(Kind::LineItem) else {
-            return Ok(Page::from_rows(Vec::new(), page_request));
+            return Ok(Page::from_items(Vec::new(), page_request));
         };
         let (pk, _) = Key::Object {
             tenant,
@@ -343,7 +347,10 @@ impl Store {
             .await
             .map_err(client::failure)?;
         let lines = page.items.unwrap_or_default().into_iter().map(read_line);
-        Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
+        Ok(Page::from_items(
+            lines.collect::<Result<_>>()?,
+            page_request,
+        ))
     }
 
     /// Returns those of these lines that the invoice has.
@@ -402,9 +409,9 @@ impl Store {
         loop {
             let list = Partition::Kind { tenant, kind };
             let page = self.list_objects(list, &page_request, Vec::new()).await?;
-            let last = page.rows.last().map(|note: &CreditNote| note.id.clone());
+            let last = page.items.last().map(|note: &CreditNote| note.id.clone());
             let last = page.end.or(last);
-            found.extend(page.rows);
+            found.extend(page.items);
             match last {
                 Some(last) if page.older => page_request.from = Cursor::After(last),
                 _ => return Ok(found),
@@ -422,7 +429,7 @@ impl Store {
         };
         let id = session.object.charge_id();
         let charge = self.find::<Transaction>(tenant, &id).await?;
-        let charge = charge.map(|row| row.object);
+        let charge = charge.map(|charge| charge.object);
         let paid = charge.filter(|charge| charge.status == TransactionStatus::Succeeded);
         Ok(paid.map(|charge| charge.id))
     }
@@ -447,9 +454,9 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn drop_lines(&self, tenant: &Tenant, invoice: &Id) -> Result<()> {
-        let made = self.making(tenant, invoice).await?.is_some()
+        let exists = self.making(tenant, invoice).await?.is_some()
             || self.find::<Invoice>(tenant, invoice).await?.is_some();
-        if made {
+        if exists {
             return Ok(());
         }
         let (pk, _) = Key::Object {
@@ -471,12 +478,12 @@ impl Store {
             .await
             .map_err(client::failure)?;
         for batch in keys.chunks(25) {
-            let mut wanted = batch.iter().map(removal).collect::<Result<Vec<_>>>()?;
-            while !wanted.is_empty() {
+            let mut deletions = batch.iter().map(removal).collect::<Result<Vec<_>>>()?;
+            while !deletions.is_empty() {
                 let call = self.client.batch_write_item();
-                let answer = call.request_items(&self.table, wanted).send().await;
+                let answer = call.request_items(&self.table, deletions).send().await;
                 let left = answer.map_err(client::failure)?.unprocessed_items;
-                wanted = left
+                deletions = left
                     .and_then(|mut tables| tables.remove(&self.table))
                     .unwrap_or_default();
             }
@@ -504,7 +511,7 @@ impl Store {
         let found = self.find::<Invoice>(&origin.tenant, invoice).await?;
         let counts = |status| status != InvoiceStatus::Void;
         Ok(match found {
-            Some(row) if counts(row.object.status) => ClaimState::Valid,
+            Some(invoice) if counts(invoice.object.status) => ClaimState::Valid,
             _ => ClaimState::Void,
         })
     }
@@ -626,8 +633,8 @@ impl UnitOfWork<'_> {
             ..
         } = collected;
         if billed.len() <= AT_ONCE && making.is_none() {
-            for one in billed {
-                self.claim_one(invoice, one)?;
+            for billable in billed {
+                self.claim_one(invoice, billable)?;
             }
             return Ok(());
         }
@@ -641,14 +648,14 @@ impl UnitOfWork<'_> {
         };
         let unclaimed: Vec<&Billable> = billed
             .iter()
-            .filter(|one| one.claimed_by.as_ref() != Some(invoice))
+            .filter(|billable| billable.claimed_by.as_ref() != Some(invoice))
             .collect();
         let mut commits = Vec::new();
         for batch in unclaimed.chunks(BATCH) {
             let mut tx = self.store.begin(&alone);
-            for one in batch {
-                tx.claim_one(invoice, one)?;
-                tx.add_line(invoice, &one.line)?;
+            for billable in batch {
+                tx.claim_one(invoice, billable)?;
+                tx.add_line(invoice, &billable.line)?;
             }
             commits.push(tx.commit_without_response());
         }
@@ -664,13 +671,13 @@ impl UnitOfWork<'_> {
     }
 
     /// Claims one session or reservation. If this invoice has claimed it already, it may be claimed again.
-    fn claim_one(&mut self, invoice: &Id, one: &Billable) -> Result<()> {
+    fn claim_one(&mut self, invoice: &Id, billable: &Billable) -> Result<()> {
         let key = Key::Object {
             tenant: &self.origin.tenant,
-            id: &one.what,
+            id: &billable.what,
         };
         // A session shows the invoice that bills it.
-        let part = if one.what.is(Kind::ChargingSession) {
+        let part = if billable.what.is(Kind::ChargingSession) {
             "object"
         } else {
             "internal"
@@ -686,7 +693,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_names("#invoice", "invoice")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":invoice", s(invoice.as_str()))
-            .expression_attribute_values(":read", n(one.version))
+            .expression_attribute_values(":read", n(billable.version))
             .expression_attribute_values(":one", n(1));
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
@@ -740,32 +747,39 @@ impl UnitOfWork<'_> {
     }
 }
 
-fn by_id<T: Record>(rows: Vec<Stored<T>>) -> BTreeMap<Id, T> {
-    let rows = rows.into_iter().map(|row| row.object);
-    rows.map(|object| (object.id().clone(), object)).collect()
+fn by_id<T: Record>(stored: Vec<Stored<T>>) -> BTreeMap<Id, T> {
+    let objects = stored.into_iter().map(|stored| stored.object);
+    objects
+        .map(|object| (object.id().clone(), object))
+        .collect()
 }
 
 /// Leaves credits for a later invoice if they exceed the amount due on this one: the total of an invoice is never negative. The adjustments
 /// of a session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited. Adjustments
 /// that this invoice has claimed already stay on it.
 fn leave_credits(billed: &mut Vec<Billable>) {
-    let due =
-        |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
-    let is_open = |one: &Billable| one.what.is(Kind::Adjustment) && one.claimed_by.is_none();
-    let adjusted = |one: &Billable| {
-        let line = &one.line;
+    let due = |billed: &[Billable]| -> i64 {
+        billed
+            .iter()
+            .map(|billable| billable.line.amount - billable.paid)
+            .sum()
+    };
+    let is_open =
+        |billable: &Billable| billable.what.is(Kind::Adjustment) && billable.claimed_by.is_none();
+    let adjusted = |billable: &Billable| {
+        let line = &billable.line;
         line.charging_session.clone().or(line.reservation.clone())
     };
     while due(billed) < 0 {
         let mut sums: BTreeMap<_, i64> = BTreeMap::new();
-        for one in billed.iter().filter(|one| is_open(one)) {
-            *sums.entry(adjusted(one)).or_default() += one.line.amount;
+        for billable in billed.iter().filter(|billable| is_open(billable)) {
+            *sums.entry(adjusted(billable)).or_default() += billable.line.amount;
         }
         let credited = sums.into_iter().find(|(_, sum)| *sum < 0);
         let Some((credited, _)) = credited else {
             return;
         };
-        billed.retain(|one| !is_open(one) || adjusted(one) != credited);
+        billed.retain(|billable| !is_open(billable) || adjusted(billable) != credited);
     }
 }
 

@@ -49,7 +49,12 @@ pub(super) fn n(number: impl ToString) -> AttributeValue {
 pub(super) fn names_in(projection: &str) -> HashMap<String, String> {
     let placeholders = projection.split(", ");
     placeholders
-        .filter_map(|one| Some((one.to_owned(), one.strip_prefix('#')?.to_owned())))
+        .filter_map(|placeholder| {
+            Some((
+                placeholder.to_owned(),
+                placeholder.strip_prefix('#')?.to_owned(),
+            ))
+        })
         .collect()
 }
 
@@ -71,13 +76,13 @@ fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::N(number) => number.len() / 2 + 2,
         AttributeValue::B(bytes) => bytes.as_ref().len(),
         AttributeValue::L(values) => {
-            let elements = values.iter().map(|one| ELEMENT + size_of(one));
+            let elements = values.iter().map(|value| ELEMENT + size_of(value));
             COLLECTION + elements.sum::<usize>()
         }
         AttributeValue::M(members) => {
             let members = members
                 .iter()
-                .map(|(name, one)| ELEMENT + name.len() + size_of(one));
+                .map(|(name, value)| ELEMENT + name.len() + size_of(value));
             COLLECTION + members.sum::<usize>()
         }
         _ => 1,

@@ -489,8 +489,8 @@ impl Lookup {
     }
 
     /// Returns whether two values are the same.
-    pub fn is_same(self, one: &str, other: &str) -> bool {
-        self.normal(one) == self.normal(other)
+    pub fn is_same(self, value: &str, other: &str) -> bool {
+        self.normal(value) == self.normal(other)
     }
 }
 
@@ -1065,7 +1065,7 @@ mod tests {
             Id::from_number(Kind::Event, 3),
         );
         let pair = MetadataPair::try_from("depot:north".to_owned()).unwrap();
-        let rows = [
+        let keys = [
             Key::Object {
                 tenant: &tenant,
                 id: &id,
@@ -1109,12 +1109,12 @@ mod tests {
             },
             Key::Rate { tenant: &tenant },
         ];
-        for row in rows {
+        for key in keys {
             assert!(
-                row.pair()
+                key.pair()
                     .0
                     .starts_with("acct_00000000000000000000000000000001#live#"),
-                "{row:?}"
+                "{key:?}"
             );
         }
     }
@@ -1137,7 +1137,7 @@ mod tests {
             let (tenant, id) = (&tenant, &id);
             let (value, sk) = Key::Event { tenant, id }.pair();
             assert_eq!(parse_event(&value, &sk), Some((tenant.clone(), id.clone())));
-            let place = values.iter().position(|one| *one == value);
+            let place = values.iter().position(|other| *other == value);
             entries[place.expect("one of the values")] += 1;
         }
         assert!(

@@ -80,10 +80,10 @@ impl KnownNetworks {
             return Ok(is_reached);
         }
         let network = store.network_of(mode, owner).await?;
-        let network = network.map(|one| one.object);
+        let network = network.map(|network| network.object);
         let is_reached = network
             .as_ref()
-            .is_some_and(|one| one.reaches(&owner.party));
+            .is_some_and(|network| network.reaches(&owner.party));
         self.parties.insert(key, is_reached, now);
         Ok(is_reached)
     }

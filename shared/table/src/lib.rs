@@ -34,7 +34,6 @@ pub mod rates;
 pub mod records;
 mod redeliveries;
 pub mod reservations;
-pub mod row;
 pub mod scan;
 pub mod schema;
 pub mod search;
@@ -43,6 +42,7 @@ pub mod sessions;
 pub mod shown;
 pub mod sites;
 pub mod stations;
+pub mod stored_item;
 pub mod sums;
 pub mod sweep;
 pub mod unit_of_work;
@@ -62,7 +62,7 @@ use kernel::origin::{Origin, Tenant};
 use keys::Key;
 use layout::{Layout, new_item};
 use models::stored::Stored;
-use row::{ById, Record};
+use stored_item::{ById, Record};
 
 pub use idempotency::Recalled;
 pub use item::Item;
@@ -109,15 +109,15 @@ impl Store {
 
     /// Reads an item and decrypts its secrets.
     fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
-        let item = row::decrypted::<T>(item, &self.encryption_keys)?;
-        row::read(item, self.layout)
+        let item = stored_item::decrypted::<T>(item, &self.encryption_keys)?;
+        stored_item::read(item, self.layout)
     }
 
     /// Returns the item of an object, with its secrets encrypted.
-    fn item_of<T: Record>(&self, row: &Stored<T>, origin: &Origin) -> Result<Item> {
-        let mut item = row::to_item(row, origin)?;
+    fn item_of<T: Record>(&self, stored: &Stored<T>, origin: &Origin) -> Result<Item> {
+        let mut item = stored_item::to_item(stored, origin)?;
         self.layout.finish(T::KIND, &mut item);
-        row::encrypted::<T>(item, &self.encryption_keys)
+        stored_item::encrypted::<T>(item, &self.encryption_keys)
     }
 
     /// Reads an object to show it.
@@ -142,7 +142,7 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Stored<T>>> {
         match self.load(tenant, id).await {
-            Ok(row) => Ok(Some(row)),
+            Ok(stored) => Ok(Some(stored)),
             Err(error) if error.class() == ErrorClass::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -159,7 +159,7 @@ impl Store {
         id: &Id,
     ) -> Result<Option<Stored<T>>> {
         match self.get(tenant, id).await {
-            Ok(row) => Ok(Some(row)),
+            Ok(stored) => Ok(Some(stored)),
             Err(error) if error.class() == ErrorClass::NotFound => self.find(tenant, id).await,
             Err(error) => Err(error),
         }
@@ -242,15 +242,15 @@ impl Store {
     pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Stored<T>>> {
         let ids_of_kind = ids.iter().filter(|id| id.is(T::KIND));
         let keys = ids_of_kind.map(|id| key_item(T::locate(tenant, id)));
-        let rows = self
+        let stored = self
             .items(keys.collect(), None, false)
             .await?
             .into_iter()
             .map(|item| self.row_of::<T>(item));
-        let mut rows: HashMap<Id, Stored<T>> = rows
-            .map(|row| row.map(|row| (row.object.id().clone(), row)))
+        let mut stored: HashMap<Id, Stored<T>> = stored
+            .map(|result| result.map(|stored| (stored.object.id().clone(), stored)))
             .collect::<Result<_>>()?;
-        Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
+        Ok(ids.iter().filter_map(|id| stored.remove(id)).collect())
     }
 
     /// Reads items by their keys, a hundred at a time, in no particular order.
@@ -276,14 +276,14 @@ impl Store {
         consistent: bool,
     ) -> Result<Vec<Item>> {
         let mut found = Vec::new();
-        let mut wanted = keys;
+        let mut remaining = keys;
         let names = only.map(names_in).filter(|names| !names.is_empty());
         for _ in 0..5 {
-            if wanted.is_empty() {
+            if remaining.is_empty() {
                 return Ok(found);
             }
             let ask = KeysAndAttributes::builder()
-                .set_keys(Some(wanted))
+                .set_keys(Some(remaining))
                 .set_projection_expression(only.map(Into::into))
                 .set_expression_attribute_names(names.clone())
                 .consistent_read(consistent)
@@ -307,9 +307,9 @@ impl Store {
                 .unprocessed_keys
                 .as_mut()
                 .and_then(|tables| tables.remove(&self.table));
-            wanted = left.map(|left| left.keys).unwrap_or_default();
+            remaining = left.map(|left| left.keys).unwrap_or_default();
         }
-        if wanted.is_empty() {
+        if remaining.is_empty() {
             Ok(found)
         } else {
             Err(Error::unavailable("the table left keys of a batch unread"))
@@ -328,7 +328,7 @@ impl FoundTogether {
     /// `Internal` if the item cannot be read.
     pub fn take<T: ById>(&mut self, id: &Id) -> Result<Option<Stored<T>>> {
         let item = id.is(T::KIND).then(|| self.0.remove(id)).flatten();
-        item.map(row::from_item).transpose()
+        item.map(stored_item::from_item).transpose()
     }
 
     /// Removes and returns an object that has to exist.

@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::entries::{Attributes, GROWTH, LEFT_OUT, row_key};
 use super::filter::{expression_of, is_met};
 use super::keys::{self, Partition};
-use super::row::{self, ById, Record};
+use super::stored_item::{self, ById, Record};
 use super::{Item, Store, client, names_in, s, string};
 use kernel::error::Result;
 use kernel::fields::metadata::MetadataPair;
@@ -86,7 +86,7 @@ impl Store {
                 Attributes::Object,
             )
             .await?;
-        found.try_map(|item| row::object(item, self.layout))
+        found.try_map(|item| stored_item::object(item, self.layout))
     }
 
     /// Returns one page of the items of a list whose member has one of these values. The items left out are read and paid for, but a page
@@ -181,7 +181,7 @@ impl Store {
             .newest(partition, T::KIND, page_request, filter, Some(among))
             .await?;
         newest
-            .map(|item| row::object(item, self.layout))
+            .map(|item| stored_item::object(item, self.layout))
             .transpose()
     }
 
@@ -206,7 +206,7 @@ impl Store {
                     attributes,
                 )
                 .await?;
-            match (found.rows.into_iter().next(), found.end) {
+            match (found.items.into_iter().next(), found.end) {
                 (None, Some(end)) => page_request.from = Cursor::After(end),
                 (newest, _) => return Ok(newest),
             }
@@ -271,7 +271,7 @@ impl Store {
         let is_filtered = !filter.is_empty() || among.is_some();
         let mut entries = self.entries(partition, kind, page_request, attributes);
         entries.narrow(filter.clone(), among);
-        let (mut rows, mut end) = (Vec::new(), None);
+        let (mut items, mut end) = (Vec::new(), None);
         let (mut seen, mut seen_bytes) = (0, 0);
         let mut at_a_time = limit + 1;
         let mut rounds = 0;
@@ -279,17 +279,17 @@ impl Store {
             rounds += 1;
             for mut item in read {
                 if is_filtered {
-                    row::inflate(&mut item)?;
-                    row::restore(&mut item);
+                    stored_item::inflate(&mut item)?;
+                    stored_item::restore(&mut item);
                 }
                 (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
                 if is_kept {
-                    rows.push(item);
+                    items.push(item);
                 }
             }
-            if rows.len() > limit {
+            if items.len() > limit {
                 break;
             }
             if seen >= MAX_KEYS || seen_bytes > MAX_READ || rounds == MAX_SCANS {
@@ -306,7 +306,7 @@ impl Store {
                 };
             }
         }
-        Ok(Page::part(rows, limit, from, end))
+        Ok(Page::part(items, limit, from, end))
     }
 
     /// Returns one page of objects whose ids are not in an index, without the objects that `keep` refuses.
@@ -324,7 +324,7 @@ impl Store {
         let mut rest = page_request.clone();
         // One more than the page shows: then another page follows, and nothing else is read.
         rest.limit += 1;
-        let mut rows: Vec<Stored<T>> = Vec::new();
+        let mut items: Vec<Stored<T>> = Vec::new();
         let (mut seen, mut end) = (0, None);
         loop {
             let ids = match &members {
@@ -336,24 +336,24 @@ impl Store {
                 Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
             };
             let last = if backward {
-                ids.rows.first()
+                ids.items.first()
             } else {
-                ids.rows.last()
+                ids.items.last()
             };
             let Some(last) = last.cloned() else {
                 break;
             };
-            let mut found = self.get_all::<T>(tenant, &ids.rows).await?;
-            found.retain(|row| keep(&row.object));
+            let mut found = self.get_all::<T>(tenant, &ids.items).await?;
+            found.retain(|stored| keep(&stored.object));
             if backward {
                 found.reverse();
             }
-            rows.extend(found);
+            items.extend(found);
             let more = if backward { ids.newer } else { ids.older };
-            if !more || rows.len() > page_request.limit {
+            if !more || items.len() > page_request.limit {
                 break;
             }
-            seen += ids.rows.len();
+            seen += ids.items.len();
             if seen >= MAX_KEYS {
                 end = Some(last);
                 break;
@@ -366,7 +366,7 @@ impl Store {
             };
         }
         let PageRequest { limit, from, .. } = page_request;
-        Ok(Page::part(rows, *limit, from, end))
+        Ok(Page::part(items, *limit, from, end))
     }
 
     /// Returns one page of the ids of the drivers attached to a fleet.
@@ -402,7 +402,7 @@ impl Store {
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
         let items = self.collection(pk, kind, page_request, |_| true).await?;
-        Ok(Page::from_rows(items, page_request))
+        Ok(Page::from_items(items, page_request))
     }
 
     /// Returns the items of a partition of the table whose sort keys are ids, in the order of a page: one more than the limit, if there are

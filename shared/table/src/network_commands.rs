@@ -90,8 +90,10 @@ impl Store {
 impl SentCommand {
     /// Returns the effective result: the first one, unless it is a time-out, after which the station may still have executed the command.
     pub fn result(&self) -> Option<ResultType> {
-        let mut results = self.results.iter().map(|one| one.result);
-        let final_one = results.clone().find(|one| *one != ResultType::Timeout);
+        let mut results = self.results.iter().map(|outcome| outcome.result);
+        let final_one = results
+            .clone()
+            .find(|result| *result != ResultType::Timeout);
         final_one.or_else(|| results.next())
     }
 
@@ -113,7 +115,7 @@ impl SentCommand {
 
     /// Returns the outcome of a command to reserve an EVSE.
     pub fn reserve_outcome(&self) -> ReserveOutcome {
-        let mut results = self.results.iter().map(|one| one.result);
+        let mut results = self.results.iter().map(|outcome| outcome.result);
         // A network may end a reservation that it has accepted.
         if results.any(|result| result == ResultType::CanceledReservation) {
             return ReserveOutcome::Refused;

@@ -10,9 +10,9 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put};
 use serde_json::Value;
 
 use super::keys::{Key, Partition};
-use super::row::{ById, Record};
+use super::stored_item::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, new_item, number, row, s, string};
+use super::{Item, Store, client, key_item, n, new_item, number, s, stored_item, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
@@ -84,7 +84,7 @@ impl Store {
         let items = self.items_in(Partition::Networks { mode }).await?;
         let mut networks: Vec<Stored<Network>> = items
             .into_iter()
-            .map(row::from_item)
+            .map(stored_item::from_item)
             .collect::<Result<_>>()?;
         networks.sort_by(|a, b| b.object.id.cmp(&a.object.id));
         Ok(networks)
@@ -155,16 +155,16 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn all_received(&self, mode: Mode, ids: &[ObjectId]) -> Result<Vec<ReceivedObject>> {
-        let mut wanted: HashMap<String, &ObjectId> = HashMap::new();
+        let mut requested: HashMap<String, &ObjectId> = HashMap::new();
         for id in ids {
-            wanted.insert(Key::OcpiObject { mode, id }.pair().0, id);
+            requested.insert(Key::OcpiObject { mode, id }.pair().0, id);
         }
-        let unique = wanted
+        let unique = requested
             .values()
             .map(|id| key_item(Key::OcpiObject { mode, id }));
         let items = self.items(unique.collect(), None, true).await?;
         let read = |item: Item| {
-            let id = wanted.get(string(&item, "pk")).copied();
+            let id = requested.get(string(&item, "pk")).copied();
             let id = id.ok_or_else(|| Error::internal("a row that was not asked for"))?;
             read_object(item, id)
         };
@@ -190,7 +190,7 @@ impl Store {
             if item.contains_key(RAW) {
                 location = Some(read_object(item, id)?);
             } else {
-                stored = Some(row::from_item(item)?);
+                stored = Some(stored_item::from_item(item)?);
             }
         }
         Ok((location, stored))
@@ -224,7 +224,7 @@ impl Store {
         });
         let ids: Vec<ObjectId> = ids.collect();
         let mut objects = self.all_received(mode, &ids).await?;
-        objects.sort_by_key(|one| one.received);
+        objects.sort_by_key(|object| object.received);
         Ok(objects)
     }
 

@@ -1,6 +1,6 @@
 //! Pages: the part of a list that is requested, and the part that was read.
 
-use super::row::Record;
+use super::stored_item::Record;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use models::stored::Stored;
@@ -28,7 +28,7 @@ pub enum Cursor<C = Id> {
 /// The items of a page, newest first, and whether there are newer and older items.
 #[derive(Debug, Clone)]
 pub struct Page<T, C = Id> {
-    pub rows: Vec<T>,
+    pub items: Vec<T>,
     pub newer: bool,
     pub older: bool,
     /// The place where reading ended in a list that continues, if the page is short: the page that follows in the direction of the request
@@ -40,7 +40,7 @@ impl<T, C> Page<T, C> {
     /// Returns a page of an empty list.
     pub fn empty() -> Self {
         Self {
-            rows: Vec::new(),
+            items: Vec::new(),
             newer: false,
             older: false,
             end: None,
@@ -49,20 +49,20 @@ impl<T, C> Page<T, C> {
 
     /// Returns a page of the items that were read in the direction of the request. `end` is the place where reading ended if the list was
     /// not read to its end. One item more than the limit means that more items follow.
-    pub(super) fn part(mut rows: Vec<T>, limit: usize, from: &Cursor<C>, end: Option<C>) -> Self {
-        let end = end.filter(|_| rows.len() <= limit);
-        let more = rows.len() > limit || end.is_some();
-        rows.truncate(limit);
+    pub(super) fn part(mut items: Vec<T>, limit: usize, from: &Cursor<C>, end: Option<C>) -> Self {
+        let end = end.filter(|_| items.len() <= limit);
+        let more = items.len() > limit || end.is_some();
+        items.truncate(limit);
         let (newer, older) = match from {
             Cursor::Newest => (false, more),
             Cursor::After(_) => (true, more),
             Cursor::Before(_) => {
-                rows.reverse();
+                items.reverse();
                 (more, true)
             }
         };
         Self {
-            rows,
+            items,
             newer,
             older,
             end,
@@ -72,8 +72,8 @@ impl<T, C> Page<T, C> {
 
 impl<T> Page<T> {
     /// Returns a page of the items of a list that was read to its end, or to one item more than the limit.
-    pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
-        Self::part(rows, page_request.limit, &page_request.from, None)
+    pub(super) fn from_items(items: Vec<T>, page_request: &PageRequest) -> Self {
+        Self::part(items, page_request.limit, &page_request.from, None)
     }
 }
 
@@ -81,7 +81,7 @@ impl<T: Record> Page<Stored<T>> {
     /// Returns the same page with only the objects.
     pub fn objects(self) -> Page<T> {
         Page {
-            rows: self.rows.into_iter().map(|row| row.object).collect(),
+            items: self.items.into_iter().map(|stored| stored.object).collect(),
             newer: self.newer,
             older: self.older,
             end: self.end,
@@ -101,24 +101,24 @@ impl<T, C> Page<T, C> {
         mut keep: impl FnMut(&T) -> Result<bool>,
     ) -> Result<()> {
         let mut kept = 0;
-        for place in 0..self.rows.len() {
+        for place in 0..self.items.len() {
             let place = if backward {
-                self.rows.len() - 1 - place
+                self.items.len() - 1 - place
             } else {
                 place
             };
-            if !keep(&self.rows[place])? && kept > 0 {
+            if !keep(&self.items[place])? && kept > 0 {
                 break;
             }
             kept += 1;
         }
-        if kept < self.rows.len() {
+        if kept < self.items.len() {
             self.end = None;
             if backward {
-                self.rows.drain(..self.rows.len() - kept);
+                self.items.drain(..self.items.len() - kept);
                 self.newer = true;
             } else {
-                self.rows.truncate(kept);
+                self.items.truncate(kept);
                 self.older = true;
             }
         }
@@ -130,9 +130,9 @@ impl<T, C> Page<T, C> {
     /// # Errors
     /// The error of the first item that cannot be converted.
     pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Page<U, C>> {
-        let rows = self.rows.into_iter().map(turn).collect::<Result<_>>()?;
+        let items = self.items.into_iter().map(turn).collect::<Result<_>>()?;
         Ok(Page {
-            rows,
+            items,
             newer: self.newer,
             older: self.older,
             end: self.end,
@@ -143,7 +143,7 @@ impl<T, C> Page<T, C> {
     #[must_use]
     pub fn at<D>(self, place: impl FnOnce(C) -> D) -> Page<T, D> {
         Page {
-            rows: self.rows,
+            items: self.items,
             newer: self.newer,
             older: self.older,
             end: self.end.map(place),
@@ -185,7 +185,7 @@ pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> 
     if !matches!(page_request.from, Cursor::Before(_)) {
         ids.reverse();
     }
-    Page::from_rows(ids, page_request)
+    Page::from_items(ids, page_request)
 }
 
 #[cfg(test)]
@@ -209,49 +209,49 @@ mod tests {
         };
         let first = page_of_ids(all.clone(), Kind::Vehicle, &request(Cursor::Newest));
         assert_eq!(
-            (first.rows.clone(), first.newer, first.older),
+            (first.items.clone(), first.newer, first.older),
             (ids(&[5, 4]), false, true)
         );
         let second = page_of_ids(
             all.clone(),
             Kind::Vehicle,
-            &request(Cursor::After(first.rows[1].clone())),
+            &request(Cursor::After(first.items[1].clone())),
         );
         assert_eq!(
-            (second.rows.clone(), second.newer, second.older),
+            (second.items.clone(), second.newer, second.older),
             (ids(&[3, 2]), true, true)
         );
         let last = page_of_ids(
             all.clone(),
             Kind::Vehicle,
-            &request(Cursor::After(second.rows[1].clone())),
+            &request(Cursor::After(second.items[1].clone())),
         );
-        assert_eq!((last.rows.clone(), last.older), (ids(&[1]), false));
+        assert_eq!((last.items.clone(), last.older), (ids(&[1]), false));
         let back = page_of_ids(
             all,
             Kind::Vehicle,
-            &request(Cursor::Before(second.rows[0].clone())),
+            &request(Cursor::Before(second.items[0].clone())),
         );
         assert_eq!(
-            (back.rows, back.newer, back.older),
+            (back.items, back.newer, back.older),
             (ids(&[5, 4]), false, true)
         );
     }
 
     #[test]
     fn a_page_that_ends_early_leaves_the_rest_to_the_next_page() {
-        let page = |rows: &[u32]| Page::<u32> {
-            rows: rows.to_vec(),
+        let page = |items: &[u32]| Page::<u32> {
+            items: items.to_vec(),
             ..Page::empty()
         };
-        let cut = |rows: &[u32], backward, most: usize| {
-            let (mut found, mut seen) = (page(rows), 0);
+        let cut = |items: &[u32], backward, most: usize| {
+            let (mut found, mut seen) = (page(items), 0);
             let keep = |_: &u32| {
                 seen += 1;
                 Ok(seen <= most)
             };
             found.keep_while(backward, keep).unwrap();
-            (found.rows, found.newer, found.older)
+            (found.items, found.newer, found.older)
         };
         assert_eq!(cut(&[5, 4, 3], false, 2), (vec![5, 4], false, true));
         assert_eq!(cut(&[5, 4, 3], true, 2), (vec![4, 3], true, false));
@@ -269,7 +269,7 @@ mod tests {
             range: (2, 9),
         };
         assert_eq!(
-            page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &page_request).rows,
+            page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &page_request).items,
             ids(&[3, 2])
         );
     }

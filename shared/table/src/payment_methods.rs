@@ -8,7 +8,7 @@
 use aws_sdk_dynamodb::types::Put;
 
 use super::keys::{Key, Partition};
-use super::row::{self, Record};
+use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, new_item, s};
 use kernel::error::{Code, Error, Result};
@@ -43,15 +43,18 @@ impl Store {
         tenant: &Tenant,
         id: &Id,
     ) -> Result<Option<Stored<PaymentMethod>>> {
-        if let Some(row) = self.find::<PaymentMethod>(tenant, id).await? {
-            return Ok(Some(row));
+        if let Some(method) = self.find::<PaymentMethod>(tenant, id).await? {
+            return Ok(Some(method));
         }
         let key = Key::DeletedPaymentMethod { tenant, id };
         let Some(item) = self.item(key, true).await? else {
             return Ok(None);
         };
-        let row = row::from_item::<DeletedPaymentMethod>(item)?;
-        Ok(Some(Stored::with_internal(row.object.method, row.internal)))
+        let deleted = stored_item::from_item::<DeletedPaymentMethod>(item)?;
+        Ok(Some(Stored::with_internal(
+            deleted.object.method,
+            deleted.internal,
+        )))
     }
 }
 
@@ -61,13 +64,13 @@ impl UnitOfWork<'_> {
     ///
     /// # Errors
     /// `Internal` if the object cannot be written as an item.
-    pub fn delete_payment_method(&mut self, row: &Stored<PaymentMethod>) -> Result<()> {
-        self.delete(row)?;
+    pub fn delete_payment_method(&mut self, method: &Stored<PaymentMethod>) -> Result<()> {
+        self.delete(method)?;
         let deleted = DeletedPaymentMethod {
-            method: row.object.clone(),
+            method: method.object.clone(),
             deleted: self.origin.now,
         };
-        let mut deleted = Stored::with_internal(deleted, row.internal.clone());
+        let mut deleted = Stored::with_internal(deleted, method.internal.clone());
         self.create(&mut deleted)
     }
 

@@ -169,7 +169,7 @@ impl Pull {
     ) -> Self {
         let last_full = last.as_ref().and_then(|last| last.last_full);
         let is_recent = last_full.is_some_and(|at| {
-            now.since(at) < full_interval && full_asked.is_none_or(|asked| asked <= at)
+            now.since(at) < full_interval && full_asked.is_none_or(|requested| requested <= at)
         });
         if is_recent {
             modules.retain(|module| *module != Module::HubClientInfo);
@@ -271,8 +271,8 @@ mod tests {
     fn a_pull_is_full_initially_once_a_day_and_on_request() {
         let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
         let modules = vec![Module::HubClientInfo, Module::Locations];
-        let asked_at = |last: &Pull, asked: Option<Timestamp>, at: Timestamp| {
-            Pull::begin(Some(last.clone()), modules.clone(), DAY, asked, at)
+        let asked_at = |last: &Pull, requested: Option<Timestamp>, at: Timestamp| {
+            Pull::begin(Some(last.clone()), modules.clone(), DAY, requested, at)
         };
         let begin = |last: &Pull, at: Timestamp| asked_at(last, None, at);
         let mut first = Pull::begin(None, modules.clone(), DAY, None, now);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::deflate::{deflated, inflated};
 use super::item::{Item, n, s};
 use super::keys::{Key, Lookup, Partition};
-use super::row::{ById, Cipher, Record, STATE, from_item, text_in};
+use super::stored_item::{ById, Cipher, Record, STATE, from_item, text_in};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
@@ -538,7 +538,7 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
         Some(AttributeValue::L(connectors)) => connectors.as_mut_slice(),
         _ => &mut [],
     };
-    connectors.iter_mut().filter_map(|one| match one {
+    connectors.iter_mut().filter_map(|value| match value {
         AttributeValue::M(connector) => Some(connector),
         _ => None,
     })
@@ -576,7 +576,9 @@ fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut 
         Some(AttributeValue::L(previous)) => previous.as_mut_slice(),
         _ => &mut [],
     };
-    previous.iter_mut().filter_map(|one| text_in(one, "secret"))
+    previous
+        .iter_mut()
+        .filter_map(|secret| text_in(secret, "secret"))
 }
 
 /// Omits the nulls of a member, and the member if it contains nothing else.

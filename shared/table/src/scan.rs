@@ -106,8 +106,8 @@ impl Store {
             Ok((page.items.unwrap_or_default(), next))
         });
         let pages: Vec<(Vec<Item>, Segment)> = try_join_all(pages).await?;
-        let (rows, segments): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
-        Ok((rows.into_iter().flatten().collect(), Pass(segments)))
+        let (items, segments): (Vec<_>, Vec<_>) = pages.into_iter().unzip();
+        Ok((items.into_iter().flatten().collect(), Pass(segments)))
     }
 }
 

@@ -107,10 +107,12 @@ impl Store {
         let found = found.and_then(|table| table.global_secondary_indexes);
         let found = found.unwrap_or_default();
         let is_there = |name: &str, held: &[&str]| {
-            let mut found = found.iter().filter(|one| one.index_name() == Some(name));
-            found.any(|one| {
-                let projection = one.projection();
-                let others = projection.map(|one| one.non_key_attributes());
+            let mut found = found
+                .iter()
+                .filter(|index| index.index_name() == Some(name));
+            found.any(|index| {
+                let projection = index.projection();
+                let others = projection.map(|projection| projection.non_key_attributes());
                 let others: BTreeSet<&str> =
                     others.into_iter().flatten().map(String::as_str).collect();
                 held == ["*"] || others == held.iter().copied().collect()

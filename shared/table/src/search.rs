@@ -142,7 +142,7 @@ impl Store {
             let Some(result) = result(&item) else {
                 return Err(Error::permanent("an entry that no object is found by"));
             };
-            let is_new = results.iter().all(|one| one.id != result.id);
+            let is_new = results.iter().all(|other| other.id != result.id);
             if is_new && shows(&result.id) && results.len() < MOST_RESULTS {
                 results.push(result);
             }

@@ -11,8 +11,8 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 
 use super::keys;
-use super::row::from_item;
 use super::scan::Pass;
+use super::stored_item::from_item;
 use super::{Item, Store, client, s, string};
 use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};

@@ -4,7 +4,7 @@ use super::Store;
 use super::entries::{Attributes, Entries};
 use super::keys::Partition;
 use super::list::PageRequest;
-use super::row;
+use super::stored_item;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
@@ -55,10 +55,10 @@ impl Sessions<'_> {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn next(&mut self) -> Result<Option<Vec<Stored<ChargingSession>>>> {
-        let Some(rows) = self.0.next(AT_A_TIME).await? else {
+        let Some(items) = self.0.next(AT_A_TIME).await? else {
             return Ok(None);
         };
-        let rows = rows.into_iter().map(row::from_item);
-        rows.collect::<Result<_>>().map(Some)
+        let sessions = items.into_iter().map(stored_item::from_item);
+        sessions.collect::<Result<_>>().map(Some)
     }
 }

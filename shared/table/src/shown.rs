@@ -1,7 +1,7 @@
 //! The types that responses show: objects, pages of them, and the representation of a deleted object.
 
 use super::list::Page;
-use super::row::Record;
+use super::stored_item::Record;
 use kernel::id::Kind;
 use kernel::response::{Deleted, FileOf};
 use models::analytics::Analytics;

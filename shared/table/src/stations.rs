@@ -8,7 +8,7 @@ use super::calendars::Calendars;
 use super::entries::Attributes;
 use super::keys::{self, Key, Partition, parse_station};
 use super::list::{Cursor, Page, PageRequest};
-use super::row;
+use super::stored_item;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
 use kernel::error::{Error, Result};
@@ -87,7 +87,7 @@ impl Store {
         }
         let mut page = Page::part(found, limit, from, end);
         if search.place.is_some() {
-            for (hit, station) in &mut page.rows {
+            for (hit, station) in &mut page.items {
                 station.distance_meters = Some((hit.distance + 500) / 1000);
             }
         }
@@ -110,7 +110,7 @@ impl Store {
             }
             (Some(place), None) => self.hits(tenant, place).await?,
             (place, Some(ids)) => {
-                let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
+                let stations = self.get_all::<ChargingStation>(tenant, ids).await?;
                 let hit = |station: ChargingStation| match place {
                     None => Some(NearbyStation {
                         distance: 0,
@@ -123,8 +123,12 @@ impl Store {
                         id: station.id,
                     }),
                 };
-                let published = rows.into_iter().filter(|row| row.internal.published);
-                published.filter_map(|row| hit(row.object)).collect()
+                let published = stations
+                    .into_iter()
+                    .filter(|station| station.internal.published);
+                published
+                    .filter_map(|station| hit(station.object))
+                    .collect()
             }
         };
         match from {
@@ -181,11 +185,14 @@ impl Store {
             .await?;
         let page = page.try_map(|item| {
             let place = Id::from(string(&item, "list_sk"));
-            Ok((place, row::object::<ChargingStation>(item, self.layout)?))
+            Ok((
+                place,
+                stored_item::object::<ChargingStation>(item, self.layout)?,
+            ))
         })?;
         let (more, mut stations) = match backward {
-            true => (page.newer, page.rows),
-            false => (page.older, page.rows),
+            true => (page.newer, page.items),
+            false => (page.older, page.items),
         };
         if backward {
             stations.reverse();
@@ -283,7 +290,10 @@ impl Store {
         window: &Window,
     ) -> Result<Calendars> {
         let evses = stations.flat_map(|station| {
-            let in_order = station.connectors.iter().filter(|one| one.is_in_order());
+            let in_order = station
+                .connectors
+                .iter()
+                .filter(|connector| connector.is_in_order());
             in_order.map(|connector| CalendarOwner::evse_of(&station.id, connector))
         });
         let pages = evses.flat_map(|evse| window.utc_days().map(move |day| (evse.clone(), day)));
@@ -373,8 +383,10 @@ impl Store {
         tenant: &Tenant,
         ids: &[Id],
     ) -> Result<Vec<Stored<ChargingStation>>> {
-        let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
-        let published = rows.into_iter().filter(|row| row.internal.published);
+        let stations = self.get_all::<ChargingStation>(tenant, ids).await?;
+        let published = stations
+            .into_iter()
+            .filter(|station| station.internal.published);
         Ok(published.collect())
     }
 
@@ -383,20 +395,20 @@ impl Store {
     /// # Errors
     /// `charging_station_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn published_station(&self, tenant: &Tenant, id: &Id) -> Result<ChargingStation> {
-        let row = self.get::<ChargingStation>(tenant, id).await?;
-        match row.internal.published {
-            true => Ok(row.object),
+        let station = self.get::<ChargingStation>(tenant, id).await?;
+        match station.internal.published {
+            true => Ok(station.object),
             false => Err(Error::not_found(Kind::ChargingStation)),
         }
     }
 
     /// Returns the item of a station with its entry in the index of stations by place.
-    pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
-        let mut item = row::to_item(row, origin)?;
-        if !row.internal.published {
+    pub(super) fn station_item(origin: &Origin, stored: &Stored<ChargingStation>) -> Result<Item> {
+        let mut item = stored_item::to_item(stored, origin)?;
+        if !stored.internal.published {
             return Ok(item);
         }
-        let station = &row.object;
+        let station = &stored.object;
         let Point {
             latitude,
             longitude,
@@ -423,10 +435,10 @@ impl Store {
     pub async fn replace_station(
         &self,
         origin: &Origin,
-        row: &Stored<ChargingStation>,
+        station: &Stored<ChargingStation>,
     ) -> Result<()> {
         let mut tx = self.begin(origin);
-        tx.put_station(row)?;
+        tx.put_station(station)?;
         tx.commit_without_response().await
     }
 
@@ -439,8 +451,8 @@ impl Store {
         origin: &Origin,
         stations: Vec<ChargingStation>,
     ) -> Result<()> {
-        let rows = stations.into_iter().map(Stored::new).collect();
-        self.put_stations(origin, rows).await
+        let stations = stations.into_iter().map(Stored::new).collect();
+        self.put_stations(origin, stations).await
     }
 
     /// Writes stations with their internal states, and replaces existing ones with their ids.
@@ -450,12 +462,12 @@ impl Store {
     pub async fn put_stations(
         &self,
         origin: &Origin,
-        rows: Vec<Stored<ChargingStation>>,
+        stations: Vec<Stored<ChargingStation>>,
     ) -> Result<()> {
         let mut writes = Vec::new();
-        for row in &rows {
+        for station in &stations {
             let put = PutRequest::builder()
-                .set_item(Some(Self::station_item(origin, row)?))
+                .set_item(Some(Self::station_item(origin, station)?))
                 .build()
                 .map_err(Error::internal)?;
             writes.push(WriteRequest::builder().put_request(put).build());
@@ -498,8 +510,11 @@ impl UnitOfWork<'_> {
         evse: &str,
         status: ConnectorStatus,
     ) -> Result<()> {
-        let mut of_evse = station.connectors.iter().filter(|one| one.evse == evse);
-        match of_evse.all(|one| one.status == status) {
+        let mut of_evse = station
+            .connectors
+            .iter()
+            .filter(|connector| connector.evse == evse);
+        match of_evse.all(|connector| connector.status == status) {
             true => Ok(()),
             false => self.update_evse(station, evse, status, false),
         }
@@ -518,10 +533,12 @@ impl UnitOfWork<'_> {
         reported: bool,
     ) -> Result<()> {
         let connectors = station.connectors.iter().enumerate();
-        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
+        let of_evse: Vec<_> = connectors
+            .filter(|(_, connector)| connector.evse == evse)
+            .collect();
         let was_free = of_evse
             .iter()
-            .all(|(_, one)| one.status == ConnectorStatus::Available);
+            .all(|(_, connector)| connector.status == ConnectorStatus::Available);
         let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
         let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
         let key = Key::Station {

@@ -68,19 +68,19 @@ struct Counted(String, u64, i64);
 impl VehicleMonth {
     fn has(&self, object: &str, version: u64) -> bool {
         let mut counted = self.counted.iter();
-        counted.any(|one| one.0 == object && version <= one.1)
+        counted.any(|entry| entry.0 == object && version <= entry.1)
     }
 
     fn mark(&mut self, object: &str, version: u64, today: i64) {
-        self.counted.retain(|one| one.0 != object);
+        self.counted.retain(|entry| entry.0 != object);
         self.counted
             .push(Counted(object.to_owned(), version, today));
         let count = self.counted.len();
         let mut place = 0;
-        self.counted.retain(|one| {
+        self.counted.retain(|entry| {
             place += 1;
             let newer = count - place;
-            newer < LEAST_KEPT || (newer < MOST_KEPT && one.2.abs_diff(today) <= KEPT_DAYS as u64)
+            newer < LEAST_KEPT || (newer < MOST_KEPT && entry.2.abs_diff(today) <= KEPT_DAYS as u64)
         });
     }
 }

@@ -23,7 +23,7 @@ pub struct Waiting {
 /// A page of due items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuePage {
-    pub rows: Vec<Waiting>,
+    pub items: Vec<Waiting>,
     /// The place where the next page begins; `None` after the last.
     pub next: Option<DueCursor>,
 }
@@ -73,8 +73,8 @@ impl Store {
             next_at: string(&item, "next_at").to_owned(),
         });
         let items = page.items.unwrap_or_default();
-        let rows = items.iter().filter_map(waiting).collect();
-        Ok(DuePage { rows, next })
+        let items = items.iter().filter_map(waiting).collect();
+        Ok(DuePage { items, next })
     }
 }
 

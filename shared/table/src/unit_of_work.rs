@@ -20,7 +20,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use super::idempotency::Claim;
-use super::row::{self, Record};
+use super::stored_item::{self, Record};
 use super::{Item, Store, client, n, number};
 use kernel::backoff::Backoff;
 use kernel::error::{Code, Error, ErrorClass, Result};
@@ -96,16 +96,16 @@ impl<'a> UnitOfWork<'a> {
     ///
     /// # Errors
     /// `Internal` if the object cannot be written as an item.
-    pub fn create<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
+    pub fn create<T: Record>(&mut self, stored: &mut Stored<T>) -> Result<()> {
         let put = self
             .store
-            .put(self.store.item_of(row, self.origin)?)
+            .put(self.store.item_of(stored, self.origin)?)
             .condition_expression("attribute_not_exists(pk)");
         self.push(
             Write::Put(put.build().map_err(Error::internal)?),
             Error::Contended,
         );
-        row.mark_written();
+        stored.mark_written();
         Ok(())
     }
 
@@ -113,10 +113,11 @@ impl<'a> UnitOfWork<'a> {
     ///
     /// # Errors
     /// `version_conflict` if it has another one.
-    pub fn check_version<T: Record>(&self, row: &Stored<T>) -> Result<()> {
+    pub fn check_version<T: Record>(&self, stored: &Stored<T>) -> Result<()> {
         let precondition = self.origin.precondition.as_ref();
         let is_met = precondition.is_none_or(|precondition| {
-            precondition.id != *row.object.id() || precondition.versions.contains(&row.version)
+            precondition.id != *stored.object.id()
+                || precondition.versions.contains(&stored.version)
         });
         match is_met {
             true => Ok(()),
@@ -130,19 +131,19 @@ impl<'a> UnitOfWork<'a> {
     ///
     /// # Errors
     /// `version_conflict` if the request names another version; `Internal` if the object cannot be written as an item.
-    pub fn save<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
-        self.check_version(row)?;
+    pub fn save<T: Record>(&mut self, stored: &mut Stored<T>) -> Result<()> {
+        self.check_version(stored)?;
         let put = self
             .store
-            .put(self.store.item_of(row, self.origin)?)
+            .put(self.store.item_of(stored, self.origin)?)
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(row.version));
+            .expression_attribute_values(":read", n(stored.version));
         self.push(
             Write::Put(put.build().map_err(Error::internal)?),
             Error::Contended,
         );
-        row.mark_written();
+        stored.mark_written();
         Ok(())
     }
 
@@ -150,14 +151,14 @@ impl<'a> UnitOfWork<'a> {
     ///
     /// # Errors
     /// `Internal` if the check cannot be built.
-    pub fn check_unchanged<T: Record>(&mut self, row: &Stored<T>) -> Result<()> {
-        let key = row.object.key(&self.origin.tenant, &row.internal);
+    pub fn check_unchanged<T: Record>(&mut self, stored: &Stored<T>) -> Result<()> {
+        let key = stored.object.key(&self.origin.tenant, &stored.internal);
         let check = ConditionCheck::builder()
             .table_name(&self.store.table)
             .set_key(Some(super::key_item(key)))
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(row.version));
+            .expression_attribute_values(":read", n(stored.version));
         let check = check.build().map_err(Error::internal)?;
         self.push(Write::Check(check), Error::Contended);
         Ok(())
@@ -172,10 +173,10 @@ impl<'a> UnitOfWork<'a> {
     /// # Errors
     /// `Internal` if an object cannot be written as an item; the error of the failed condition of an earlier part;
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn save_in_parts<T: Record>(&mut self, rows: &mut [Stored<T>]) -> Result<()> {
+    pub async fn save_in_parts<T: Record>(&mut self, objects: &mut [Stored<T>]) -> Result<()> {
         let mut room = PART;
-        for row in rows {
-            let size = Size::of(&row.object)?.bytes;
+        for stored in objects {
+            let size = Size::of(&stored.object)?.bytes;
             if size > room {
                 let origin = Origin {
                     dry_run: self.origin.dry_run,
@@ -187,7 +188,7 @@ impl<'a> UnitOfWork<'a> {
                 room = PART;
             }
             room = room.saturating_sub(size);
-            self.save(row)?;
+            self.save(stored)?;
         }
         Ok(())
     }
@@ -197,21 +198,21 @@ impl<'a> UnitOfWork<'a> {
     ///
     /// # Errors
     /// `Internal` if the write cannot be built or an event cannot be written as an item.
-    pub fn delete<T: Record>(&mut self, row: &Stored<T>) -> Result<()> {
-        self.check_version(row)?;
-        let key = row.object.key(&self.origin.tenant, &row.internal);
+    pub fn delete<T: Record>(&mut self, stored: &Stored<T>) -> Result<()> {
+        self.check_version(stored)?;
+        let key = stored.object.key(&self.origin.tenant, &stored.internal);
         let delete = Delete::builder()
             .table_name(&self.store.table)
             .set_key(Some(super::key_item(key)))
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(row.version))
+            .expression_attribute_values(":read", n(stored.version))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         self.push(
             Write::Delete(delete.build().map_err(Error::internal)?),
             Error::Contended,
         );
-        let mut events = row::events_of(row, self.origin)?;
+        let mut events = stored_item::events_of(stored, self.origin)?;
         events.iter_mut().try_for_each(|event| self.create(event))
     }
 
@@ -405,10 +406,10 @@ impl Store {
 }
 
 /// Returns whether the found item was written by this request with this version.
-fn is_same_write(found: &Item, wanted: &Item) -> bool {
+fn is_same_write(found: &Item, item: &Item) -> bool {
     found.get("request").is_some()
-        && found.get("request") == wanted.get("request")
-        && number(found, "version") == number(wanted, "version")
+        && found.get("request") == item.get("request")
+        && number(found, "version") == number(item, "version")
 }
 
 /// Returns a token by which DynamoDB recognizes the attempts of one transaction: 32 random characters.

@@ -92,32 +92,38 @@ impl WalletOwner {
     /// Returns the currency of the wallet.
     pub fn currency(&self) -> Currency {
         match self {
-            Self::Account(row) => row.object.default_currency,
-            Self::Driver(row) => row.object.preferences.currency,
-            Self::Fleet(row) => row.object.preferences.default_currency,
+            Self::Account(account) => account.object.default_currency,
+            Self::Driver(driver) => driver.object.preferences.currency,
+            Self::Fleet(fleet) => fleet.object.preferences.default_currency,
         }
     }
 
     fn balance(&self, mode: Mode) -> i64 {
         match self {
-            Self::Account(row) => row.seen_in(mode).wallet_balance,
-            Self::Driver(row) => row.object.wallet_balance,
-            Self::Fleet(row) => row.object.wallet_balance,
+            Self::Account(account) => account.seen_in(mode).wallet_balance,
+            Self::Driver(driver) => driver.object.wallet_balance,
+            Self::Fleet(fleet) => fleet.object.wallet_balance,
         }
     }
 
     /// Adds money to the wallet of that mode.
     pub fn credit(&mut self, mode: Mode, amount: i64, now: Timestamp) {
         let (balance, updated) = match self {
-            Self::Account(row) => match mode {
+            Self::Account(account) => match mode {
                 Mode::Test => (
-                    &mut row.internal.test_wallet_balance,
-                    &mut row.object.updated,
+                    &mut account.internal.test_wallet_balance,
+                    &mut account.object.updated,
                 ),
-                Mode::Live => (&mut row.object.wallet_balance, &mut row.object.updated),
+                Mode::Live => (
+                    &mut account.object.wallet_balance,
+                    &mut account.object.updated,
+                ),
             },
-            Self::Driver(row) => (&mut row.object.wallet_balance, &mut row.object.updated),
-            Self::Fleet(row) => (&mut row.object.wallet_balance, &mut row.object.updated),
+            Self::Driver(driver) => (
+                &mut driver.object.wallet_balance,
+                &mut driver.object.updated,
+            ),
+            Self::Fleet(fleet) => (&mut fleet.object.wallet_balance, &mut fleet.object.updated),
         };
         *balance += amount;
         *updated = now;
@@ -145,16 +151,16 @@ impl Store {
     ) -> Result<Option<WalletOwner>> {
         Ok(match wallet {
             Wallet::Account(id) => {
-                let row = self.find::<Account>(tenant, id).await?;
-                row.map(|row| WalletOwner::Account(Box::new(row)))
+                let account = self.find::<Account>(tenant, id).await?;
+                account.map(|account| WalletOwner::Account(Box::new(account)))
             }
             Wallet::Driver(id) => {
-                let row = self.find::<Driver>(tenant, id).await?;
-                row.map(|row| WalletOwner::Driver(Box::new(row)))
+                let driver = self.find::<Driver>(tenant, id).await?;
+                driver.map(|driver| WalletOwner::Driver(Box::new(driver)))
             }
             Wallet::Fleet(id) => {
-                let row = self.find::<Fleet>(tenant, id).await?;
-                row.map(|row| WalletOwner::Fleet(Box::new(row)))
+                let fleet = self.find::<Fleet>(tenant, id).await?;
+                fleet.map(|fleet| WalletOwner::Fleet(Box::new(fleet)))
             }
         })
     }
@@ -167,14 +173,14 @@ impl UnitOfWork<'_> {
     /// `Internal` if the object cannot be written as an item.
     pub fn save_wallet_owner(&mut self, owner: &mut WalletOwner) -> Result<()> {
         match owner {
-            WalletOwner::Account(row) => self.save(row),
-            WalletOwner::Driver(row) => {
-                row.record(EventType::DriverUpdated);
-                self.save(row)
+            WalletOwner::Account(account) => self.save(account),
+            WalletOwner::Driver(driver) => {
+                driver.record(EventType::DriverUpdated);
+                self.save(driver)
             }
-            WalletOwner::Fleet(row) => {
-                row.record(EventType::FleetUpdated);
-                self.save(row)
+            WalletOwner::Fleet(fleet) => {
+                fleet.record(EventType::FleetUpdated);
+                self.save(fleet)
             }
         }
     }

@@ -24,7 +24,11 @@ impl Store {
         let found = self
             .list(partition, &PageRequest::first(MAX_ENDPOINTS), Vec::new())
             .await?;
-        Ok(found.rows.into_iter().map(|row| row.object).collect())
+        Ok(found
+            .items
+            .into_iter()
+            .map(|endpoint| endpoint.object)
+            .collect())
     }
 }
 

@@ -57,11 +57,11 @@ struct KnownAccount {
 }
 
 impl From<&Stored<Account>> for KnownAccount {
-    fn from(row: &Stored<Account>) -> Self {
-        let version = row.internal.version.clone();
+    fn from(account: &Stored<Account>) -> Self {
+        let version = account.internal.version.clone();
         Self {
-            parent: row.internal.parent.clone(),
-            status: row.object.status,
+            parent: account.internal.parent.clone(),
+            status: account.object.status,
             version: version.unwrap_or_else(|| CURRENT.to_owned()),
         }
     }
@@ -295,8 +295,8 @@ impl KeyRing {
     }
 
     /// Caches an account whose status was changed, so that the change is effective at once on this instance.
-    pub fn learn_account(&self, row: &Stored<Account>, now: Timestamp) {
-        let (id, known) = (row.object.id.clone(), KnownAccount::from(row));
+    pub fn learn_account(&self, account: &Stored<Account>, now: Timestamp) {
+        let (id, known) = (account.object.id.clone(), KnownAccount::from(account));
         self.accounts.insert(id, known, now);
     }
 
@@ -345,10 +345,10 @@ impl KeyRing {
         if let Some(known) = self.accounts.get(id, now) {
             return Ok(Some(known));
         }
-        let Some(row) = store.find_lately::<Account>(context, id).await? else {
+        let Some(account) = store.find_lately::<Account>(context, id).await? else {
             return Ok(None);
         };
-        let known = KnownAccount::from(&row);
+        let known = KnownAccount::from(&account);
         self.accounts.insert(id.clone(), known.clone(), now);
         Ok(Some(known))
     }

@@ -82,7 +82,7 @@ pub fn is_json(headers: &HeaderMap) -> bool {
     has_type(headers, "application/json")
 }
 
-fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
+fn has_type(headers: &HeaderMap, media_type: &str) -> bool {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -90,7 +90,7 @@ fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
     value
         .split(';')
         .next()
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(media_type))
 }
 
 /// Reads a body.

@@ -93,8 +93,8 @@ impl Deployment {
 
     /// Adds permission to write these items.
     #[must_use]
-    pub const fn writing(mut self, rows: &'static [Rows]) -> Self {
-        self.writes = rows;
+    pub const fn writing(mut self, items: &'static [Rows]) -> Self {
+        self.writes = items;
         self
     }
 

@@ -271,14 +271,14 @@ async fn handle(
     next: Next,
 ) -> Response {
     let prepared = prepare(&edge, route, authenticated, &parts, body, &version).await;
-    let (context, query, body, wanted) = match prepared {
+    let (context, query, body, expansions) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return errors::refused(error),
     };
     let (tenant, key) = (context.tenant().clone(), context.key.clone());
     let dry_run = context.origin.dry_run;
     let response = run(&edge, context, query, parts, body, next).await;
-    let mut response = show(&edge, &tenant, route, &key, response, &wanted, &version).await;
+    let mut response = show(&edge, &tenant, route, &key, response, &expansions, &version).await;
     response.extensions_mut().insert(Rendered(version));
     if dry_run {
         let name = HeaderName::from_static("service-dry-run");
@@ -324,10 +324,10 @@ async fn prepare(
             known.push(DRY_RUN);
         }
         let query = QueryString::parse(parts.uri.query().unwrap_or_default(), &known)?;
-        let wanted = Wanted::read(&query, &route, &key.rights)?;
-        Ok((query, wanted))
+        let expansions = Wanted::read(&query, &route, &key.rights)?;
+        Ok((query, expansions))
     };
-    let (query, wanted) = match read() {
+    let (query, expansions) = match read() {
         Ok(read) => read,
         Err(error) => return Err(recalled(edge, &origin, error).await),
     };
@@ -339,7 +339,7 @@ async fn prepare(
         default_version: authenticated.principal.version,
         base_url,
     };
-    Ok((context, query, body, wanted))
+    Ok((context, query, body, expansions))
 }
 
 /// Returns the body in the current API version. The handler refuses a body that is not an object.
@@ -365,10 +365,10 @@ async fn show(
     route: Route,
     key: &ActingKey,
     response: Response,
-    wanted: &Wanted,
+    expansions: &Wanted,
     version: &str,
 ) -> Response {
-    let as_it_is = wanted.is_empty() && version == version::CURRENT;
+    let as_it_is = expansions.is_empty() && version == version::CURRENT;
     if as_it_is || !response.status().is_success() {
         return response;
     }
@@ -378,7 +378,7 @@ async fn show(
             .await
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        match expand::expand(&edge.store, tenant, key, &mut answer, wanted).await {
+        match expand::expand(&edge.store, tenant, key, &mut answer, expansions).await {
             // The request has had its effect, which an error would hide. The response contains the ids instead.
             Err(error) if !route.only_reads() => {
                 tracing::warn!(%error, "an answer was not expanded");
@@ -417,9 +417,11 @@ fn asked_version(edge: &Edge, headers: &HeaderMap, default: &str) -> Result<Stri
     let Some(header) = headers.get(version::HEADER) else {
         return Ok(default.to_owned());
     };
-    let asked = header.to_str().unwrap_or_default();
-    edge.settings.versions.existing(asked, "Service-Version")?;
-    Ok(asked.to_owned())
+    let requested = header.to_str().unwrap_or_default();
+    edge.settings
+        .versions
+        .existing(requested, "Service-Version")?;
+    Ok(requested.to_owned())
 }
 
 /// Returns whether the request is a dry run.

@@ -33,8 +33,8 @@ use models::site::Site;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::Store;
-use table::row::ById;
 use table::shown::Shows;
+use table::stored_item::ById;
 
 /// The name of the query parameter.
 pub const NAME: &str = "expand[]";
@@ -173,7 +173,7 @@ impl Wanted {
     /// 400 `unsupported_expand_value` if there is no such member, too many paths, or too deep a path; 403 for objects that the key may not
     /// read.
     pub fn read(query: &QueryString, route: &Route, rights: &Rights) -> Result<Self> {
-        let mut wanted = Self::default();
+        let mut expansions = Self::default();
         let paths: Vec<_> = query.all(NAME).collect();
         if paths.len() > MAX_PATHS {
             return Err(refuse(format!("at most {MAX_PATHS} paths can be expanded")));
@@ -194,7 +194,7 @@ impl Wanted {
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;
             let mut passed = vec![route.shows.kind()];
-            wanted.add(path, members, &mut passed)?;
+            expansions.add(path, members, &mut passed)?;
             let targets = passed.into_iter().skip(1);
             for target in targets {
                 let resource = Resource::of(target);
@@ -203,7 +203,7 @@ impl Wanted {
                 rights.check(Scope::Read(resource))?;
             }
         }
-        Ok(wanted)
+        Ok(expansions)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -212,8 +212,8 @@ impl Wanted {
 
     /// Returns whether objects of a kind are expanded, at any depth.
     fn names(&self, kind: Kind) -> bool {
-        let mut wanted = self.0.iter();
-        wanted.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
+        let mut expansions = self.0.iter();
+        expansions.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
     }
 
     /// Adds the rest of a path. `passed` contains the kinds that the path has passed, that of the response first; the kinds of the rest are
@@ -268,7 +268,7 @@ pub async fn expand(
     tenant: &Tenant,
     key: &ActingKey,
     answer: &mut Value,
-    wanted: &Wanted,
+    expansions: &Wanted,
 ) -> Result<()> {
     let size = Size::of(answer)?;
     let mut found = Expansion {
@@ -280,13 +280,13 @@ pub async fn expand(
     };
     let tops = shown_objects(answer);
     let tops = tops.into_iter().map(|object| &*object).collect();
-    found.gather(Sources::Response(tops), wanted).await?;
+    found.gather(Sources::Response(tops), expansions).await?;
     let objects = found.objects;
     for top in shown_objects(answer) {
-        put_in(top, wanted, &objects);
+        put_in(top, expansions, &objects);
         tokio::task::yield_now().await;
     }
-    if wanted.names(Kind::Event) {
+    if expansions.names(Kind::Event) {
         members_of(answer).for_each(|member| hide_events(member, key));
     }
     Ok(())
@@ -318,12 +318,13 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
     let is_page = answer
         .get("data")
         .and_then(Value::as_array)
-        .is_some_and(|rows| rows.iter().all(|row| row.get("object").is_some()));
+        .is_some_and(|objects| objects.iter().all(|object| object.get("object").is_some()));
     if !is_page {
         return vec![answer];
     }
-    let rows = answer.get_mut("data").and_then(Value::as_array_mut);
-    rows.map(|rows| rows.iter_mut().collect())
+    let objects = answer.get_mut("data").and_then(Value::as_array_mut);
+    objects
+        .map(|objects| objects.iter_mut().collect())
         .unwrap_or_default()
 }
 
@@ -357,10 +358,10 @@ impl Expansion<'_> {
     fn gather<'b>(
         &'b mut self,
         sources: Sources<'b>,
-        wanted: &'b Wanted,
+        expansions: &'b Wanted,
     ) -> BoxFuture<'b, Result<()>> {
         Box::pin(async move {
-            for (member, kind, deeper) in &wanted.0 {
+            for (member, kind, deeper) in &expansions.0 {
                 let pointer = pointer(member);
                 let mut ids = BTreeMap::new();
                 match &sources {
@@ -451,8 +452,8 @@ fn collect(member: Option<&Value>, kind: Kind, times: usize, ids: &mut BTreeMap<
 }
 
 /// Replaces the ids in an object by the objects that were read.
-fn put_in(object: &mut Value, wanted: &Wanted, found: &HashMap<Id, Expanded>) {
-    for (member, _, deeper) in &wanted.0 {
+fn put_in(object: &mut Value, expansions: &Wanted, found: &HashMap<Id, Expanded>) {
+    for (member, _, deeper) in &expansions.0 {
         if let Some(place) = object.pointer_mut(&pointer(member)) {
             put(place, deeper, found);
         }
@@ -485,18 +486,18 @@ async fn objects_of(
         tenant: &Tenant,
         ids: Vec<Id>,
     ) -> Result<HashMap<Id, Value>> {
-        let rows = store.get_all::<T>(tenant, &ids).await?;
-        let shown = rows.into_iter().map(|row| {
-            let value = serde_json::to_value(&row.object).map_err(Error::internal)?;
-            Ok((row.object.id().clone(), value))
+        let stored = store.get_all::<T>(tenant, &ids).await?;
+        let shown = stored.into_iter().map(|stored| {
+            let value = serde_json::to_value(&stored.object).map_err(Error::internal)?;
+            Ok((stored.object.id().clone(), value))
         });
         shown.collect()
     }
     match kind {
         Kind::Account => {
-            let rows = store.get_all::<Account>(tenant, &ids).await?;
-            let shown = rows.into_iter().map(|row| {
-                let account = row.seen_in(tenant.mode);
+            let accounts = store.get_all::<Account>(tenant, &ids).await?;
+            let shown = accounts.into_iter().map(|stored| {
+                let account = stored.seen_in(tenant.mode);
                 let value = serde_json::to_value(&account).map_err(Error::internal)?;
                 Ok((account.id, value))
             });
@@ -506,11 +507,11 @@ async fn objects_of(
         Kind::ChargingStation => of::<ChargingStation>(store, tenant, ids).await,
         Kind::Driver => of::<Driver>(store, tenant, ids).await,
         Kind::Event => {
-            let mut rows = store.get_all::<Event>(tenant, &ids).await?;
-            store.count_pending(tenant, &mut rows).await?;
-            let shown = rows.into_iter().map(|row| {
-                let value = serde_json::to_value(&row.object).map_err(Error::internal)?;
-                Ok((row.object.id, value))
+            let mut events = store.get_all::<Event>(tenant, &ids).await?;
+            store.count_pending(tenant, &mut events).await?;
+            let shown = events.into_iter().map(|event| {
+                let value = serde_json::to_value(&event.object).map_err(Error::internal)?;
+                Ok((event.object.id, value))
             });
             shown.collect()
         }
@@ -536,10 +537,10 @@ mod tests {
     #[test]
     fn paths_are_members_that_hold_ids() {
         let all = &[Scope::Everything];
-        let one = Route::get("retrieve-reservation", "/", Resource::Reservations);
+        let retrieve = Route::get("retrieve-reservation", "/", Resource::Reservations);
         let list = Route {
             shows: Shows::Page(Kind::Reservation),
-            ..one
+            ..retrieve
         };
         for path in [
             "vehicle",
@@ -548,7 +549,7 @@ mod tests {
             "driver.preferences.default_payment_method",
         ] {
             assert!(
-                read(&one, &format!("expand[]={path}"), all).is_ok(),
+                read(&retrieve, &format!("expand[]={path}"), all).is_ok(),
                 "{path}"
             );
             assert!(
@@ -571,21 +572,21 @@ mod tests {
             "driver.vehicles.drivers",
             "vehicle.telemetry.vehicle",
         ] {
-            let refused = read(&one, &format!("expand[]={path}"), all).unwrap_err();
+            let refused = read(&retrieve, &format!("expand[]={path}"), all).unwrap_err();
             assert!(refused.is(Code::UnsupportedExpandValue), "{path}");
         }
-        assert!(read(&one, &"expand[]=driver&".repeat(11), all).is_err());
+        assert!(read(&retrieve, &"expand[]=driver&".repeat(11), all).is_err());
     }
 
     #[test]
     fn a_key_expands_only_what_it_may_read() {
-        let one = Route::get("retrieve-reservation", "/", Resource::Reservations);
+        let retrieve = Route::get("retrieve-reservation", "/", Resource::Reservations);
         let scopes = [
             Scope::Read(Resource::Reservations),
             Scope::Read(Resource::Vehicles),
         ];
-        assert!(read(&one, "expand[]=vehicle", &scopes).is_ok());
-        let refused = read(&one, "expand[]=vehicle.fleet", &scopes).unwrap_err();
+        assert!(read(&retrieve, "expand[]=vehicle", &scopes).is_ok());
+        let refused = read(&retrieve, "expand[]=vehicle.fleet", &scopes).unwrap_err();
         assert_eq!(refused.class(), kernel::error::ErrorClass::Forbidden);
     }
 
@@ -623,13 +624,13 @@ mod tests {
 
     #[test]
     fn paths_that_share_a_beginning_share_it() {
-        let mut wanted = Wanted::default();
+        let mut expansions = Wanted::default();
         for path in ["vehicle.fleet", "vehicle.drivers"] {
-            wanted
+            expansions
                 .add(path, path, &mut vec![Kind::Reservation])
                 .unwrap();
         }
-        assert_eq!(wanted.0.len(), 1);
-        assert_eq!(wanted.0[0].2.0.len(), 2);
+        assert_eq!(expansions.0.len(), 1);
+        assert_eq!(expansions.0[0].2.0.len(), 2);
     }
 }

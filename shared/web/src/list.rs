@@ -18,7 +18,7 @@ use kernel::origin::Tenant;
 use kernel::response::{Reply, Response};
 use kernel::size::Size;
 use table::list::{Cursor, Page, PageRequest};
-use table::row::Record;
+use table::stored_item::Record;
 
 /// The requested page of a list, and the maximum number of its objects.
 #[derive(Debug, Clone)]
@@ -136,7 +136,7 @@ impl ListQuery {
         id: impl Fn(&T) -> &Id,
         kind: Kind,
     ) -> Result<Reply<Page<T>>> {
-        let placed = found.try_map(|row| Ok((id(&row).clone(), row)))?;
+        let placed = found.try_map(|object| Ok((id(&object).clone(), object)))?;
         self.answer_in_order(context, placed, kind)
     }
 
@@ -158,8 +158,8 @@ impl ListQuery {
         }
         let backward = matches!(self.from::<C>(context.tenant(), kind)?, Cursor::Before(_));
         let mut room = MAX_PAGE;
-        found.keep_while(backward, |(_, row)| {
-            let size = Size::of(row)?;
+        found.keep_while(backward, |(_, object)| {
+            let size = Size::of(object)?;
             let fits = size.escaped < room;
             room = room.saturating_sub(size.escaped + 1);
             Ok(fits)
@@ -174,8 +174,8 @@ impl ListQuery {
         kind: Kind,
     ) -> Result<Reply<Page<T>>> {
         let from = self.from::<C>(context.tenant(), kind)?;
-        let (first, last) = (found.rows.first(), found.rows.last());
-        let place = |row: Option<&(C, T)>| row.map(|(place, _)| place.clone());
+        let (first, last) = (found.items.first(), found.items.last());
+        let place = |entry: Option<&(C, T)>| entry.map(|(place, _)| place.clone());
         // A page without items begins behind the item with which the page before it ended: that item is on the previous page.
         let (newest, oldest) = match (&from, found.end.clone()) {
             (Cursor::Before(start), end) => {
@@ -193,7 +193,7 @@ impl ListQuery {
         let next_page_url = url(oldest.filter(|_| found.older), Cursor::After);
         let previous_page_url = url(newest.filter(|_| found.newer), Cursor::Before);
         let body = context.respond(&ListBody {
-            data: found.rows.iter().map(|(_, row)| row).collect(),
+            data: found.items.iter().map(|(_, object)| object).collect(),
             next_page_url,
             previous_page_url,
         })?;

@@ -455,13 +455,13 @@ mod tests {
 
     #[test]
     fn what_other_instances_have_reserved_counts() {
-        let (one, other) = (
+        let (limiter, other) = (
             RateLimiter::new(Rates::default()),
             RateLimiter::new(Rates::default()),
         );
         let mut table = Table::default();
         let now = Timestamp::from_unix_millis(1_000_000);
-        while table.admit(&one, &[of(1)], now).is_ok() {}
+        while table.admit(&limiter, &[of(1)], now).is_ok() {}
         for _ in 0..FREE {
             table.admit(&other, &[of(1)], now).unwrap();
         }
@@ -472,17 +472,17 @@ mod tests {
     fn an_account_and_the_accounts_below_it_share_the_rate_of_one() {
         let (limiter, mut table) = (RateLimiter::new(Rates::default()), Table::default());
         let now = Timestamp::from_unix_millis(1_000_000);
-        let (parent, one, two) = ([of(1)], [of(2), of(1)], [of(3), of(1)]);
+        let (parent, first, second) = ([of(1)], [of(2), of(1)], [of(3), of(1)]);
         for _ in 0..20 {
-            table.admit(&limiter, &one, now).unwrap();
-            table.admit(&limiter, &two, now).unwrap();
+            table.admit(&limiter, &first, now).unwrap();
+            table.admit(&limiter, &second, now).unwrap();
         }
-        let status = table.admit(&limiter, &one, now).unwrap();
+        let status = table.admit(&limiter, &first, now).unwrap();
         assert_eq!(status.remaining, 9, "41 of 50 were sent below the parent");
         for _ in 0..9 {
             table.admit(&limiter, &parent, now).unwrap();
         }
-        for lineage in [&parent[..], &one, &two] {
+        for lineage in [&parent[..], &first, &second] {
             assert!(table.admit(&limiter, lineage, now).is_err());
         }
         // A refused request uses no token of any bucket.
@@ -597,20 +597,20 @@ mod tests {
         let mut instances = vec![Reporting::default(); INSTANCES];
         let mut shared = 0;
         let (_, accepted) = play(25.0, |instance, now| {
-            let (one, now) = (&mut instances[instance], micros(now));
-            if one.full_at <= now {
-                one.unreported = 0;
+            let (limiter, now) = (&mut instances[instance], micros(now));
+            if limiter.full_at <= now {
+                limiter.unreported = 0;
             }
-            let full_at = one.full_at.max(now) + token;
+            let full_at = limiter.full_at.max(now) + token;
             if full_at > now + 2 * LIMIT as i64 * token {
                 return false;
             }
-            one.full_at = full_at;
-            one.unreported += 1;
-            if one.unreported >= most {
-                shared = i64::max(shared, now) + one.unreported * token;
-                one.unreported = 0;
-                one.full_at = one.full_at.max(shared);
+            limiter.full_at = full_at;
+            limiter.unreported += 1;
+            if limiter.unreported >= most {
+                shared = i64::max(shared, now) + limiter.unreported * token;
+                limiter.unreported = 0;
+                limiter.full_at = limiter.full_at.max(shared);
             }
             true
         });

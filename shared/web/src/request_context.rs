@@ -66,16 +66,16 @@ impl RequestContext {
     ///
     /// # Errors
     /// `Internal` if the object has no JSON representation.
-    pub fn show<T: Object>(&self, row: &Stored<T>) -> Result<Reply<T>> {
-        Ok(self.respond(&row.object)?.at_version(row.version))
+    pub fn show<T: Object>(&self, stored: &Stored<T>) -> Result<Reply<T>> {
+        Ok(self.respond(&stored.object)?.at_version(stored.version))
     }
 
     /// Returns the response that shows an object after its one write in this request, with the version that it has then.
     ///
     /// # Errors
     /// `Internal` if the object has no JSON representation.
-    pub fn changed<T: Object>(&self, row: &Stored<T>) -> Result<Reply<T>> {
-        Ok(self.respond(&row.object)?.at_version(row.version + 1))
+    pub fn changed<T: Object>(&self, stored: &Stored<T>) -> Result<Reply<T>> {
+        Ok(self.respond(&stored.object)?.at_version(stored.version + 1))
     }
 
     /// Returns the response to a request that is refused but has an effect, such as a declined payment and its transaction: both are

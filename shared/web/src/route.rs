@@ -187,8 +187,8 @@ impl Route {
 
     /// Adds permission to write these items, besides those of the kind that it shows.
     #[must_use]
-    pub const fn writing(mut self, rows: &'static [Rows]) -> Self {
-        self.deployment = self.deployment.writing(rows);
+    pub const fn writing(mut self, items: &'static [Rows]) -> Self {
+        self.deployment = self.deployment.writing(items);
         self
     }
 

@@ -240,7 +240,7 @@ mod tests {
 
     fn found(body: Value) -> Vec<(ViolationCode, String, String)> {
         let found = of::<NewReservation>(body.to_string().as_bytes());
-        let parts = |one: Violation| (one.code, one.param, one.message);
+        let parts = |violation: Violation| (violation.code, violation.param, violation.message);
         found.into_iter().map(parts).collect()
     }
 
@@ -250,7 +250,10 @@ mod tests {
             json!({"connector_type": ["CCS", "X", "Y"], "ideal_start": "soon", "color": 1, "driver": "d",
             "location": {"latitude": "far", "longitude": 1, "radius": -1, "x": 1}}),
         );
-        let params: Vec<_> = found.iter().map(|one| (one.0, one.1.as_str())).collect();
+        let params: Vec<_> = found
+            .iter()
+            .map(|violation| (violation.0, violation.1.as_str()))
+            .collect();
         let mut expected = vec![
             (ViolationCode::Invalid, "connector_type[1]"),
             (ViolationCode::Unknown, "color"),
@@ -261,10 +264,17 @@ mod tests {
             (ViolationCode::Missing, "vehicle"),
         ];
         let mut params = params;
-        params.sort_by_key(|one| one.1);
-        expected.sort_by_key(|one| one.1);
+        params.sort_by_key(|violation| violation.1);
+        expected.sort_by_key(|violation| violation.1);
         assert_eq!(params, expected);
-        let message = |param: &str| found.iter().find(|one| one.1 == param).unwrap().2.clone();
+        let message = |param: &str| {
+            found
+                .iter()
+                .find(|violation| violation.1 == param)
+                .unwrap()
+                .2
+                .clone()
+        };
         assert!(message("connector_type[1]").contains("expected one of `CHAdeMO`, `CCS`, `Type2`"));
         assert!(message("color").starts_with("unknown field, expected one of `driver`, `vehicle`"));
         assert!(message("location.latitude").ends_with("expected a number"));

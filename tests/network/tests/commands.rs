@@ -43,9 +43,9 @@ async fn every_command_names_an_address_of_its_own_for_its_result() {
         let scene = Scene::new(version.clone()).await;
         let (session, _) = scene.active("101").await;
         scene.stop(&session).await;
-        scene.asked("STOP_SESSION", 1).await;
+        scene.command("STOP_SESSION", 1).await;
         let sent: Vec<Asked> = scene.cpo.commands().into_iter().map(Asked::of).collect();
-        let urls = sent.iter().map(|one| text(&one.body["response_url"]));
+        let urls = sent.iter().map(|command| text(&command.body["response_url"]));
         let urls: Vec<&str> = urls.collect();
         let base = format!("{}/ocpi/{version}/commands", scene.runner.base_url);
         let reference = text(&sent[0].body["authorization_reference"]);
@@ -71,14 +71,14 @@ async fn the_token_of_a_command_is_the_one_in_the_list_of_tokens() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         scene.start().await;
-        let asked = scene.asked("START_SESSION", 1).await;
+        let command = scene.command("START_SESSION", 1).await;
         let emsp = scene.cpo.emsp();
         let tokens = scene.cpo.session(&emsp).tokens().list(PageQuery::new());
         let tokens = tokens.expect("a list").collect_all().await.expect("tokens");
         let tokens = serde_json::to_value(tokens).expect("JSON");
         let tokens = tokens.as_array().expect("tokens");
-        let token = &asked.body["token"];
-        let listed = tokens.iter().find(|one| one["uid"] == token["uid"]);
+        let token = &command.body["token"];
+        let listed = tokens.iter().find(|known| known["uid"] == token["uid"]);
         let listed = listed.expect("the token of the command");
         for member in [
             "country_code",

@@ -86,7 +86,7 @@ async fn delta_pulls_read_changes_and_full_pulls_remove_locations() {
     let names = |stations: &[Value]| {
         stations
             .iter()
-            .map(|one| one["name"].clone())
+            .map(|station| station["name"].clone())
             .collect::<Vec<_>>()
     };
     let seen = stations(&runner).await;

@@ -23,8 +23,8 @@ async fn reserve(scene: &Scene) -> String {
     let place = json!({"latitude": 51.0476, "longitude": 3.7299, "radius": 500});
     let body = json!({"driver": scene.driver, "vehicle": scene.vehicle, "connector_type": ["Type2"], "location": place,
         "ideal_start": start.to_string(), "ideal_end": end.to_string()});
-    let made = scene.runner.post("/v1/reservations", body).await.ok();
-    format!("/v1/reservations/{}", text(&made["id"]))
+    let reservation = scene.runner.post("/v1/reservations", body).await.ok();
+    format!("/v1/reservations/{}", text(&reservation["id"]))
 }
 
 /// Moves the clock to this number of minutes before the start of a reservation.
@@ -52,7 +52,7 @@ async fn sent(scene: &Scene, count: usize) -> Asked {
     if count == 1 {
         scene.runner.advance(60).await;
     }
-    scene.asked(RESERVE, count).await
+    scene.command(RESERVE, count).await
 }
 
 #[tokio::test]
@@ -60,23 +60,23 @@ async fn reserve_now_is_sent_15_minutes_before_the_start() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let reservation = confirmed(&scene).await;
-        let asked = sent(&scene, 1).await;
+        let command = sent(&scene, 1).await;
         let shown = scene.runner.get(&reservation).await.ok();
         let start: Timestamp = text(&shown["reserved_start"]).parse().expect("a time");
         let left = start.duration_since(scene.now().await);
         assert!(left <= SignedDuration::from_mins(15), "{left}");
-        let expires: Timestamp = text(&asked.body["expiry_date"]).parse().expect("a time");
+        let expires: Timestamp = text(&command.body["expiry_date"]).parse().expect("a time");
         assert_eq!(expires, start + SignedDuration::from_mins(15));
-        assert_eq!(asked.body["location_id"], "LOC1");
+        assert_eq!(command.body["location_id"], "LOC1");
         assert_eq!(
-            (&asked.body["token"]["type"], &asked.body["token"]["valid"]),
+            (&command.body["token"]["type"], &command.body["token"]["valid"]),
             (&json!("APP_USER"), &json!(true))
         );
         let connector = text(&shown["connector"]);
-        assert_eq!(connector, format!("{}-1", text(&asked.body["evse_uid"])));
+        assert_eq!(connector, format!("{}-1", text(&command.body["evse_uid"])));
         // The same result twice.
         for _ in 0..2 {
-            scene.result(&asked, CommandResultType::Accepted).await;
+            scene.result(&command, CommandResultType::Accepted).await;
         }
         // Longer than the time-out of a result.
         scene.runner.advance(120).await;
@@ -86,10 +86,10 @@ async fn reserve_now_is_sent_15_minutes_before_the_start() {
         assert_eq!(scene.received(CANCEL), []);
         let cancel = format!("{reservation}/cancel");
         scene.runner.post(&cancel, json!({})).await.ok();
-        let cancelled = scene.asked(CANCEL, 1).await;
+        let cancelled = scene.command(CANCEL, 1).await;
         assert_eq!(
             cancelled.body["reservation_id"],
-            asked.body["reservation_id"]
+            command.body["reservation_id"]
         );
         scene.result(&cancelled, CommandResultType::Accepted).await;
         scene.runner.advance(3600).await;
@@ -179,7 +179,7 @@ async fn a_failed_or_missing_result_cancels_and_uses_another_evse() {
         scene.result(&second, CommandResultType::Accepted).await;
         assert_ne!(first.body["evse_uid"], second.body["evse_uid"]);
         // The operator may have kept the reservation of the first EVSE nevertheless.
-        let cancelled = scene.asked(CANCEL, 1).await;
+        let cancelled = scene.command(CANCEL, 1).await;
         assert_eq!(
             cancelled.body["reservation_id"],
             first.body["reservation_id"]
@@ -214,10 +214,10 @@ async fn reserve_now_with_errors_is_sent_once_per_evse_and_cancelled() {
     scene.cpo.fail(RESERVE, fault);
     let (first, second) = (sent(&scene, 1).await, sent(&scene, 2).await);
     assert_ne!(first.body["evse_uid"], second.body["evse_uid"]);
-    scene.asked(CANCEL, 2).await;
+    scene.command(CANCEL, 2).await;
     let ids = |commands: &[Command]| {
-        let commands = commands.iter().map(|one| Asked::of(one.clone()));
-        let ids = commands.map(|one| text(&one.body["reservation_id"]).to_owned());
+        let commands = commands.iter().map(|command| Asked::of(command.clone()));
+        let ids = commands.map(|command| text(&command.body["reservation_id"]).to_owned());
         ids.collect::<BTreeSet<String>>()
     };
     let (reserved, cancelled) = (scene.received(RESERVE), scene.received(CANCEL));
@@ -243,9 +243,9 @@ async fn an_unreadable_response_uses_the_other_evse_after_a_minute() {
         scene.shows(&reservation, confirmed).await;
         // The command may have had its effect, and its result may still come.
         scene.runner.advance(60).await;
-        let second = scene.asked(RESERVE, 1).await;
+        let second = scene.command(RESERVE, 1).await;
         scene.result(&second, CommandResultType::Accepted).await;
-        scene.asked(CANCEL, 1).await;
+        scene.command(CANCEL, 1).await;
         let connector = format!("{}-1", text(&second.body["evse_uid"]));
         assert_ne!(before["connector"], connector);
         let confirmed = json!({"status": "confirmed", "connector": connector});
@@ -266,8 +266,8 @@ async fn an_evse_without_the_capability_reservable_is_not_reserved() {
     scene.settle().await;
     let reservation = confirmed(&scene).await;
     scene.cpo.answer(CommandReply::Rejected);
-    let asked = sent(&scene, 1).await;
-    assert_eq!(asked.body["evse_uid"], "3256");
+    let command = sent(&scene, 1).await;
+    assert_eq!(command.body["evse_uid"], "3256");
     scene.runner.advance(30 * 60).await;
     let failed = json!({"status": "failed", "failed_reason": "station_unavailable"});
     scene.shows(&reservation, failed).await;
@@ -278,12 +278,12 @@ async fn an_evse_without_the_capability_reservable_is_not_reserved() {
 async fn a_driver_who_comes_for_a_reservation_fulfils_it() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let reservation = confirmed(&scene).await;
-    let asked = sent(&scene, 1).await;
-    scene.result(&asked, CommandResultType::Accepted).await;
+    let command = sent(&scene, 1).await;
+    scene.result(&command, CommandResultType::Accepted).await;
     let shown = until(&scene, &reservation, 0).await;
     let session = scene.start_at(&shown["connector"]).await;
-    let start = scene.asked("START_SESSION", 1).await;
-    assert_eq!(start.body["evse_uid"], asked.body["evse_uid"]);
+    let start = scene.command("START_SESSION", 1).await;
+    assert_eq!(start.body["evse_uid"], command.body["evse_uid"]);
     let theirs = scene.theirs("101", &start).await;
     scene.report(&theirs, json!({})).await;
     let shown = scene.shows(&session, json!({"status": "active"})).await;
@@ -301,14 +301,14 @@ async fn a_card_used_at_the_reserved_evse_fulfils_the_reservation() {
         let scene = Scene::new(version).await;
         let (_, token) = card(&scene).await;
         let reservation = confirmed(&scene).await;
-        let asked = sent(&scene, 1).await;
-        scene.result(&asked, CommandResultType::Accepted).await;
+        let command = sent(&scene, 1).await;
+        scene.result(&command, CommandResultType::Accepted).await;
         // The operator decides by the group of the reservation's token.
-        assert_eq!(token["group_id"], asked.body["token"]["group_id"]);
+        assert_eq!(token["group_id"], command.body["token"]["group_id"]);
         assert!(token["group_id"].is_string());
         until(&scene, &reservation, 0).await;
         let theirs = scene.theirs_of("201", &token).await;
-        let theirs = with(&theirs, json!({"evse_uid": asked.body["evse_uid"]}));
+        let theirs = with(&theirs, json!({"evse_uid": command.body["evse_uid"]}));
         scene.report(&theirs, json!({})).await;
         let fulfilled = async || {
             let shown = scene.runner.get(&reservation).await.ok();

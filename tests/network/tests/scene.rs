@@ -96,17 +96,17 @@ impl Scene {
         let mut stations = runner.stations().await;
         stations.retain(|station| station["network"]["party_id"] == "TNM");
         let station = stations.pop().expect("a station");
-        let made = async |path: &str, body: Value| runner.post(path, body).await.ok()["id"].clone();
+        let create = async |path: &str, body: Value| runner.post(path, body).await.ok()["id"].clone();
         let address = json!({"city": "Gent", "country": "BE", "line1": "1", "postal_code": "9000"});
         let fleet = json!({"name": "Vans", "email": "ops@fleet.example", "address": address});
-        let fleet = made("/v1/fleets", fleet).await;
+        let fleet = create("/v1/fleets", fleet).await;
         let driver = json!({"name": "Ada", "email": "ada@fleet.example"});
-        let driver = made("/v1/drivers", driver).await;
+        let driver = create("/v1/drivers", driver).await;
         let attach = format!("/v1/drivers/{}/attach", text(&driver));
         runner.post(&attach, json!({"fleet": fleet})).await.ok();
         let vehicle = json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "V1", "battery_capacity": 60_000,
             "charging_standard": "Type2"});
-        let vehicle = made("/v1/vehicles", vehicle).await;
+        let vehicle = create("/v1/vehicles", vehicle).await;
         Self {
             runner,
             cpo,
@@ -155,7 +155,7 @@ impl Scene {
     }
 
     /// Waits until the operator has received this number of commands of a kind. Returns the last one.
-    pub async fn asked(&self, kind: &str, count: usize) -> Asked {
+    pub async fn command(&self, kind: &str, count: usize) -> Asked {
         let what = format!("{kind} number {count}");
         let command = self.until(&what, async || {
             self.received(kind).into_iter().nth(count - 1)
@@ -166,12 +166,12 @@ impl Scene {
     /// The commands of a kind that the operator has received.
     pub fn received(&self, kind: &str) -> Vec<Command> {
         let mut commands = self.cpo.commands();
-        commands.retain(|one| one.command_type().as_str() == kind);
+        commands.retain(|command| command.command_type().as_str() == kind);
         commands
     }
 
-    pub async fn result(&self, asked: &Asked, result: CommandResultType) {
-        let sent = self.cpo.result(&asked.command, result).await;
+    pub async fn result(&self, command: &Asked, result: CommandResultType) {
+        let sent = self.cpo.result(&command.command, result).await;
         sent.expect("an answer");
     }
 
@@ -179,9 +179,9 @@ impl Scene {
     pub async fn events(&self, kind: &str) -> Vec<String> {
         let page = self.runner.get("/v1/events?limit=100").await.ok();
         let events = page["data"].as_array().expect("events").iter().rev();
-        let types = events.map(|one| text(&one["type"]).to_owned());
+        let types = events.map(|event| text(&event["type"]).to_owned());
         types
-            .filter_map(|one| Some(one.strip_prefix(kind)?.strip_prefix('.')?.to_owned()))
+            .filter_map(|name| Some(name.strip_prefix(kind)?.strip_prefix('.')?.to_owned()))
             .collect()
     }
 
@@ -189,7 +189,7 @@ impl Scene {
     pub async fn unmatched(&self) -> Vec<(String, String)> {
         let listed = self.runner.operate("list_unmatched", json!({})).await.ok();
         let listed = listed["data"].as_array().expect("objects").iter();
-        let listed = listed.map(|one| (text(&one["module"]), text(&one["object"]["id"])));
+        let listed = listed.map(|object| (text(&object["module"]), text(&object["object"]["id"])));
         listed
             .map(|(module, id)| (module.to_owned(), id.to_owned()))
             .collect()
@@ -219,9 +219,9 @@ impl Scene {
     }
 
     /// The operator's session of a START_SESSION: it begins now.
-    pub async fn theirs(&self, id: &str, asked: &Asked) -> Session {
-        let reference = asked.body["authorization_reference"].clone();
-        let session = self.theirs_of(id, &asked.body["token"]).await;
+    pub async fn theirs(&self, id: &str, command: &Asked) -> Session {
+        let reference = command.body["authorization_reference"].clone();
+        let session = self.theirs_of(id, &command.body["token"]).await;
         with(
             &session,
             json!({"auth_method": "COMMAND", "authorization_reference": reference}),
@@ -294,9 +294,9 @@ impl Scene {
     pub async fn active(&self, id: &str) -> (String, Session) {
         let count = self.received("START_SESSION").len() + 1;
         let session = self.start().await;
-        let asked = self.asked("START_SESSION", count).await;
-        self.result(&asked, CommandResultType::Accepted).await;
-        let theirs = self.theirs(id, &asked).await;
+        let command = self.command("START_SESSION", count).await;
+        self.result(&command, CommandResultType::Accepted).await;
+        let theirs = self.theirs(id, &command).await;
         let theirs = self.report(&theirs, json!({})).await;
         self.shows(&session, json!({"status": "active"})).await;
         (session, theirs)

@@ -21,19 +21,19 @@ async fn a_session_is_started_reported_stopped_and_billed() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let session = scene.start().await;
-        let asked = scene.asked(START, 1).await;
+        let command = scene.command(START, 1).await;
         assert_eq!(
-            (&asked.body["location_id"], &asked.body["evse_uid"]),
+            (&command.body["location_id"], &command.body["evse_uid"]),
             (&json!("LOC1"), &json!("3256"))
         );
-        assert_eq!(asked.body["token"]["valid"], true);
+        assert_eq!(command.body["token"]["valid"], true);
         // The same result twice.
         for _ in 0..2 {
-            scene.result(&asked, CommandResultType::Accepted).await;
+            scene.result(&command, CommandResultType::Accepted).await;
         }
         scene.settle().await;
         scene.shows(&session, json!({"status": "pending"})).await;
-        let theirs = scene.theirs("101", &asked).await;
+        let theirs = scene.theirs("101", &command).await;
         scene.report(&theirs, json!({})).await;
         scene.shows(&session, json!({"status": "active"})).await;
         scene.runner.advance(1800).await;
@@ -44,7 +44,7 @@ async fn a_session_is_started_reported_stopped_and_billed() {
         let grown = json!({"status": "active", "energy_consumed": 6_250});
         scene.shows(&session, grown).await;
         scene.stop(&session).await;
-        let stop = scene.asked(STOP, 1).await;
+        let stop = scene.command(STOP, 1).await;
         assert_eq!(stop.body["session_id"], "101");
         scene.result(&stop, CommandResultType::Accepted).await;
         scene.settle().await;
@@ -98,7 +98,7 @@ async fn a_response_that_refuses_a_command_fails_the_session_at_once() {
         for (count, answer) in (1..).zip(answers) {
             scene.cpo.answer(answer);
             let session = scene.start().await;
-            scene.asked(START, count).await;
+            scene.command(START, count).await;
             scene.shows(&session, failed("network_rejected")).await;
         }
         assert_eq!(scene.received(START).len(), 3);
@@ -166,10 +166,10 @@ async fn an_unsuccessful_result_fails_the_session_and_is_final() {
     ];
     for (count, (result, reason)) in (1..).zip(results) {
         let session = scene.start().await;
-        let asked = scene.asked(START, count).await;
-        scene.result(&asked, result).await;
+        let command = scene.command(START, count).await;
+        scene.result(&command, result).await;
         scene.shows(&session, failed(reason)).await;
-        scene.result(&asked, CommandResultType::Accepted).await;
+        scene.result(&command, CommandResultType::Accepted).await;
         scene.settle().await;
         scene.shows(&session, failed(reason)).await;
     }
@@ -186,7 +186,7 @@ async fn a_result_that_arrives_before_the_response_counts() {
     let accepted = CommandReply::AcceptedAfter(CommandResultType::Accepted);
     scene.cpo.answer(accepted);
     let session = scene.start().await;
-    scene.asked(START, 2).await;
+    scene.command(START, 2).await;
     scene.runner.advance(300).await;
     scene.shows(&session, failed("not_plugged_in")).await;
 }
@@ -200,8 +200,8 @@ async fn a_session_that_starts_despite_an_error_response_is_active() {
         let session = scene.start().await;
         scene.shows(&session, failed("other")).await;
         scene.cpo.heal();
-        let asked = scene.asked(START, 1).await;
-        let theirs = scene.theirs("101", &asked).await;
+        let command = scene.command(START, 1).await;
+        let theirs = scene.theirs("101", &command).await;
         scene.report(&theirs, json!({})).await;
         let active = json!({"status": "active", "failed_reason": null});
         scene.shows(&session, active).await;
@@ -220,9 +220,9 @@ async fn a_session_without_a_network_report_fails_after_5_minutes() {
         (Some(CommandResultType::Accepted), "not_plugged_in"),
     ]) {
         let session = scene.start().await;
-        let asked = scene.asked(START, count).await;
+        let command = scene.command(START, count).await;
         if let Some(result) = result {
-            scene.result(&asked, result).await;
+            scene.result(&command, result).await;
         }
         scene.runner.advance(240).await;
         scene.shows(&session, json!({"status": "pending"})).await;
@@ -239,9 +239,9 @@ async fn a_session_that_begins_after_a_timeout_is_active_and_billed() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let session = scene.start().await;
-        let asked = scene.asked(START, 1).await;
-        scene.result(&asked, CommandResultType::Timeout).await;
-        let theirs = scene.theirs("101", &asked).await;
+        let command = scene.command(START, 1).await;
+        scene.result(&command, CommandResultType::Timeout).await;
+        let theirs = scene.theirs("101", &command).await;
         scene.report(&theirs, json!({})).await;
         scene.shows(&session, json!({"status": "active"})).await;
         // It does not depend on later results.
@@ -251,7 +251,7 @@ async fn a_session_that_begins_after_a_timeout_is_active_and_billed() {
             CommandResultType::Failed,
             CommandResultType::Failed,
         ] {
-            scene.result(&asked, result).await;
+            scene.result(&command, result).await;
             scene.settle().await;
             scene.shows(&session, json!({"status": "active"})).await;
         }
@@ -266,10 +266,10 @@ async fn a_session_that_begins_after_a_timeout_is_active_and_billed() {
 async fn a_failed_session_that_is_reported_later_is_active_and_billed() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let session = scene.start().await;
-    let asked = scene.asked(START, 1).await;
+    let command = scene.command(START, 1).await;
     scene.runner.advance(300).await;
     scene.shows(&session, failed("network_timeout")).await;
-    let theirs = scene.theirs("101", &asked).await;
+    let theirs = scene.theirs("101", &command).await;
     scene.report(&theirs, json!({})).await;
     let active = json!({"status": "active", "failed_reason": null, "session_ended": null});
     scene.shows(&session, active).await;
@@ -306,8 +306,8 @@ async fn an_older_report_and_the_same_report_again_change_nothing() {
 async fn without_reference_sessions_match_by_token_location_and_time() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let session = scene.start().await;
-    let asked = scene.asked(START, 1).await;
-    let theirs = scene.theirs_of("101", &asked.body["token"]).await;
+    let command = scene.command(START, 1).await;
+    let theirs = scene.theirs_of("101", &command.body["token"]).await;
     scene.report(&theirs, json!({})).await;
     scene.shows(&session, json!({"status": "active"})).await;
     scene.runner.advance(1800).await;
@@ -322,13 +322,13 @@ async fn without_reference_sessions_match_by_token_location_and_time() {
 async fn a_cancelled_session_that_starts_anyway_is_stopped() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let session = scene.start().await;
-    let asked = scene.asked(START, 1).await;
+    let command = scene.command(START, 1).await;
     let stop = format!("{session}/stop");
     let cancelled = scene.runner.post(&stop, json!({})).await.ok();
     assert_eq!(cancelled["status"], "cancelled");
-    let theirs = scene.theirs("101", &asked).await;
+    let theirs = scene.theirs("101", &command).await;
     scene.report(&theirs, json!({})).await;
-    assert_eq!(scene.asked(STOP, 1).await.body["session_id"], "101");
+    assert_eq!(scene.command(STOP, 1).await.body["session_id"], "101");
     scene.shows(&session, json!({"status": "cancelled"})).await;
 }
 
@@ -338,7 +338,7 @@ async fn a_refused_or_ignored_stop_is_repeated_and_session_continues() {
     let (session, theirs) = scene.active("101").await;
     scene.cpo.answer(CommandReply::Rejected);
     scene.stop(&session).await;
-    scene.asked(STOP, 1).await;
+    scene.command(STOP, 1).await;
     scene.cpo.fail("commands", Fault::Status(500));
     scene.runner.advance(300).await;
     let refused = async || (scene.cpo.failed() == 1).then_some(());
@@ -346,7 +346,7 @@ async fn a_refused_or_ignored_stop_is_repeated_and_session_continues() {
     scene.cpo.heal();
     scene.runner.advance(300).await;
     // This one is accepted, but nothing follows.
-    scene.asked(STOP, 2).await;
+    scene.command(STOP, 2).await;
     scene.runner.advance(3600).await;
     assert_eq!(scene.cpo.failed() + scene.received(STOP).len(), 5);
     let active = json!({"status": "active", "session_ended": null});
@@ -436,8 +436,8 @@ async fn a_cdr_without_a_session_of_ours_is_listed_and_not_billed() {
 async fn a_cdr_that_comes_before_its_session_is_billed_once() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let session = scene.start().await;
-    let asked = scene.asked(START, 1).await;
-    let theirs = scene.theirs("101", &asked).await;
+    let command = scene.command(START, 1).await;
+    let theirs = scene.theirs("101", &command).await;
     scene.runner.advance(120).await;
     scene.bill(&scene.cdr("CDR1", &theirs).await).await;
     let billed = json!({"status": "completed", "cost_source": "cdr", "amount_due": 330});
@@ -481,8 +481,8 @@ async fn a_session_and_cdr_that_are_pulled_and_sent_are_billed_once() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let session = scene.start().await;
-        let asked = scene.asked(START, 1).await;
-        let theirs = scene.theirs("101", &asked).await;
+        let command = scene.command(START, 1).await;
+        let theirs = scene.theirs("101", &command).await;
         scene.cpo.objects().sessions.put(theirs.clone());
         scene.runner.pull().await;
         scene.shows(&session, json!({"status": "active"})).await;

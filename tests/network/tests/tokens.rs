@@ -24,8 +24,8 @@ fn place(evses: &[&str]) -> LocationReferences {
 /// Creates a charge card of the driver and the vehicle. Returns its path.
 async fn make(scene: &Scene) -> String {
     let body = json!({"uid": UID, "driver": scene.driver, "vehicle": scene.vehicle});
-    let made = scene.runner.post("/v1/charge_cards", body).await.ok();
-    format!("/v1/charge_cards/{}", text(&made["id"]))
+    let card = scene.runner.post("/v1/charge_cards", body).await.ok();
+    format!("/v1/charge_cards/{}", text(&card["id"]))
 }
 
 /// Creates a charge card, and waits until the operator has its token. Returns the path of the card, and the token.
@@ -182,7 +182,7 @@ async fn a_session_started_with_a_card_is_recorded_and_billed() {
         let session = format!("{SESSIONS}/{}", text(&session["id"]));
         // The app can end the session that the card has started.
         scene.stop(&session).await;
-        let stop = scene.asked("STOP_SESSION", 1).await;
+        let stop = scene.command("STOP_SESSION", 1).await;
         assert_eq!(stop.body["session_id"], "201");
         scene.ended(&session, &theirs, "CDR1").await;
         assert_eq!(scene.invoice().await.1, [energy(330)]);

@@ -104,13 +104,13 @@ async fn serve_mock_is_registered_with_and_pulled_from_completely() {
         let unmatched = unmatched["data"].as_array().expect("objects").clone();
         let ids: Vec<_> = unmatched
             .iter()
-            .map(|one| (one["module"].clone(), one["object"]["id"].clone()))
+            .map(|object| (object["module"].clone(), object["object"]["id"].clone()))
             .collect();
         assert!(ids.contains(&(json!("sessions"), json!("101"))), "{ids:?}");
         assert!(ids.contains(&(json!("cdrs"), json!("CDR1"))), "{ids:?}");
         // The pulled objects are those that the tool itself pulls.
-        for one in &unmatched {
-            let module = one["module"].as_str().expect("a module");
+        for object in &unmatched {
+            let module = object["module"].as_str().expect("a module");
             let pulled = run(
                 &[
                     "--insecure",
@@ -125,7 +125,7 @@ async fn serve_mock_is_registered_with_and_pulled_from_completely() {
             .await
             .expect("objects");
             let pulled: Value = serde_json::from_str(pulled.trim()).expect("one object");
-            assert_eq!(one["object"], pulled);
+            assert_eq!(object["object"], pulled);
         }
     }
 }
@@ -180,7 +180,7 @@ async fn every_object_of_the_service_is_valid() {
         let versions = data(&cpo, &format!("{}/ocpi/versions", runner.base_url)).await;
         let listed = versions.as_array().expect("versions").iter();
         let own = listed
-            .filter(|one| one["version"] == version.as_str())
+            .filter(|offered| offered["version"] == version.as_str())
             .next()
             .expect("the version");
         let details = data(&cpo, own["url"].as_str().expect("a URL")).await;

@@ -365,8 +365,8 @@ impl Sheet {
 impl Column {
     /// The column of that name.
     fn of(body: &'static Body, name: &str) -> Result<Self, String> {
-        let wanted = name.trim().replace('_', "-").to_lowercase();
-        let same = |field: &&Field| field.flag == wanted;
+        let flag = name.trim().replace('_', "-").to_lowercase();
+        let same = |field: &&Field| field.flag == flag;
         if let Some(field) = body.fields.iter().find(same) {
             return Ok(Self { field, key: None });
         }
@@ -486,7 +486,10 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(content.as_bytes()).unwrap();
         let operation = crate::commands::operation("vehicles", "create").unwrap();
-        let constants: Vec<String> = constants.iter().map(|one| (*one).to_owned()).collect();
+        let constants: Vec<String> = constants
+            .iter()
+            .map(|constant| (*constant).to_owned())
+            .collect();
         let sheet = Sheet::open(operation, file.path(), &constants);
         // The file is read again by each check.
         file.keep().unwrap();
@@ -566,14 +569,14 @@ mod tests {
             let sheet = sheet(content, &["fleet=flt_1"]).unwrap();
             sheet.rows().unwrap().map(|row| row.key).collect()
         };
-        let one = keys(&format!(
+        let original = keys(&format!(
             "{NAMES}\nAB 1,VIN1,60000,CCS\nAB 2,VIN2,60000,CCS\n"
         ));
         let other = keys(
             "vin,charging_standard,battery_capacity,registration_plate\nVIN2,CCS,60000,AB 2\nVIN1,CCS,60000,AB 1\n",
         );
-        assert_eq!(one, [other[1].clone(), other[0].clone()]);
-        assert_ne!(one[0], one[1]);
-        assert!(one[0].len() <= 255 - "-attach".len());
+        assert_eq!(original, [other[1].clone(), other[0].clone()]);
+        assert_ne!(original[0], original[1]);
+        assert!(original[0].len() <= 255 - "-attach".len());
     }
 }

@@ -71,7 +71,7 @@ impl Upsert {
         concurrency: usize,
     ) -> Result<Summary, Failure> {
         let bar = Bar::new(context, total);
-        let lines = rows.map(|row| self.one(row));
+        let lines = rows.map(|row| self.outcome_of(row));
         let mut outcomes = futures::stream::iter(lines).buffer_unordered(concurrency);
         let mut done = Vec::new();
         while let Some(outcome) = outcomes.next().await {
@@ -84,7 +84,7 @@ impl Upsert {
         Ok(summary)
     }
 
-    async fn one(&self, row: Row) -> Result<LineOutcome, Failure> {
+    async fn outcome_of(&self, row: Row) -> Result<LineOutcome, Failure> {
         let line = row.line;
         match self.put(row).await {
             Ok(outcome) => Ok(outcome),
@@ -178,12 +178,12 @@ fn changes(object: &Value, body: &Value) -> Map<String, Value> {
 }
 
 /// Whether a value contains another one: an object may have more members.
-fn has(value: &Value, wanted: &Value) -> bool {
-    match wanted {
+fn has(value: &Value, other: &Value) -> bool {
+    match other {
         Value::Object(members) => members
             .iter()
             .all(|(name, member)| has(&value[name.as_str()], member)),
-        wanted => value == wanted,
+        other => value == other,
     }
 }
 

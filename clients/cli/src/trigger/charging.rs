@@ -67,8 +67,8 @@ impl Stage<'_> {
         while Instant::now() < end {
             let page = self.context.client.send(&request).await?.body;
             let mut transactions = page["data"].as_array().into_iter().flatten();
-            let found = transactions.find(|one| one["payment_method"] == card);
-            if let Some(id) = found.and_then(|one| one["id"].as_str()) {
+            let found = transactions.find(|transaction| transaction["payment_method"] == card);
+            if let Some(id) = found.and_then(|transaction| transaction["id"].as_str()) {
                 return Ok(id.to_owned());
             }
             tokio::time::sleep(INTERVAL).await;
@@ -91,8 +91,9 @@ impl Stage<'_> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let plugs = open.filter_map(|station| {
             let mut connectors = station["connectors"].as_array().into_iter().flatten();
-            let connector =
-                connectors.find(|one| one["type"] == STANDARD && one["status"] == "available")?;
+            let connector = connectors.find(|connector| {
+                connector["type"] == STANDARD && connector["status"] == "available"
+            })?;
             Some(Plug {
                 station: text(&station["id"]),
                 connector: text(&connector["id"]),

@@ -67,7 +67,10 @@ pub fn operation_of(event: &str) -> Option<(&str, &'static Operation)> {
 /// The operation that creates, updates or deletes objects of a kind.
 pub fn operation_on(verb: &str, kind: &str) -> Option<&'static Operation> {
     let id = format!("{verb}{}", kind.replace('_', ""));
-    let mut operations = CATALOG.resources.iter().flat_map(|one| &one.operations);
+    let mut operations = CATALOG
+        .resources
+        .iter()
+        .flat_map(|resource| &resource.operations);
     operations.find(|operation| operation.id.eq_ignore_ascii_case(&id))
 }
 

@@ -83,7 +83,7 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
 /// Lists the events that can be triggered, and the others.
 fn list(context: &Context) -> Result<(), Failure> {
     let known = |name: &String| EVENTS.iter().find(|event| event.name == name);
-    let rows: Vec<Value> = CATALOG
+    let events: Vec<Value> = CATALOG
         .event_types
         .iter()
         .map(|name| match known(name) {
@@ -95,20 +95,20 @@ fn list(context: &Context) -> Result<(), Failure> {
         })
         .collect();
     match &context.form {
-        Form::Text { .. } => rows.iter().try_for_each(|row| {
-            let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-            let clock = match row["needs_clock"] == true {
+        Form::Text { .. } => events.iter().try_for_each(|event| {
+            let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            let clock = match event["needs_clock"] == true {
                 true => " (--advance-clock)",
                 false => "",
             };
-            let sign = if row["triggers"] == true { " " } else { "-" };
+            let sign = if event["triggers"] == true { " " } else { "-" };
             output::print(&format!(
                 "{sign} {:<28} {}{clock}",
                 text("type"),
                 text("does")
             ))
         }),
-        form => form.list(&rows),
+        form => form.list(&events),
     }
 }
 
@@ -119,7 +119,13 @@ mod tests {
     #[test]
     fn every_listed_event_is_one_of_the_document() {
         for name in events::LISTED.iter().map(|event| event.name) {
-            assert!(CATALOG.event_types.iter().any(|one| one == name), "{name}");
+            assert!(
+                CATALOG
+                    .event_types
+                    .iter()
+                    .any(|event_type| event_type == name),
+                "{name}"
+            );
         }
         assert!(events::LISTED.is_sorted_by_key(|event| event.name));
     }

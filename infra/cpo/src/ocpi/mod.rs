@@ -162,7 +162,7 @@ async fn authenticate(Shared(network): Net, request: Request, next: Next) -> Res
         .and_then(|value| value.strip_prefix("Token "))
         .unwrap_or_default();
     let token = STANDARD.decode(token).unwrap_or_default();
-    let known = |wanted: &str| !wanted.is_empty() && wanted.as_bytes() == token.as_slice();
+    let known = |expected: &str| !expected.is_empty() && expected.as_bytes() == token.as_slice();
     let path: Vec<&str> = request.uri().path().split('/').skip(2).collect();
     let handshake = matches!(path.as_slice(), [_] | [_, "credentials"]);
     let allowed = network.read(|state| {
@@ -219,8 +219,14 @@ async fn details(Shared(network): Net, uri: OriginalUri) -> Response {
         json!({"identifier": module, "role": role, "url": url})
     };
     let senders = ["credentials", "locations", "tariffs", "sessions", "cdrs"];
-    let others = script.lists.keys().filter(|one| !senders.contains(one));
-    let senders = senders.iter().chain(others).map(|one| (*one, "SENDER"));
+    let others = script
+        .lists
+        .keys()
+        .filter(|module| !senders.contains(module));
+    let senders = senders
+        .iter()
+        .chain(others)
+        .map(|module| (*module, "SENDER"));
     let all = senders.chain([("tokens", "RECEIVER"), ("commands", "RECEIVER")]);
     let all = all.chain([("chargingprofiles", "RECEIVER")]);
     let all = all.filter(|(module, _)| !script.missing.contains(module));
@@ -377,7 +383,9 @@ fn found(network: &Network, object: Option<Value>, what: &str) -> Response {
 
 /// The object with this id in a list.
 fn part<'a>(list: &'a Value, key: &str, id: &str) -> Option<&'a Value> {
-    list.as_array()?.iter().find(|one| same(&one[key], id))
+    list.as_array()?
+        .iter()
+        .find(|object| same(&object[key], id))
 }
 
 async fn location(Shared(network): Net, Path(id): Path<String>) -> Response {

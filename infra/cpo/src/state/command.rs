@@ -269,7 +269,7 @@ impl State {
         let evses = known["evses"].as_array().map_or(&[][..], Vec::as_slice);
         let uids = evses.iter().filter_map(|evse| evse["uid"].as_str());
         let uids: Vec<&str> = uids
-            .filter(|uid| evse.is_none_or(|wanted| uid.eq_ignore_ascii_case(wanted)))
+            .filter(|uid| evse.is_none_or(|evse| uid.eq_ignore_ascii_case(evse)))
             .collect();
         let usable = uids.iter().find(|uid| self.unusable(uid, token).is_none());
         let chosen = usable.or(uids.first()).ok_or(Received::UnknownLocation)?;
@@ -278,10 +278,18 @@ impl State {
 
     /// The result of a command at an EVSE, if this card cannot use the EVSE now.
     fn unusable(&self, uid: &str, token: &Value) -> Option<&'static str> {
-        let reserved = self.reservations.iter().find(|one| one.evse == uid);
+        let reserved = self
+            .reservations
+            .iter()
+            .find(|reservation| reservation.evse == uid);
         match self.status(uid) {
             "AVAILABLE" => None,
-            "RESERVED" if reserved.is_some_and(|one| self.same_card(&one.token, token)) => None,
+            "RESERVED"
+                if reserved
+                    .is_some_and(|reservation| self.same_card(&reservation.token, token)) =>
+            {
+                None
+            }
             "OUTOFORDER" => Some("EVSE_INOPERATIVE"),
             _ => Some("EVSE_OCCUPIED"),
         }

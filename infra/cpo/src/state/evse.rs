@@ -105,7 +105,8 @@ impl State {
         if broken {
             self.set_status(evse, "OUTOFORDER", now);
             self.unplug(evse, now);
-            self.reservations.retain(|one| one.evse != evse);
+            self.reservations
+                .retain(|reservation| reservation.evse != evse);
         } else if self.status(evse) == "OUTOFORDER" {
             self.set_status(evse, "AVAILABLE", now);
         }
@@ -115,5 +116,5 @@ impl State {
 
 pub(super) fn can(evse: &Value, capability: &str) -> bool {
     let capabilities = evse["capabilities"].as_array();
-    capabilities.is_some_and(|all| all.iter().any(|one| one == capability))
+    capabilities.is_some_and(|all| all.iter().any(|value| value == capability))
 }

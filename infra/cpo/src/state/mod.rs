@@ -46,9 +46,10 @@ impl Partner {
     /// The URL of a module's interface at the eMSP.
     pub fn endpoint(&self, module: &str, role: &str) -> Option<&str> {
         let mut endpoints = self.endpoints.iter();
-        let found = endpoints.find(|one| one["identifier"] == module && one["role"] == role);
+        let found =
+            endpoints.find(|endpoint| endpoint["identifier"] == module && endpoint["role"] == role);
         found
-            .and_then(|one| one["url"].as_str())
+            .and_then(|endpoint| endpoint["url"].as_str())
             .map(|url| url.trim_end_matches('/'))
     }
 }
@@ -256,14 +257,14 @@ impl State {
     }
 
     /// Whether two tokens belong to the same card, or to the same group of cards.
-    fn same_card(&self, one: &Value, other: &Value) -> bool {
+    fn same_card(&self, first: &Value, other: &Value) -> bool {
         let group = |token: &Value| {
             let kind = token["type"].as_str()?;
             let known = self.token(token["uid"].as_str()?, kind)?;
             known["group_id"].as_str().map(str::to_lowercase)
         };
-        let is_same = upper(&one["uid"]) == upper(&other["uid"]);
-        is_same || group(one).is_some_and(|of_one| group(other) == Some(of_one))
+        let is_same = upper(&first["uid"]) == upper(&other["uid"]);
+        is_same || group(first).is_some_and(|group_id| group(other) == Some(group_id))
     }
 
     /// Stores a token. Returns true if there was none with its uid and type.
@@ -288,7 +289,10 @@ impl State {
     /// The moment of the next scheduled event.
     pub fn next(&self) -> Option<Timestamp> {
         let events = self.events.iter().map(|(at, _)| *at);
-        let reservations = self.reservations.iter().map(|one| one.expires);
+        let reservations = self
+            .reservations
+            .iter()
+            .map(|reservation| reservation.expires);
         let running = self.charges.iter().filter(|charge| charge.ended.is_none());
         events
             .chain(reservations)
@@ -304,7 +308,11 @@ impl State {
             if let Some(place) = self.events.iter().position(|(due, _)| *due <= at) {
                 let (_, event) = self.events.remove(place);
                 self.happen(event, at);
-            } else if let Some(place) = self.reservations.iter().position(|one| one.expires <= at) {
+            } else if let Some(place) = self
+                .reservations
+                .iter()
+                .position(|reservation| reservation.expires <= at)
+            {
                 let expired = self.reservations.remove(place);
                 self.note(at, format!("reservation {} has expired", expired.id));
                 self.set_free(&expired.evse, at);
@@ -312,7 +320,7 @@ impl State {
                 let due = self
                     .charges
                     .iter()
-                    .find(|one| one.ended.is_none() && one.next_report() <= at);
+                    .find(|charge| charge.ended.is_none() && charge.next_report() <= at);
                 let Some(id) = due.map(|charge| charge.id.clone()) else {
                     break;
                 };
@@ -459,7 +467,10 @@ impl State {
     }
 
     fn set_free(&mut self, evse: &str, now: Timestamp) {
-        let reserved = self.reservations.iter().any(|one| one.evse == evse);
+        let reserved = self
+            .reservations
+            .iter()
+            .any(|reservation| reservation.evse == evse);
         let free = matches!(self.status(evse), "CHARGING" | "RESERVED");
         if free {
             self.set_status(evse, if reserved { "RESERVED" } else { "AVAILABLE" }, now);

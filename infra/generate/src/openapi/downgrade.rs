@@ -78,7 +78,7 @@ fn schema(value: &mut Value) {
             examples
                 .into_iter()
                 .next()
-                .map(|one| ("example".into(), one)),
+                .map(|example| ("example".into(), example)),
         );
     }
     if let Some(kind) = members.get("type").cloned() {

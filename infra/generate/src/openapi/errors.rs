@@ -127,7 +127,7 @@ fn name(status: u16, codes: &Codes) -> String {
         .copied()
         .filter(|code| !COMMON.contains(code))
         .collect();
-    let said: &[&str] = match (&specific[..], status) {
+    let named: &[&str] = match (&specific[..], status) {
         (_, 429) => &[],
         ([], _) => &all,
         (specific, _) => specific,
@@ -136,7 +136,7 @@ fn name(status: u16, codes: &Codes) -> String {
         404 => "_not_found",
         _ => "_error",
     };
-    let words = said
+    let words = named
         .iter()
         .map(|code| pascal(code.strip_suffix(suffix).unwrap_or(code)));
     let uncoded = match (status, codes.contains(&None)) {

@@ -10,8 +10,10 @@ const ADDED_UP: usize = 9;
 const ACTIONS: &str = "AlarmActions: !If [HasAlarmTopic, [!Ref AlarmTopicArn], !Ref AWS::NoValue]";
 
 /// The name of the alarm that covers a function's errors.
-pub fn of(functions: &[Function], one: &Function) -> String {
-    let place = functions.iter().position(|other| other.id() == one.id());
+pub fn of(functions: &[Function], function: &Function) -> String {
+    let place = functions
+        .iter()
+        .position(|other| other.id() == function.id());
     name(place.expect("a function of the stack") / ADDED_UP)
 }
 
@@ -44,10 +46,10 @@ pub fn render(stack: &Stack, functions: &[Function]) -> String {
             stack.name
         );
         // By name, because a reference to the function, which refers to the alarm, would be a cycle before the SAM transform.
-        for (n, one) in chunk.iter().enumerate() {
+        for (n, function) in chunk.iter().enumerate() {
             out += &format!(
                 "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{{ Name: FunctionName, Value: !Sub '${{Service}}-{}' }}] }}, Period: 60, Stat: Sum }} }}\n",
-                one.name()
+                function.name()
             );
         }
     }

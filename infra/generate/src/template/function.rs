@@ -16,18 +16,18 @@ static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
 });
 
 /// The resources of a function. `alarm` is the name of the alarm that stops a gradual deployment of it, besides that of the API.
-pub fn resources(one: &Function, alarm: &str) -> String {
-    let mut out = function(one, alarm);
-    out += &policy::role(one, &RECORDED);
-    out += &log(one);
-    out += &routes(one);
+pub fn resources(function: &Function, alarm: &str) -> String {
+    let mut out = definition(function, alarm);
+    out += &policy::role(function, &RECORDED);
+    out += &log(function);
+    out += &routes(function);
     out
 }
 
-fn function(one: &Function, alarm: &str) -> String {
-    let (id, name, deployment) = (one.id(), one.name(), one.deployment());
-    let executable = one.executable();
-    let description = match one {
+fn definition(function: &Function, alarm: &str) -> String {
+    let (id, name, deployment) = (function.id(), function.name(), function.deployment());
+    let executable = function.executable();
+    let description = match function {
         Function::Route(route) => route.to_string(),
         Function::Other(other) => other.description.to_owned(),
     };
@@ -56,12 +56,12 @@ fn function(one: &Function, alarm: &str) -> String {
     if functions::jobs::is_loop(name) {
         out += "      RecursiveLoop: Allow\n";
     }
-    let variables = variables(one);
+    let variables = variables(function);
     if !variables.is_empty() {
         out += "      Environment:\n        Variables:\n";
         out += &indented(10, &variables);
     }
-    let events = event(one);
+    let events = event(function);
     if !events.is_empty() {
         out += "      Events:\n";
         out += &indented(8, &events);
@@ -70,12 +70,12 @@ fn function(one: &Function, alarm: &str) -> String {
 }
 
 /// The variables of the function's environment besides those that every function has.
-fn variables(one: &Function) -> String {
+fn variables(function: &Function) -> String {
     let mut out = String::new();
-    if one.has_pages() {
+    if function.has_pages() {
         out += "PAGE_SECRET: !Ref PageSecret\n";
     }
-    for need in one.deployment().needs {
+    for need in function.deployment().needs {
         match need {
             Need::EncryptionKeys => out += "ENCRYPTION_KEYS_SECRET: !Ref EncryptionKeys\n",
             Need::Messages => {
@@ -84,7 +84,7 @@ fn variables(one: &Function) -> String {
                     let queue = format!("{}Queue", pascal(worker.name));
                     out += &format!("{variable}_QUEUE_URL: !Ref {queue}Url\n");
                 }
-                if one.trigger() == Some(Trigger::Stream) {
+                if function.trigger() == Some(Trigger::Stream) {
                     out += "RELAY_DEAD_LETTERS_URL: !Ref RelayDeadLettersUrl\n";
                 }
                 out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n";
@@ -101,7 +101,7 @@ fn variables(one: &Function) -> String {
                 }
             }
             // A function that sends messages has the variable already.
-            Need::RemoveSchedules if one.needs(Need::Messages) => {}
+            Need::RemoveSchedules if function.needs(Need::Messages) => {}
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET: !Ref StripeSecret\n",
             Need::BatchWrites
@@ -115,8 +115,8 @@ fn variables(one: &Function) -> String {
 }
 
 /// The event that invokes the function, unless it is a request.
-fn event(one: &Function) -> String {
-    match one.trigger() {
+fn event(function: &Function) -> String {
+    match function.trigger() {
         Some(Trigger::Queue { batch, .. }) => format!(
             "Messages:
   Type: SQS
@@ -126,10 +126,10 @@ fn event(one: &Function) -> String {
     FunctionResponseTypes: [ReportBatchItemFailures]
     ScalingConfig: {{ MaximumConcurrency: !Ref WorkerConcurrency }}
 ",
-            one.id()
+            function.id()
         ),
         Some(Trigger::Stream) => {
-            let pattern = |one: Value| format!("        - Pattern: '{one}'\n");
+            let pattern = |filter: Value| format!("        - Pattern: '{filter}'\n");
             let patterns: String = filters().into_iter().map(pattern).collect();
             format!(
                 "Stream:
@@ -170,7 +170,7 @@ fn event(one: &Function) -> String {
     }
 }
 
-fn log(one: &Function) -> String {
+fn log(function: &Function) -> String {
     format!(
         "  {}Log:
     Type: AWS::Logs::LogGroup
@@ -181,19 +181,19 @@ fn log(one: &Function) -> String {
       RetentionInDays: !Ref LogRetentionDays
       KmsKeyId: !If [HasKey, !Ref KeyArn, !Ref AWS::NoValue]
 ",
-        one.id(),
-        one.name()
+        function.id(),
+        function.name()
     )
 }
 
 /// The routes of the API that the function's alias serves, with one integration. API Gateway invokes it with a role, so the function
 /// needs no permission for each route.
-fn routes(one: &Function) -> String {
-    let keys = one.route_keys();
+fn routes(function: &Function) -> String {
+    let keys = function.route_keys();
     if keys.is_empty() {
         return String::new();
     }
-    let id = one.id();
+    let id = function.id();
     let mut out = format!(
         "  {id}Integration:
     Type: AWS::ApiGatewayV2::Integration

@@ -218,8 +218,10 @@ fn pascal(name: &str) -> String {
 /// Every function: the routes by resource, then the others.
 fn functions() -> Vec<Function> {
     let endpoints = functions::endpoints().into_iter();
-    let mut all: Vec<Function> = endpoints.map(|one| Function::Route(one.route)).collect();
-    all.sort_by_key(|one| (one.group(), one.name()));
+    let mut all: Vec<Function> = endpoints
+        .map(|endpoint| Function::Route(endpoint.route))
+        .collect();
+    all.sort_by_key(|function| (function.group(), function.name()));
     all.extend(functions::functions().map(Function::Other));
     all
 }
@@ -227,8 +229,8 @@ fn functions() -> Vec<Function> {
 /// The nested stacks that have functions, each with its functions.
 fn stacks() -> Vec<(Stack, Vec<Function>)> {
     let mut groups: BTreeMap<String, Vec<Function>> = BTreeMap::new();
-    for one in functions() {
-        groups.entry(one.group()).or_default().push(one);
+    for function in functions() {
+        groups.entry(function.group()).or_default().push(function);
     }
     let mut stacks = Vec::new();
     for stack in STACKS {

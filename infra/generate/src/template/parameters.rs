@@ -81,8 +81,8 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         .collect();
     let mut add = |name: &str, declared, value: &str| all.push(parameter(name, declared, value));
     let any = |has: &dyn Fn(&Function) -> bool| functions.iter().any(has);
-    let needs = |need| any(&|one: &Function| one.needs(need));
-    if any(&|one| !one.route_keys().is_empty()) {
+    let needs = |need| any(&|function: &Function| function.needs(need));
+    if any(&|function| !function.route_keys().is_empty()) {
         add("ApiId", TEXT, "!Ref Api");
         add("ApiRoleArn", TEXT, "!GetAtt ApiRole.Arn");
     }
@@ -111,7 +111,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         if sends {
             add(&format!("{queue}Url"), TEXT, &format!("!Ref {queue}"));
         }
-        let works = |one: &Function| one.is_worker() && one.name() == worker.name;
+        let works = |function: &Function| function.is_worker() && function.name() == worker.name;
         if sends || any(&works) {
             add(
                 &format!("{queue}Arn"),
@@ -129,7 +129,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
     if any(&Function::is_worker) {
         add("WorkerConcurrency", NUMBER, "!Ref WorkerConcurrency");
     }
-    if any(&|one| one.trigger() == Some(Trigger::Stream)) {
+    if any(&|function| function.trigger() == Some(Trigger::Stream)) {
         add("TableStreamArn", TEXT, "!GetAtt Table.StreamArn");
         add("RelayDeadLettersUrl", TEXT, "!Ref RelayDeadLetters");
         add("RelayDeadLettersArn", TEXT, "!GetAtt RelayDeadLetters.Arn");

@@ -14,17 +14,17 @@ use web::deployment::Need;
 use super::{Function, indented, pascal};
 
 /// The role of a function.
-pub fn role(one: &Function, recorded: &Recorded) -> String {
-    let id = one.id();
+pub fn role(function: &Function, recorded: &Recorded) -> String {
+    let id = function.id();
     let log = statement(
         &["logs:CreateLogStream", "logs:PutLogEvents"],
         &format!("!GetAtt {id}Log.Arn"),
     );
-    let table = match granted(recorded, one.name()) {
+    let table = match granted(recorded, function.name()) {
         Some(access) => table_access(&access),
-        None => wide_table_access(one),
+        None => wide_table_access(function),
     };
-    let statements = log + &table + &trigger_access(one) + &needs_access(one);
+    let statements = log + &table + &trigger_access(function) + &needs_access(function);
     format!(
         "  {id}Role:
     Type: AWS::IAM::Role
@@ -65,7 +65,10 @@ fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>)
     if actions == ["dynamodb:Scan"] {
         return statement(&actions, &resource);
     }
-    let patterns: Vec<String> = patterns.iter().map(|one| format!("'{one}'")).collect();
+    let patterns: Vec<String> = patterns
+        .iter()
+        .map(|pattern| format!("'{pattern}'"))
+        .collect();
     format!(
         "{}  Condition: !If
     - KeysLimited
@@ -81,9 +84,9 @@ fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>)
 /// Statements for exactly the recorded calls. Actions with the same patterns share a statement.
 fn table_access(access: &BTreeSet<Access>) -> String {
     let mut patterns: BTreeMap<(&Place, &str), BTreeSet<String>> = BTreeMap::new();
-    for one in access {
-        let entry = patterns.entry((&one.place, &one.action)).or_default();
-        entry.insert(one.keys.clone());
+    for call in access {
+        let entry = patterns.entry((&call.place, &call.action)).or_default();
+        entry.insert(call.keys.clone());
     }
     let mut statements: BTreeMap<(&Place, BTreeSet<String>), Vec<&str>> = BTreeMap::new();
     for ((place, action), patterns) in patterns {
@@ -99,10 +102,10 @@ fn table_access(access: &BTreeSet<Access>) -> String {
 }
 
 /// Statements for a function whose calls were not recorded yet.
-fn wide_table_access(one: &Function) -> String {
-    let reads = match one.trigger() {
+fn wide_table_access(function: &Function) -> String {
+    let reads = match function.trigger() {
         Some(Trigger::Assistants(_) | Trigger::Pages) => false,
-        Some(Trigger::Invocation) => one.needs(Need::ReadTable),
+        Some(Trigger::Invocation) => function.needs(Need::ReadTable),
         _ => true,
     };
     let mut out = String::new();
@@ -116,22 +119,22 @@ fn wide_table_access(one: &Function) -> String {
             "[!Ref TableArn, !Sub '${TableArn}/index/*']",
         );
     }
-    if one.needs(Need::ScanTable) {
+    if function.needs(Need::ScanTable) {
         out += &statement(&["dynamodb:Scan"], "!Ref TableArn");
     }
-    if matches!(one.trigger(), None | Some(Trigger::Otherwise)) {
+    if matches!(function.trigger(), None | Some(Trigger::Otherwise)) {
         let counted = [Rows::Of(kernel::Kind::ApiKey), Rows::Rates];
-        let patterns = counted.iter().flat_map(|rows| rows.patterns()).collect();
+        let patterns = counted.iter().flat_map(|group| group.patterns()).collect();
         out += &keyed_statement(&["UpdateItem"], &Place::Table, &patterns);
     }
-    let patterns: BTreeSet<String> = one
+    let patterns: BTreeSet<String> = function
         .writes()
         .iter()
-        .flat_map(|rows| rows.patterns())
+        .flat_map(|group| group.patterns())
         .collect();
     if !patterns.is_empty() {
         let mut actions = vec!["PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"];
-        if one.needs(Need::BatchWrites) {
+        if function.needs(Need::BatchWrites) {
             actions.push("BatchWriteItem");
         }
         out += &keyed_statement(&actions, &Place::Table, &patterns);
@@ -140,15 +143,15 @@ fn wide_table_access(one: &Function) -> String {
 }
 
 /// The calls that Lambda makes with the function's role to read its queue or stream.
-fn trigger_access(one: &Function) -> String {
-    match one.trigger() {
+fn trigger_access(function: &Function) -> String {
+    match function.trigger() {
         Some(Trigger::Queue { .. }) => statement(
             &[
                 "sqs:ReceiveMessage",
                 "sqs:DeleteMessage",
                 "sqs:GetQueueAttributes",
             ],
-            &format!("!Ref {}QueueArn", one.id()),
+            &format!("!Ref {}QueueArn", function.id()),
         ),
         Some(Trigger::Stream) => {
             let stream = statement(
@@ -167,7 +170,7 @@ fn trigger_access(one: &Function) -> String {
     }
 }
 
-fn needs_access(one: &Function) -> String {
+fn needs_access(function: &Function) -> String {
     let files = |action: &str, prefix: &str| {
         statement(
             &[action],
@@ -175,7 +178,7 @@ fn needs_access(one: &Function) -> String {
         )
     };
     let mut out = String::new();
-    for need in one.deployment().needs {
+    for need in function.deployment().needs {
         out += &match need {
             Need::Messages => messages_access(),
             Need::QueueDepths => of_queues("sqs:GetQueueAttributes"),

@@ -21,7 +21,7 @@ pub fn render(present: &str, stacks: &[(Stack, Vec<Function>)]) -> String {
         ("stacks", nested(stacks)),
     ]);
     let mut renewed = present.to_owned();
-    for (name, made) in parts {
+    for (name, content) in parts {
         let (begin, end) = (
             format!("# <generated {name}>\n"),
             format!("# </generated {name}>"),
@@ -34,7 +34,7 @@ pub fn render(present: &str, stacks: &[(Stack, Vec<Function>)]) -> String {
             .find(&end)
             .unwrap_or_else(|| panic!("infra/template.yaml has no mark {end}"));
         let until = renewed[..until].rfind('\n').map_or(until, |line| line + 1);
-        renewed.replace_range(from..until, &made);
+        renewed.replace_range(from..until, &content);
     }
     renewed
 }
@@ -79,7 +79,7 @@ fn keys() -> String {
 /// The queue of every worker with its dead-letter queue and alarms, and the role with which EventBridge Scheduler sends to the queues.
 fn queues(stacks: &[(Stack, Vec<Function>)]) -> String {
     let functions = stacks.iter().flat_map(|(_, functions)| functions);
-    let workers: Vec<&Function> = functions.filter(|one| one.is_worker()).collect();
+    let workers: Vec<&Function> = functions.filter(|function| function.is_worker()).collect();
     let mut out = String::new();
     for worker in &workers {
         out += &queue(worker);
@@ -162,7 +162,10 @@ fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
     for (stack, functions) in stacks {
         let id = format!("{}Stack", pascal(&stack.name));
         out += &format!("\n  {id}:\n    Type: AWS::CloudFormation::Stack\n");
-        if functions.iter().any(|one| !one.route_keys().is_empty()) {
+        if functions
+            .iter()
+            .any(|function| !function.route_keys().is_empty())
+        {
             out += &format!("    DependsOn: {before}\n");
             before = id;
         }

@@ -69,13 +69,16 @@ Parameters:
         out += &format!("  {}: {}\n", parameter.name, parameter.declared);
     }
     out += CONDITIONS;
-    if functions.iter().any(|one| one.needs(Need::Payments)) {
+    if functions
+        .iter()
+        .any(|function| function.needs(Need::Payments))
+    {
         out += "  HasStripe: !Not [!Equals [!Ref StripeSecret, '']]\n";
     }
     out += GLOBALS;
-    for one in functions {
+    for function in functions {
         out.push('\n');
-        out += &function::resources(one, &alarms::of(functions, one));
+        out += &function::resources(function, &alarms::of(functions, function));
     }
     out += &access_of_all(functions);
     out += &alarms::render(stack, functions);
@@ -86,7 +89,7 @@ Parameters:
 fn access_of_all(functions: &[Function]) -> String {
     let roles: String = functions
         .iter()
-        .map(|one| format!("        - !Ref {}Role\n", one.id()))
+        .map(|function| format!("        - !Ref {}Role\n", function.id()))
         .collect();
     format!(
         "

@@ -154,22 +154,22 @@ pub fn notes(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due:
         }
         (Language::De, None) => format!("Bitte überweisen Sie {amount} an:"),
     };
-    let mut rows = vec![
+    let mut lines = vec![
         request,
         document.seller.party.legal_name.clone().unwrap_or_default(),
         format!("IBAN {}", in_fours(iban)),
     ];
-    rows.extend(document.seller.bic.as_ref().map(|bic| format!("BIC {bic}")));
+    lines.extend(document.seller.bic.as_ref().map(|bic| format!("BIC {bic}")));
     let label = language.pick("Reference", "Verwendungszweck");
-    rows.push(format!("{label} {}", document.number));
+    lines.push(format!("{label} {}", document.number));
     layout.y += 4.0;
     #[allow(clippy::cast_precision_loss, reason = "there are five rows")]
-    let height = rows.len() as f32 * TEXT.leading();
+    let height = lines.len() as f32 * TEXT.leading();
     if !layout.fits(height) {
         layout.next_page();
     }
-    for row in rows {
-        layout.paragraph(&row, TEXT, WHOLE);
+    for line in lines {
+        layout.paragraph(&line, TEXT, WHOLE);
     }
 }
 

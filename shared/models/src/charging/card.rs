@@ -58,9 +58,12 @@ pub enum CardValidity {
 impl CardContext {
     /// Returns the drivers and vehicles that may charge, in the order of preference.
     pub fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
-        let drivers = self.drivers.iter().filter(|one| one.object.is_active());
+        let drivers = self
+            .drivers
+            .iter()
+            .filter(|driver| driver.object.is_active());
         drivers.flat_map(move |driver| {
-            let vehicles = self.vehicles.iter().filter(|one| one.is_active());
+            let vehicles = self.vehicles.iter().filter(|vehicle| vehicle.is_active());
             vehicles.filter_map(move |vehicle| {
                 let fleet = self.fleet(&vehicle.fleet)?;
                 let fits = fleet.is_active() && driver.object.may_drive(vehicle);
@@ -84,7 +87,7 @@ impl CardContext {
     /// Returns the driver that the card names, if the driver exists and is active.
     fn named_driver(&self, card: &ChargeCard) -> Option<&Driver> {
         let named = card.driver.as_ref()?;
-        let mut drivers = self.drivers.iter().map(|one| &one.object);
+        let mut drivers = self.drivers.iter().map(|driver| &driver.object);
         drivers.find(|driver| driver.id == *named && driver.is_active())
     }
 
@@ -105,7 +108,7 @@ impl CardContext {
                 let (of_driver, of_vehicles) = (&driver.fleets, &self.vehicles);
                 let mut fleets = of_driver
                     .iter()
-                    .chain(of_vehicles.iter().map(|one| &one.fleet))
+                    .chain(of_vehicles.iter().map(|vehicle| &vehicle.fleet))
                     .peekable();
                 fleets.peek().is_none() || fleets.any(|fleet| self.is_active_fleet(fleet))
             }
@@ -127,10 +130,9 @@ impl CardContext {
                 let mut fleets = driver.fleets.iter();
                 fleets.any(|fleet| self.is_active_fleet(fleet))
             }),
-            (None, Some(named)) => self
-                .vehicles
-                .iter()
-                .any(|one| one.id == *named && one.is_active() && self.is_active_fleet(&one.fleet)),
+            (None, Some(named)) => self.vehicles.iter().any(|vehicle| {
+                vehicle.id == *named && vehicle.is_active() && self.is_active_fleet(&vehicle.fleet)
+            }),
             _ => false,
         }
     }
@@ -138,16 +140,16 @@ impl CardContext {
     /// Returns the active policies in enforcement mode.
     pub fn enforced(&self) -> impl Iterator<Item = &Policy> {
         let policies = self.policies.iter();
-        policies.filter(|one| one.is_active() && one.mode == PolicyMode::Enforcement)
+        policies.filter(|policy| policy.is_active() && policy.mode == PolicyMode::Enforcement)
     }
 
     /// Returns the token of the card.
     pub fn token(&self, card: &ChargeCard, issuer: &Issuer<'_>, now: Timestamp) -> Token {
         let depends = self
             .enforced()
-            .any(|one| one.rules.depend_on_station() || one.rules.depend_on_time());
+            .any(|policy| policy.rules.depend_on_station() || policy.rules.depend_on_time());
         let is_certain = card.kind == CardType::App || self.pairs().next().is_some();
-        let mut drivers = self.drivers.iter().map(|one| &one.object);
+        let mut drivers = self.drivers.iter().map(|driver| &driver.object);
         let driver = drivers.find(|driver| card.driver.as_ref() == Some(&driver.id));
         Token {
             owner: issuer.party.clone(),

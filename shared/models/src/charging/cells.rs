@@ -382,7 +382,7 @@ mod tests {
     /// One of the searches: mostly near a hard place, on every scale, every sixth far from all stations.
     fn search(n: usize, numbers: &mut Numbers) -> Place {
         let places = hard_places();
-        let near = |numbers: &mut Numbers, far: f64| {
+        let nearby = |numbers: &mut Numbers, far: f64| {
             let bearing = numbers.next() * TAU;
             destination(places[n % places.len()], numbers.next() * far, bearing)
         };
@@ -392,7 +392,7 @@ mod tests {
                 numbers.next() * 180.0 - 90.0,
                 numbers.next() * 360.0 - 180.0,
             ),
-            _ => near(numbers, 2.0 * f64::from(meters)),
+            _ => nearby(numbers, 2.0 * f64::from(meters)),
         };
         let circle = Circle { center, meters };
         let length = 10f64.powf(3.0 + numbers.next() * 3.3);

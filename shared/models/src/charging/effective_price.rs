@@ -322,12 +322,13 @@ impl CostBound {
         currencies.dedup();
         let always_holds = |price: &&Price| {
             let restrictions = price.restrictions.as_ref();
-            restrictions.is_none_or(|one| *one == Restrictions::default())
+            restrictions.is_none_or(|restrictions| *restrictions == Restrictions::default())
         };
         let is_always_known = for_sessions().any(|price| {
             let restrictions = price.restrictions.as_ref();
-            restrictions
-                .is_none_or(|one| one.start_date_time.is_none() && one.end_date_time.is_none())
+            restrictions.is_none_or(|restrictions| {
+                restrictions.start_date_time.is_none() && restrictions.end_date_time.is_none()
+            })
         });
         let thousandths = |price: &Price| {
             let gross = price.gross().max(Decimal::ZERO);

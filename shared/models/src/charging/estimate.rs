@@ -79,7 +79,7 @@ pub fn estimate(
     let pricing = &connector.pricing;
     let currency = match new.currency {
         None => tariff::currency(pricing, preferred, start),
-        Some(asked) if tariff::currency(pricing, asked, start) == asked => asked,
+        Some(requested) if tariff::currency(pricing, requested, start) == requested => requested,
         Some(_) => {
             return Err(invalid(
                 "currency",
@@ -149,7 +149,10 @@ fn line(line: &Line) -> CostLine {
 /// # Errors
 /// `estimation_validation_error` if the station has no such connector, or if the connector does not fit the vehicle.
 fn named<'a>(station: &'a ChargingStation, vehicle: &Vehicle, id: &str) -> Result<&'a Connector> {
-    let found = station.connectors.iter().find(|one| one.id == id);
+    let found = station
+        .connectors
+        .iter()
+        .find(|connector| connector.id == id);
     let connector =
         found.ok_or_else(|| invalid("connector", "the station has no such connector"))?;
     if connector.connector_type() != Some(vehicle.charging_standard) {
@@ -353,7 +356,7 @@ mod tests {
             station
                 .connectors
                 .iter_mut()
-                .for_each(|one| one.power = 0.0);
+                .for_each(|connector| connector.power = 0.0);
         };
         assert_eq!(param(estimation(json!({}), powerless)), "charging_station");
         let free = |station: &mut ChargingStation| station.set_pricing(Vec::new());

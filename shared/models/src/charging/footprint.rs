@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn countries_are_in_order_and_exist() {
-        assert!(COUNTRIES.is_sorted_by(|one, next| one.0 < next.0));
+        assert!(COUNTRIES.is_sorted_by(|previous, next| previous.0 < next.0));
         for (code, grams, percent) in COUNTRIES {
             let footprint = Footprint::of(None, &country(code));
             assert_eq!(footprint.carbon_g_per_kwh, Some(grams.into()), "{code}");

@@ -35,7 +35,7 @@ pub fn charging_plan(
     let cost = |start: Timestamp| {
         let found = found?;
         let mut connectors = found.station.connectors.iter();
-        let connector = connectors.find(|one| one.id == found.assignment.connector)?;
+        let connector = connectors.find(|connector| connector.id == found.assignment.connector)?;
         cost(request, found.station, connector, energy, start)
     };
     let earliest = request.windows.first();

@@ -504,12 +504,12 @@ mod tests {
         assert_eq!(at_station(&[both], &station()), Some(Rule::DeniedOperators));
         let two = policy(json!({"allowed_operators": ["Voltway"], "max_price_per_kwh": 10}));
         assert_eq!(at_station(&[two], &station()), Some(Rule::MaxPricePerKwh));
-        let (one, other) = (
+        let (voltway, other) = (
             policy(json!({"allowed_operators": ["Voltway"]})),
             policy(json!({"allowed_operators": ["Other"]})),
         );
         assert_eq!(
-            at_station(&[one, other], &station()),
+            at_station(&[voltway, other], &station()),
             Some(Rule::AllowedOperators)
         );
     }

@@ -183,7 +183,8 @@ impl Search {
         &'a self,
         station: &'a ChargingStation,
     ) -> impl Iterator<Item = &'a Connector> {
-        self.connectors(station).filter(|one| one.is_in_order())
+        self.connectors(station)
+            .filter(|connector| connector.is_in_order())
     }
 
     /// Checks whether the station meets the criteria, without calendars and place.
@@ -195,15 +196,17 @@ impl Search {
             || self.max_price.is_some();
         let free_now = || {
             let mut connectors = self.connectors(station);
-            active && connectors.any(|one| one.status == ConnectorStatus::Available)
+            active && connectors.any(|connector| connector.status == ConnectorStatus::Available)
         };
         let operator = |name: &String| *name == station.operator;
         (!any_connector || self.connectors(station).next().is_some())
-            && self.available.is_none_or(|wanted| wanted == free_now())
+            && self
+                .available
+                .is_none_or(|available| available == free_now())
             && (self.operators.is_empty() || self.operators.iter().any(operator))
             && self
                 .reservable
-                .is_none_or(|wanted| wanted == station.capabilities.reservable)
+                .is_none_or(|reservable| reservable == station.capabilities.reservable)
             && self.window.is_none_or(|window| {
                 active
                     && self.in_order(station).next().is_some()
@@ -223,7 +226,10 @@ pub fn free_ranges(
         return Vec::new();
     }
     let open = opening_hours::open_spans(station, window);
-    let in_order = station.connectors.iter().filter(|one| one.is_in_order());
+    let in_order = station
+        .connectors
+        .iter()
+        .filter(|connector| connector.is_in_order());
     let free = in_order.flat_map(|connector| {
         let busy = busy(connector);
         open.iter()
@@ -388,11 +394,11 @@ mod tests {
             to: at(0.0, 10.0),
             meters: 200_000,
         };
-        let near = |point| (route.distance_meters(point) / 1000.0).round();
-        assert_eq!(near(at(1.0, 5.0)), 111.0);
-        assert_eq!(near(at(0.0, -1.0)), 111.0);
-        assert_eq!(near(at(-1.0, 10.0)), 111.0);
-        assert_eq!(near(at(0.0, 190.0)), 18_903.0);
+        let kilometers = |point| (route.distance_meters(point) / 1000.0).round();
+        assert_eq!(kilometers(at(1.0, 5.0)), 111.0);
+        assert_eq!(kilometers(at(0.0, -1.0)), 111.0);
+        assert_eq!(kilometers(at(-1.0, 10.0)), 111.0);
+        assert_eq!(kilometers(at(0.0, 190.0)), 18_903.0);
         let place = Place::Both(
             Circle {
                 center: at(0.0, 0.0),

@@ -248,9 +248,9 @@ pub struct CdrReport {
 
 /// Returns the CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
 pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
-    let in_currency = || cdrs.iter().filter(move |one| one.currency == currency);
-    let is_credited = |one: &&Billed| in_currency().any(|other| other.is_credit_of(one));
-    let open = in_currency().filter(|one| !one.credit && !is_credited(one));
+    let in_currency = || cdrs.iter().filter(move |cdr| cdr.currency == currency);
+    let is_credited = |cdr: &&Billed| in_currency().any(|other| other.is_credit_of(cdr));
+    let open = in_currency().filter(|cdr| !cdr.credit && !is_credited(cdr));
     open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
 }
 
@@ -260,18 +260,18 @@ pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
 /// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a
 /// session again without crediting the first CDR has corrected it. The cost of a session is never negative.
 pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
-    let in_currency = || cdrs.iter().filter(|one| one.currency == currency);
-    let credits = || in_currency().filter(|one| one.credit);
-    let bills = || in_currency().filter(|one| !one.credit);
+    let in_currency = || cdrs.iter().filter(|cdr| cdr.currency == currency);
+    let credits = || in_currency().filter(|cdr| cdr.credit);
+    let bills = || in_currency().filter(|cdr| !cdr.credit);
     bills().next()?;
     let credited = bills().filter(|bill| credits().any(|credit| credit.is_credit_of(bill)));
     let billed = credited.chain(newest_bill(cdrs, currency));
-    let sum = billed.fold(Total::default(), |sum, one| sum.plus(one.total));
-    let sum = credits().fold(sum, |sum, one| {
+    let sum = billed.fold(Total::default(), |sum, bill| sum.plus(bill.total));
+    let sum = credits().fold(sum, |sum, credit| {
         // Some networks send the amount of a credit as a positive number.
         sum.minus(Total {
-            net: one.total.net.saturating_abs(),
-            gross: one.total.gross.saturating_abs(),
+            net: credit.total.net.saturating_abs(),
+            gross: credit.total.gross.saturating_abs(),
         })
     });
     Some(Total::new(sum.net.max(0), sum.gross.max(0)))

@@ -167,11 +167,11 @@ impl Stored<ChargingSession> {
 
     /// Requests that a charging profile is sent, unless the result of another one is awaited or has failed: that one is sent again.
     /// Returns whether the profile was accepted for sending.
-    pub fn set_profile(&mut self, wanted: PowerProfile, now: Timestamp) -> bool {
+    pub fn set_profile(&mut self, profile: PowerProfile, now: Timestamp) -> bool {
         let Some(network) = self.object.state.at_network_mut() else {
             return false;
         };
-        let next = SessionProfile::after(network.profile.as_deref(), wanted, now);
+        let next = SessionProfile::after(network.profile.as_deref(), profile, now);
         let is_new = next.is_some();
         if let Some(next) = next {
             network.profile = Some(Box::new(next));

@@ -188,14 +188,14 @@ impl SessionProfile {
     /// is sent again.
     pub(super) fn after(
         before: Option<&Self>,
-        wanted: PowerProfile,
+        profile: PowerProfile,
         now: Timestamp,
     ) -> Option<Self> {
-        if before.is_some_and(|one| one.is_sent() || one.has_failed()) {
+        if before.is_some_and(|before| before.is_sent() || before.has_failed()) {
             return None;
         }
         Some(Self {
-            wanted,
+            wanted: profile,
             accepted: before.and_then(|before| before.accepted.clone()),
             sent: None,
             failure: None,

@@ -170,8 +170,8 @@ impl CreditNoteLine {
             amount: invoice::gross(&taxes),
             description,
             line_item,
-            net: taxes.iter().map(|one| one.net).sum(),
-            tax: taxes.iter().map(|one| one.tax).sum(),
+            net: taxes.iter().map(|tax| tax.net).sum(),
+            tax: taxes.iter().map(|tax| tax.tax).sum(),
             taxes,
         }
     }

@@ -103,12 +103,12 @@ impl NewCreditNote {
         lines: &BTreeMap<Id, LineItem>,
     ) -> Result<Credit> {
         let (kind, reason) = (CreditNoteType::Manual, self.reason.clone());
-        let Some(wanted) = &self.lines else {
+        let Some(requested) = &self.lines else {
             let amount = self.amount.map_or(0, minor_units);
             return Ok(Credit::of_amount(kind, invoice.credit_of(amount)?, reason));
         };
         let mut found = Vec::new();
-        for (place, line) in wanted.iter().enumerate() {
+        for (place, line) in requested.iter().enumerate() {
             let param = format!("lines[{place}].line_item");
             let known = lines.get(&line.line_item);
             let known = known.ok_or_else(|| Error::invalid(param, "is no line of the invoice"))?;

@@ -41,8 +41,8 @@ fn amount(invoice: &mut Stored<Invoice>, amount: i64) -> Result<Stored<CreditNot
     CreditNote::issue(invoice, credit, "CN2026-1".to_owned(), now())
 }
 
-fn lines(invoice: &mut Stored<Invoice>, wanted: &Value) -> Result<Stored<CreditNote>> {
-    let body = json!({"invoice": invoice.object.id, "lines": wanted});
+fn lines(invoice: &mut Stored<Invoice>, requested: &Value) -> Result<Stored<CreditNote>> {
+    let body = json!({"invoice": invoice.object.id, "lines": requested});
     let new: NewCreditNote = serde_json::from_value(body).unwrap();
     new.check()?;
     let known = invoice.object.line_items.iter();
@@ -74,15 +74,15 @@ fn parts_of_an_invoice_add_up_to_it_rate_by_rate() {
                 (net, (net * hundredths + 5_000) / 10_000, *percent)
             })
             .collect();
-        let mut row = invoice(&rates, 0, "open");
-        let whole = row.object.totals.clone();
+        let mut invoice = invoice(&rates, 0, "open");
+        let whole = invoice.object.totals.clone();
         let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
-        while row.creditable() > 0 {
-            let left = row.creditable();
+        while invoice.creditable() > 0 {
+            let left = invoice.creditable();
             let part = 1 + dice(&mut seed) % left;
             // The last part is the rest.
             let part = if left < whole.gross / 8 { left } else { part };
-            let note = amount(&mut row, part).unwrap().object;
+            let note = amount(&mut invoice, part).unwrap().object;
             assert_eq!((note.amount, note.totals.gross), (part, part));
             for tax in &note.totals.by_rate {
                 let sum = sums
@@ -96,7 +96,7 @@ fn parts_of_an_invoice_add_up_to_it_rate_by_rate() {
             assert_eq!(sum, (tax.net, tax.tax));
         }
         assert_eq!(
-            (row.object.amount_due, row.object.totals.credited),
+            (invoice.object.amount_due, invoice.object.totals.credited),
             (0, whole.gross)
         );
     }
@@ -105,13 +105,13 @@ fn parts_of_an_invoice_add_up_to_it_rate_by_rate() {
 #[test]
 fn an_amount_is_shared_in_proportion_and_its_tax_is_nearest() {
     // A third of 11.90 at 19 % and 1.07 at 7 %: 3.9666 and 0.3566 of 4.32.
-    let mut row = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
-    let note = amount(&mut row, 432).unwrap().object;
+    let mut invoice = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
+    let note = amount(&mut invoice, 432).unwrap().object;
     let parts: Vec<(i64, i64)> = note
         .totals
         .by_rate
         .iter()
-        .map(|one| (one.net, one.tax))
+        .map(|tax| (tax.net, tax.tax))
         .collect();
     // 396 / 1.19 = 332.8 and 36 / 1.07 = 33.6
     assert_eq!(parts, [(333, 63), (34, 2)]);
@@ -119,98 +119,100 @@ fn an_amount_is_shared_in_proportion_and_its_tax_is_nearest() {
 
 #[test]
 fn a_credit_is_set_off_and_the_rest_is_refunded() {
-    let mut row = invoice(&[(1000, 190, "19")], 500, "open");
-    let note = amount(&mut row, 400).unwrap().object;
+    let mut invoice = invoice(&[(1000, 190, "19")], 500, "open");
+    let note = amount(&mut invoice, 400).unwrap().object;
     assert_eq!((note.totals.credited, note.totals.refunded), (400, 0));
     assert_eq!(
-        (row.object.amount_due, row.object.status.as_str()),
+        (invoice.object.amount_due, invoice.object.status.as_str()),
         (290, "open")
     );
-    let note = amount(&mut row, 390).unwrap().object;
+    let note = amount(&mut invoice, 390).unwrap().object;
     assert_eq!((note.totals.credited, note.totals.refunded), (290, 100));
-    let invoice = &row.object;
-    assert_eq!((invoice.amount_due, invoice.status.as_str()), (0, "paid"));
-    assert!(row.internal.sessions_unpaid);
-    let totals = &invoice.totals;
+    let object = &invoice.object;
+    assert_eq!((object.amount_due, object.status.as_str()), (0, "paid"));
+    assert!(invoice.internal.sessions_unpaid);
+    let totals = &object.totals;
     assert_eq!(totals.due + totals.paid + totals.credited, 1190);
     // Only 400 are left to credit.
-    assert!(amount(&mut row, 401).is_err());
-    assert!(amount(&mut row, 400).is_ok());
-    assert!(amount(&mut row, 1).is_err());
+    assert!(amount(&mut invoice, 401).is_err());
+    assert!(amount(&mut invoice, 400).is_ok());
+    assert!(amount(&mut invoice, 1).is_err());
 }
 
 #[test]
 fn lines_are_credited_once_at_their_rates() {
-    let mut row = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
-    let note = lines(&mut row, &json!([line(1, Some(50))])).unwrap().object;
+    let mut invoice = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
+    let note = lines(&mut invoice, &json!([line(1, Some(50))]))
+        .unwrap()
+        .object;
     let tax = &note.totals.by_rate[0];
     assert_eq!(
         (tax.tax_percent.decimal().to_string(), tax.net, tax.tax),
         ("7".into(), 47, 3)
     );
-    let before = row.clone();
+    let before = invoice.clone();
     for wrong in [
         json!([line(1, Some(58))]),
         json!([line(0, None), line(0, None)]),
         json!([line(7, None)]),
         json!([]),
     ] {
-        assert!(lines(&mut row, &wrong).is_err(), "{wrong}");
-        assert_eq!(row, before);
+        assert!(lines(&mut invoice, &wrong).is_err(), "{wrong}");
+        assert_eq!(invoice, before);
     }
-    let note = lines(&mut row, &json!([line(1, None), line(0, None)]))
+    let note = lines(&mut invoice, &json!([line(1, None), line(0, None)]))
         .unwrap()
         .object;
     assert_eq!((note.amount, note.lines.len()), (57 + 1190, 2));
-    assert_eq!(row.object.amount_due, 0);
-    assert!(lines(&mut row, &json!([line(0, None)])).is_err());
+    assert_eq!(invoice.object.amount_due, 0);
+    assert!(lines(&mut invoice, &json!([line(0, None)])).is_err());
 }
 
 #[test]
 fn a_line_is_not_credited_beyond_what_is_left_of_its_rate() {
-    let mut row = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
-    amount(&mut row, 1297 / 2).unwrap();
-    assert!(lines(&mut row, &json!([line(1, None)])).is_err());
-    assert!(lines(&mut row, &json!([line(1, Some(53))])).is_ok());
+    let mut invoice = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
+    amount(&mut invoice, 1297 / 2).unwrap();
+    assert!(lines(&mut invoice, &json!([line(1, None)])).is_err());
+    assert!(lines(&mut invoice, &json!([line(1, Some(53))])).is_ok());
 }
 
 #[test]
 fn a_void_invoice_is_credited_as_a_whole() {
-    let mut row = invoice(&[(1000, 190, "19")], 500, "open");
-    amount(&mut row, 100).unwrap();
-    let left = row.credit_of(row.creditable()).unwrap();
-    row.void().unwrap();
+    let mut invoice = invoice(&[(1000, 190, "19")], 500, "open");
+    amount(&mut invoice, 100).unwrap();
+    let left = invoice.credit_of(invoice.creditable()).unwrap();
+    invoice.void().unwrap();
     let credit = Credit::of_amount(CreditNoteType::Void, left, None);
-    let note = CreditNote::issue(&mut row, credit, "CN2026-2".to_owned(), now())
+    let note = CreditNote::issue(&mut invoice, credit, "CN2026-2".to_owned(), now())
         .unwrap()
         .object;
     assert_eq!(note.amount, 1090);
     // The amount paid before stays with its sessions.
     assert_eq!((note.totals.credited, note.totals.refunded), (590, 0));
     assert_eq!(
-        (row.object.amount_due, row.object.totals.credited),
+        (invoice.object.amount_due, invoice.object.totals.credited),
         (0, 690)
     );
-    assert!(amount(&mut row, 1).is_err());
+    assert!(amount(&mut invoice, 1).is_err());
 }
 
 #[test]
 fn a_draft_takes_a_credit_as_a_line_of_at_most_what_is_due() {
-    let mut row = invoice(&[(1000, 190, "19")], 500, "draft");
-    assert!(row.credit_of(691).is_err());
-    let taxes = row.credit_of(690).unwrap();
+    let mut invoice = invoice(&[(1000, 190, "19")], 500, "draft");
+    assert!(invoice.credit_of(691).is_err());
+    let taxes = invoice.credit_of(690).unwrap();
     let credit = Credit::of_amount(CreditNoteType::Manual, taxes, None);
-    assert!(CreditNote::issue(&mut row.clone(), credit.clone(), String::new(), now()).is_err());
+    assert!(CreditNote::issue(&mut invoice.clone(), credit.clone(), String::new(), now()).is_err());
     let adjustment = Adjustment::on_draft(
-        &row.object.id,
+        &invoice.object.id,
         None,
-        row.object.currency,
+        invoice.object.currency,
         credit.describe(),
         &credit.by_rate(),
         now(),
     );
-    row.add_line(&adjustment.object.line, 0);
-    let totals = &row.object.totals;
+    invoice.add_line(&adjustment.object.line, 0);
+    let totals = &invoice.object.totals;
     assert_eq!((totals.gross, totals.due, totals.paid), (500, 0, 500));
     assert_eq!(totals.net + totals.tax, totals.gross);
     assert_eq!(crate::invoice::gross(&totals.by_rate), 500);
@@ -218,30 +220,33 @@ fn a_draft_takes_a_credit_as_a_line_of_at_most_what_is_due() {
 
 #[test]
 fn a_refund_that_failed_is_covered_by_its_credit_note() {
-    let mut row = invoice(&[(1000, 190, "19")], 1190, "paid");
-    let note = amount(&mut row, 300).unwrap().object;
+    let mut invoice = invoice(&[(1000, 190, "19")], 1190, "paid");
+    let note = amount(&mut invoice, 300).unwrap().object;
     assert_eq!(note.totals.refunded, 300);
-    row.note_unrefunded(300);
-    assert_eq!((row.cover_refund(200), row.cover_refund(150)), (0, 50));
+    invoice.note_unrefunded(300);
+    assert_eq!(
+        (invoice.cover_refund(200), invoice.cover_refund(150)),
+        (0, 50)
+    );
 }
 
 #[test]
 fn the_501st_line_is_credited_as_an_amount() {
-    let mut row = invoice(&[(1000, 190, "19"), (500, 95, "19")], 0, "open");
-    lines(&mut row, &json!([line(0, Some(100))])).unwrap();
-    let noted = row.internal.credits.lines.values().next().cloned();
+    let mut invoice = invoice(&[(1000, 190, "19"), (500, 95, "19")], 0, "open");
+    lines(&mut invoice, &json!([line(0, Some(100))])).unwrap();
+    let noted = invoice.internal.credits.lines.values().next().cloned();
     let noted = noted.expect("the taxes of a line");
     for number in 2..501 {
         let id = Id::from_number(Kind::LineItem, number);
-        row.internal.credits.lines.insert(id, noted.clone());
+        invoice.internal.credits.lines.insert(id, noted.clone());
     }
-    let refused = lines(&mut row, &json!([line(1, Some(100))])).unwrap_err();
+    let refused = lines(&mut invoice, &json!([line(1, Some(100))])).unwrap_err();
     assert!(
         refused.to_string().contains("credit an amount"),
         "{refused}"
     );
     // A line that was credited in part before can still be credited, and so can an amount.
-    lines(&mut row, &json!([line(0, Some(100))])).unwrap();
-    amount(&mut row, 100).unwrap();
-    assert_eq!(row.object.totals.credited, 300);
+    lines(&mut invoice, &json!([line(0, Some(100))])).unwrap();
+    amount(&mut invoice, 100).unwrap();
+    assert_eq!(invoice.object.totals.credited, 300);
 }

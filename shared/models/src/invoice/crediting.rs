@@ -62,13 +62,13 @@ impl Stored<Invoice> {
         for (place, (line, amount)) in lines.iter().enumerate() {
             let credited = self.internal.credits.lines.get(&line.id);
             let of_line = less(&line.taxes, credited.map_or(&[][..], Vec::as_slice));
-            let at_rate = |one: &TaxAmount| -> i64 {
-                let like = left.iter().filter(|other| other.is_like(one));
+            let at_rate = |tax: &TaxAmount| -> i64 {
+                let like = left.iter().filter(|other| other.is_like(tax));
                 like.map(TaxAmount::gross).sum()
             };
             let most = gross(&of_line).max(0);
             let taxes = share(&of_line, amount.unwrap_or(most));
-            let fits = taxes.iter().all(|one| one.gross() <= at_rate(one).max(0));
+            let fits = taxes.iter().all(|tax| tax.gross() <= at_rate(tax).max(0));
             if taxes.is_empty() || amount.is_some_and(|amount| amount > most) || !fits {
                 let message = format!(
                     "must credit at most what is left of the line, {most}, and of its rates of tax"

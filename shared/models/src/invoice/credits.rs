@@ -50,10 +50,10 @@ pub fn gross(taxes: &[TaxAmount]) -> i64 {
 /// Subtracts amounts by tax rate. Rates of which nothing is left are omitted.
 pub(super) fn less(taxes: &[TaxAmount], taken: &[TaxAmount]) -> Vec<TaxAmount> {
     let mut left = taxes.to_vec();
-    for one in taken {
-        one.negated().add_to(&mut left);
+    for tax in taken {
+        tax.negated().add_to(&mut left);
     }
-    left.retain(|one| (one.net, one.tax) != (0, 0));
+    left.retain(|tax| (tax.net, tax.tax) != (0, 0));
     left
 }
 
@@ -63,8 +63,8 @@ pub(super) fn share(of: &[TaxAmount], amount: i64) -> Vec<TaxAmount> {
     if whole <= 0 {
         return Vec::new();
     }
-    let exact = |one: &TaxAmount| i128::from(amount) * i128::from(one.gross());
-    let mut parts: Vec<i128> = of.iter().map(|one| exact(one).div_euclid(whole)).collect();
+    let exact = |tax: &TaxAmount| i128::from(amount) * i128::from(tax.gross());
+    let mut parts: Vec<i128> = of.iter().map(|tax| exact(tax).div_euclid(whole)).collect();
     let mut places: Vec<usize> = (0..of.len()).collect();
     places.sort_by_key(|place| std::cmp::Reverse(exact(&of[*place]).rem_euclid(whole)));
     let missing = i128::from(amount) - parts.iter().sum::<i128>();
@@ -72,23 +72,23 @@ pub(super) fn share(of: &[TaxAmount], amount: i64) -> Vec<TaxAmount> {
     for place in places.into_iter().take(missing) {
         parts[place] += 1;
     }
-    let parts = of.iter().zip(parts).map(|(one, part)| part_of(one, part));
-    parts.filter(|one| (one.net, one.tax) != (0, 0)).collect()
+    let parts = of.iter().zip(parts).map(|(tax, part)| part_of(tax, part));
+    parts.filter(|tax| (tax.net, tax.tax) != (0, 0)).collect()
 }
 
 /// Returns a part of the gross amount of a tax rate with the tax of this part. Half a unit is rounded away from zero.
-fn part_of(one: &TaxAmount, part: i128) -> TaxAmount {
-    let gross = i128::from(one.gross());
+fn part_of(tax: &TaxAmount, part: i128) -> TaxAmount {
+    let gross = i128::from(tax.gross());
     if part == gross || gross == 0 {
-        return one.clone();
+        return tax.clone();
     }
-    let exact = part * i128::from(one.net);
+    let exact = part * i128::from(tax.net);
     let net = (2 * exact.abs() + gross.abs()) / (2 * gross.abs());
     let net = net * exact.signum() * gross.signum();
     let narrow = |wide: i128| i64::try_from(wide).unwrap_or_default();
     TaxAmount {
         net: narrow(net),
         tax: narrow(part - net),
-        ..one.clone()
+        ..tax.clone()
     }
 }

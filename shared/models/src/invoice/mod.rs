@@ -287,8 +287,8 @@ impl InvoiceFilter {
 /// Returns the number of these lines that an invoice shows itself.
 fn shown_lines(billed: &[Billable]) -> Result<usize> {
     let mut bytes = 0;
-    for (place, one) in billed.iter().take(SHOWN_LINES).enumerate() {
-        bytes += Size::of(&one.line)?.bytes;
+    for (place, billable) in billed.iter().take(SHOWN_LINES).enumerate() {
+        bytes += Size::of(&billable.line)?.bytes;
         if bytes > SHOWN_BYTES {
             return Ok(place);
         }
@@ -309,9 +309,9 @@ impl Invoice {
         term: SignedDuration,
         now: Timestamp,
     ) -> Result<Stored<Self>> {
-        let paid: i64 = billed.iter().map(|one| one.paid).sum();
-        let refunded = billed.iter().map(|one| one.refunded).sum();
-        let lines = billed.iter().map(|one| one.line.sums());
+        let paid: i64 = billed.iter().map(|billable| billable.paid).sum();
+        let refunded = billed.iter().map(|billable| billable.refunded).sum();
+        let lines = billed.iter().map(|billable| billable.line.sums());
         let totals = InvoiceTotals::of(lines, paid);
         let totals = InvoiceTotals { refunded, ..totals };
         let shown = shown_lines(&billed)?;
@@ -328,7 +328,11 @@ impl Invoice {
             finalized_at: None,
             fleet: new.fleet,
             line_items_has_more: billed.len() > shown,
-            line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
+            line_items: billed
+                .into_iter()
+                .take(shown)
+                .map(|billable| billable.line)
+                .collect(),
             metadata: Metadata::new(new.metadata)?,
             number: None,
             paid_at: None,

@@ -259,18 +259,18 @@ fn a_payment_settles_an_invoice_and_a_decline_leaves_it_due() {
 #[test]
 fn an_invoice_is_paid_by_its_account_or_its_fleet() {
     let mut invoice = invoice(0).object;
-    let (one, two) = (
+    let (fleet, other_fleet) = (
         Id::from_number(Kind::Fleet, 1),
         Id::from_number(Kind::Fleet, 2),
     );
-    let of_fleet = method(json!({"fleet": one}));
+    let of_fleet = method(json!({"fleet": fleet}));
     let of_driver = method(json!({"driver": Id::from_number(Kind::Driver, 1)}));
     assert!(invoice.check_method(&method(json!({}))).is_ok());
     assert!(invoice.check_method(&of_fleet).is_err());
     assert!(invoice.check_method(&of_driver).is_err());
-    invoice.fleet = Some(one);
+    invoice.fleet = Some(fleet);
     assert!(invoice.check_method(&of_fleet).is_ok());
-    invoice.fleet = Some(two);
+    invoice.fleet = Some(other_fleet);
     assert!(invoice.check_method(&of_fleet).is_err());
 }
 

@@ -75,7 +75,7 @@ impl TaxAmount {
 
     /// Checks whether both have the same country, rate and category.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let key = |one: &Self| (one.country.clone(), one.tax_percent, one.category);
+        let key = |tax: &Self| (tax.country.clone(), tax.tax_percent, tax.category);
         key(self) == key(other)
     }
 
@@ -91,7 +91,7 @@ impl TaxAmount {
 
     /// Adds the amount to the entry with its country, rate and category.
     pub(super) fn add_to(&self, by_rate: &mut Vec<Self>) {
-        match by_rate.iter_mut().find(|one| one.is_like(self)) {
+        match by_rate.iter_mut().find(|tax| tax.is_like(self)) {
             Some(same) => {
                 same.net += self.net;
                 same.tax += self.tax;
@@ -208,9 +208,12 @@ impl InvoiceTotals {
 
     fn sort(&mut self) {
         self.by_rate.sort_by(|a, b| {
-            let key = |one: &TaxAmount| {
-                let country = one.country.as_ref().map(|one| one.as_str().to_owned());
-                (country, one.tax_percent, one.category)
+            let key = |tax: &TaxAmount| {
+                let country = tax
+                    .country
+                    .as_ref()
+                    .map(|country| country.as_str().to_owned());
+                (country, tax.tax_percent, tax.category)
             };
             key(a).cmp(&key(b))
         });
@@ -221,7 +224,11 @@ impl InvoiceTotals {
 /// rate that explains it.
 fn rate(amount: Total, pricing: &[Price], stated: Decimal) -> Decimal {
     let mut rates = pricing.iter().map(Price::percent);
-    if pricing.iter().map(Price::percent).any(|one| one == stated) {
+    if pricing
+        .iter()
+        .map(Price::percent)
+        .any(|percent| percent == stated)
+    {
         return stated;
     }
     let explains = |percent: &Decimal| {

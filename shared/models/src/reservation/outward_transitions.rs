@@ -40,7 +40,7 @@ impl Stored<Reservation> {
     /// Checks whether RESERVE_NOW is to be sent now.
     pub fn is_outward_due(&self, now: Timestamp) -> bool {
         self.is_due(Action::ReserveAtNetwork, now)
-            && self.outward().is_some_and(|one| !one.is_sent())
+            && self.outward().is_some_and(|outward| !outward.is_sent())
     }
 
     /// Records that RESERVE_NOW is about to be sent.
@@ -118,7 +118,7 @@ impl Stored<Reservation> {
     pub fn is_refused(&self) -> bool {
         self.object.state.reserved().is_some_and(|reserved| {
             let mut refused = reserved.refused_evses.iter();
-            refused.any(|one| one.station == reserved.station && one.evse == reserved.evse)
+            refused.any(|evse| evse.station == reserved.station && evse.evse == reserved.evse)
         })
     }
 }
@@ -137,72 +137,74 @@ mod tests {
 
     #[test]
     fn reserve_now_is_due_15_minutes_before_start_or_immediately() {
-        let (row, start) = confirmed_at_network(minutes(60));
+        let (reservation, start) = confirmed_at_network(minutes(60));
         let due = start.plus(-AHEAD);
-        assert_eq!(row.next_action_at(), Some(due));
-        assert!(!row.is_outward_due(due.plus(millis(-1))) && row.is_outward_due(due));
-        let outward = row.outward().unwrap();
+        assert_eq!(reservation.next_action_at(), Some(due));
+        assert!(
+            !reservation.is_outward_due(due.plus(millis(-1))) && reservation.is_outward_due(due)
+        );
+        let outward = reservation.outward().unwrap();
         assert_eq!(outward.id.len(), 32);
-        let reserved = row.object.state.reserved().unwrap();
+        let reserved = reservation.object.state.reserved().unwrap();
         assert_eq!(reserved.expires(), start.plus(GRACE));
-        let (row, start) = confirmed_at_network(minutes(5));
-        assert!(row.is_outward_due(start.plus(minutes(-5))));
+        let (reservation, start) = confirmed_at_network(minutes(5));
+        assert!(reservation.is_outward_due(start.plus(minutes(-5))));
     }
 
     #[test]
     fn a_result_is_waited_for_once_and_then_the_vehicle_is() {
-        let (mut row, start) = confirmed_at_network(minutes(10));
+        let (mut reservation, start) = confirmed_at_network(minutes(10));
         let now = start.plus(minutes(-10));
-        row.begin_outward(now);
+        reservation.begin_outward(now);
         let until = now.plus(PATIENCE);
-        assert_eq!(row.next_action_at(), Some(until));
+        assert_eq!(reservation.next_action_at(), Some(until));
         // The command is sent only once, even if its response was not noted.
-        assert!(!row.is_outward_due(now) && !row.is_outward_due(until));
-        row.await_outward(command(1), now.plus(SECOND));
-        assert_eq!(row.next_action_at(), Some(until));
-        assert!(!row.is_outward_due(now.plus(SECOND)));
-        row.accept_outward(Some(command(1)));
-        assert_eq!(row.next_action_at(), Some(start.plus(GRACE)));
+        assert!(!reservation.is_outward_due(now) && !reservation.is_outward_due(until));
+        reservation.await_outward(command(1), now.plus(SECOND));
+        assert_eq!(reservation.next_action_at(), Some(until));
+        assert!(!reservation.is_outward_due(now.plus(SECOND)));
+        reservation.accept_outward(Some(command(1)));
+        assert_eq!(reservation.next_action_at(), Some(start.plus(GRACE)));
     }
 
     #[test]
     fn an_evse_that_is_refused_is_given_up() {
-        let (mut row, start) = confirmed_at_network(minutes(10));
+        let (mut reservation, start) = confirmed_at_network(minutes(10));
         let now = start.plus(minutes(-10));
-        let before = row.clone();
-        row.begin_outward(now);
-        let sent = row.clone();
-        row.refuse_outward(now);
-        assert!(row.is_refused() && row.outward().is_none());
-        assert_eq!(row.next_action_at(), Some(now));
-        assert!(row.to_cancel(&before, now).is_none());
-        assert!(row.is_due(Action::ConfirmReservation, now));
-        let cancelled = row.to_cancel(&sent, now).map(|(_, id)| id);
-        assert_eq!(cancelled, sent.outward().map(|one| one.id.as_str()));
+        let before = reservation.clone();
+        reservation.begin_outward(now);
+        let sent = reservation.clone();
+        reservation.refuse_outward(now);
+        assert!(reservation.is_refused() && reservation.outward().is_none());
+        assert_eq!(reservation.next_action_at(), Some(now));
+        assert!(reservation.to_cancel(&before, now).is_none());
+        assert!(reservation.is_due(Action::ConfirmReservation, now));
+        let cancelled = reservation.to_cancel(&sent, now).map(|(_, id)| id);
+        assert_eq!(cancelled, sent.outward().map(|outward| outward.id.as_str()));
         // The network cancels the reservation itself when it has expired.
-        assert!(row.to_cancel(&sent, start.plus(GRACE)).is_none());
-        row.refuse_outward(now);
-        assert_eq!(row.object.refused_evses().len(), 1);
+        assert!(reservation.to_cancel(&sent, start.plus(GRACE)).is_none());
+        reservation.refuse_outward(now);
+        assert_eq!(reservation.object.refused_evses().len(), 1);
     }
 
     #[test]
     fn whatever_ends_a_reservation_cancels_it_at_the_network() {
-        let (mut row, start) = confirmed_at_network(minutes(10));
+        let (mut reservation, start) = confirmed_at_network(minutes(10));
         let now = start.plus(minutes(-10));
-        row.begin_outward(now);
-        row.accept_outward(None);
-        let before = row.clone();
-        assert!(row.to_cancel(&before, now).is_none());
+        reservation.begin_outward(now);
+        reservation.accept_outward(None);
+        let before = reservation.clone();
+        assert!(reservation.to_cancel(&before, now).is_none());
         let session = Id::from_number(Kind::ChargingSession, 1);
-        row.fulfil(&session);
-        assert!(row.to_cancel(&before, now).is_none() && row.outward().is_none());
-        let charging = row.clone();
-        row.complete(&session, now);
-        assert!(row.to_cancel(&charging, now).is_some());
-        let mut row = before.clone();
-        row.cancel(now).unwrap();
-        assert!(row.to_cancel(&before, now).is_some());
-        let over = row.clone();
-        assert!(row.to_cancel(&over, now).is_none());
+        reservation.fulfil(&session);
+        assert!(reservation.to_cancel(&before, now).is_none() && reservation.outward().is_none());
+        let charging = reservation.clone();
+        reservation.complete(&session, now);
+        assert!(reservation.to_cancel(&charging, now).is_some());
+        let mut reservation = before.clone();
+        reservation.cancel(now).unwrap();
+        assert!(reservation.to_cancel(&before, now).is_some());
+        let over = reservation.clone();
+        assert!(reservation.to_cancel(&over, now).is_none());
     }
 }

@@ -65,8 +65,8 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
 
 /// Returns a reservation that is confirmed at the station of a network `before` its start, and that start.
 pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservation>, Timestamp) {
-    let mut row = reserve(json!({})).unwrap();
-    let start = row.object.ideal_start;
+    let mut reservation = reserve(json!({})).unwrap();
+    let start = reservation.object.ideal_start;
     let assignment = Assignment {
         station: Id::from_number(Kind::ChargingStation, 1),
         evse: "E1".into(),
@@ -74,16 +74,16 @@ pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservatio
         is_of_network: true,
         window: Window {
             from: start,
-            until: row.object.ideal_end,
+            until: reservation.object.ideal_end,
         },
     };
-    row.confirm(
+    reservation.confirm(
         &assignment,
         MatchSummary::default(),
         SignedDuration::ZERO,
         start.plus(-before),
     );
-    (row, start)
+    (reservation, start)
 }
 
 fn param(result: Result<Stored<Reservation>>) -> String {
@@ -209,14 +209,14 @@ fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
 #[test]
 fn a_reservation_has_at_most_2023_attempts_for_any_latest_end() {
     let mut widest = reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
-    let attempts = |one: &mut Stored<Reservation>| {
+    let attempts = |reservation: &mut Stored<Reservation>| {
         let mut attempts = 0;
-        while let Some(due) = one.next_action_at() {
-            one.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
+        while let Some(due) = reservation.next_action_at() {
+            reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
             attempts += 1;
             assert!(attempts < 10_000, "attempts go on without end");
         }
-        assert_eq!(one.object.status(), ReservationStatus::Failed);
+        assert_eq!(reservation.object.status(), ReservationStatus::Failed);
         attempts
     };
     let mut older = widest.clone();
@@ -376,9 +376,13 @@ fn cancelling_is_free_for_ten_minutes_after_a_late_confirmation() {
     let mut reservation = reserve(json!({})).unwrap();
     reservation.object.reservation_fee = 300;
     let assignment = assigned(reservation.object.ideal_start, reservation.object.ideal_end);
-    let confirm = |row: &mut Stored<Reservation>, late_free, now: &str| {
-        row.confirm(&assignment, MatchSummary::default(), late_free, at(now));
-        row.object.free_cancellation_until().unwrap().to_string()
+    let confirm = |reservation: &mut Stored<Reservation>, late_free, now: &str| {
+        reservation.confirm(&assignment, MatchSummary::default(), late_free, at(now));
+        reservation
+            .object
+            .free_cancellation_until()
+            .unwrap()
+            .to_string()
     };
     let fee_due = |reservation: &Stored<Reservation>, now: &str| {
         let mut reservation = reservation.clone();

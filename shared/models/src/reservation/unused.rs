@@ -75,7 +75,7 @@ impl Stored<Reservation> {
 
     /// Corrects the fee of a reservation that has ended by the CDRs so far.
     fn correct_fee(&mut self, now: Timestamp) -> UnusedOutcome {
-        let wanted = self.unused_fee();
+        let unused_fee = self.unused_fee();
         let due = self.fee().map_or(0, |fee| fee.amount);
         let new = match self.object.state.fee() {
             _ if self.internal.invoice.is_some() => None,
@@ -84,18 +84,18 @@ impl Stored<Reservation> {
                 is_charging: true, ..
             } => None,
             // A fee that is due already keeps the time since which it is due, and the information whether its charge was declined.
-            FeeState::Due { since, .. } if wanted != 0 => Some(FeeState::Due {
+            FeeState::Due { since, .. } if unused_fee != 0 => Some(FeeState::Due {
                 since,
-                amount: wanted,
+                amount: unused_fee,
                 is_charging: false,
             }),
-            _ => Some(self.fee_from(wanted, now)),
+            _ => Some(self.fee_from(unused_fee, now)),
         };
         let Some(reserved) = self.object.state.reserved_mut() else {
             return UnusedOutcome::Noted;
         };
         let adjusted = &mut reserved.unused.adjusted;
-        let more = wanted - (due + *adjusted);
+        let more = unused_fee - (due + *adjusted);
         match new {
             _ if more == 0 => UnusedOutcome::Noted,
             Some(fee) if *adjusted == 0 => {
@@ -143,13 +143,13 @@ mod tests {
 
     /// Returns a reservation that its network has accepted by the first command, and its start.
     fn kept() -> (Stored<Reservation>, Timestamp) {
-        let (mut row, start) = confirmed_at_network(minutes(120));
-        row.accept_outward(Some(command(1)));
-        (row, start)
+        let (mut reservation, start) = confirmed_at_network(minutes(120));
+        reservation.accept_outward(Some(command(1)));
+        (reservation, start)
     }
 
-    fn take(row: &mut Stored<Reservation>, cdr: &Billed, now: Timestamp) -> UnusedOutcome {
-        row.take_unused_cdr(Some(&command(1)), cdr, now)
+    fn take(reservation: &mut Stored<Reservation>, cdr: &Billed, now: Timestamp) -> UnusedOutcome {
+        reservation.take_unused_cdr(Some(&command(1)), cdr, now)
     }
 
     #[test]
@@ -164,13 +164,13 @@ mod tests {
         let mut elsewhere = open.clone();
         elsewhere.accept_outward(Some(command(2)));
         elsewhere.expire(start);
-        for mut row in [free, used, elsewhere] {
-            let unchanged = row.clone();
+        for mut reservation in [free, used, elsewhere] {
+            let unchanged = reservation.clone();
             assert_eq!(
-                take(&mut row, &cdr("R1", 500), start),
+                take(&mut reservation, &cdr("R1", 500), start),
                 UnusedOutcome::NotDue
             );
-            assert_eq!(row, unchanged);
+            assert_eq!(reservation, unchanged);
         }
         let mut expired = open;
         expired.expire(start);
@@ -197,20 +197,20 @@ mod tests {
         });
         let mut paid = open.clone();
         paid.mark_fee_paid(start);
-        for mut row in [invoiced, charging, paid] {
-            let due = row.object.fee_due();
-            let outcome = take(&mut row, &cdr("R1", 500), start);
+        for mut reservation in [invoiced, charging, paid] {
+            let due = reservation.object.fee_due();
+            let outcome = take(&mut reservation, &cdr("R1", 500), start);
             assert_eq!(outcome, UnusedOutcome::Adjusted(200));
-            let outcome = take(&mut row, &cdr("r1", 500), start);
+            let outcome = take(&mut reservation, &cdr("r1", 500), start);
             assert_eq!(outcome, UnusedOutcome::Known);
             let credit = Billed {
                 credit: true,
                 credits: Some(cdr("R1", 0).id),
                 ..cdr("R1-C", -500)
             };
-            let outcome = row.take_unused_cdr(None, &credit, start);
+            let outcome = reservation.take_unused_cdr(None, &credit, start);
             assert_eq!(outcome, UnusedOutcome::Adjusted(-200));
-            assert_eq!(row.object.fee_due(), due);
+            assert_eq!(reservation.object.fee_due(), due);
         }
         assert_eq!(
             take(&mut open, &cdr("R1", 500), start),

@@ -94,7 +94,11 @@ pub struct SiteSession {
 impl SiteSession {
     /// Checks whether the session follows a profile, or will once its first one is accepted.
     pub(super) fn is_limited(&self) -> bool {
-        self.takes_profiles && self.profile.as_ref().is_none_or(|one| !one.has_failed())
+        self.takes_profiles
+            && self
+                .profile
+                .as_ref()
+                .is_none_or(|profile| !profile.has_failed())
     }
 
     /// Checks whether a profile is in force, so that another one can reduce the power.
@@ -111,26 +115,29 @@ impl SiteSession {
             from: self.reported.max(now.plus(-UNREPORTED)),
             until: now,
         };
-        let accepted = profile.and_then(|one| one.accepted.as_ref());
+        let accepted = profile.and_then(|profile| profile.accepted.as_ref());
         accepted.map_or(0, |accepted| accepted.energy(&since))
     }
 
     /// Returns the maximum power in W in a window if the charging point keeps the accepted profile, whether or not it accepts later ones.
     pub(super) fn most_possible(&self, window: &Window) -> u32 {
         let profile = self.profile.as_ref();
-        let limit = profile.and_then(|one| one.most_possible(window));
+        let limit = profile.and_then(|profile| profile.most_possible(window));
         limit.unwrap_or(self.power).min(self.power)
     }
 
     /// Checks whether a profile is in force.
     pub(super) fn has_accepted(&self) -> bool {
         let profile = self.profile.as_ref();
-        profile.is_some_and(|one| one.accepted.is_some())
+        profile.is_some_and(|profile| profile.accepted.is_some())
     }
 
     /// Returns the maximum power in W in a window, whether or not the network accepts profiles that are in flight.
     pub(super) fn most(&self, window: &Window) -> u32 {
-        let limit = self.profile.as_ref().and_then(|one| one.most(window));
+        let limit = self
+            .profile
+            .as_ref()
+            .and_then(|profile| profile.most(window));
         limit.unwrap_or(self.power).min(self.power)
     }
 }
@@ -198,14 +205,22 @@ pub enum ShortageReason {
 
 impl SiteVehicle {
     fn level(&self) -> f64 {
-        let battery = self.telemetry.as_ref().and_then(|one| one.battery.as_ref());
+        let battery = self
+            .telemetry
+            .as_ref()
+            .and_then(|telemetry| telemetry.battery.as_ref());
         battery.map_or(UNKNOWN_LEVEL, |battery| battery.level)
     }
 
     /// Returns the time at which the vehicle reported its level; None if the level was simulated.
     fn reported(&self) -> Option<Timestamp> {
-        let battery = self.telemetry.as_ref().and_then(|one| one.battery.as_ref());
-        battery.filter(|_| self.has_reported).map(|one| one.updated)
+        let battery = self
+            .telemetry
+            .as_ref()
+            .and_then(|telemetry| telemetry.battery.as_ref());
+        battery
+            .filter(|_| self.has_reported)
+            .map(|battery| battery.updated)
     }
 
     pub(super) fn charge(&self, departure: &Departure, now: Timestamp) -> Charge {
@@ -234,7 +249,7 @@ impl SiteVehicle {
 
     /// Returns the session in which the vehicle charges.
     pub(super) fn session(&self) -> Option<&SiteSession> {
-        self.sessions.iter().find(|one| one.is_active)
+        self.sessions.iter().find(|session| session.is_active)
     }
 
     /// Returns the Wh that the vehicle charges in each window regardless of the plan: in a session without a profile in force, until the
@@ -272,10 +287,12 @@ impl SiteVehicle {
 
     /// Returns the power in W that a session may use in a window in addition to the plan, because its first profile is not in force.
     pub(super) fn starting(&self, now: Timestamp, window: &Window) -> u64 {
-        let session = self.session().filter(|one| one.is_limited());
-        let starts = session.filter(|one| !one.has_accepted());
+        let session = self.session().filter(|session| session.is_limited());
+        let starts = session.filter(|session| !session.has_accepted());
         let is_soon = window.from < now.plus(STARTING);
-        starts.filter(|_| is_soon).map_or(0, |one| one.power.into())
+        starts
+            .filter(|_| is_soon)
+            .map_or(0, |session| session.power.into())
     }
 
     /// Returns the minimum energy in Wh with which the vehicle charges in each window, at most the `most` that it can charge.
@@ -305,7 +322,8 @@ impl SiteVehicle {
 /// Returns the energy price of the first station that has one in this currency, in thousandths of a minor unit per kWh, with tax.
 pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<i64> {
     let mut prices = stations.iter().flat_map(|station| &station.pricing);
-    let price = prices.find(|one| one.kind == PriceType::Energy && one.currency == currency)?;
+    let price =
+        prices.find(|price| price.kind == PriceType::Energy && price.currency == currency)?;
     (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
 }
 
@@ -354,7 +372,7 @@ impl PlanInputs {
 
     pub(super) fn vehicle(&self, charge: &Charge) -> Option<&SiteVehicle> {
         let mut all = self.vehicles.iter();
-        all.find(|one| one.vehicle.id == charge.vehicle)
+        all.find(|vehicle| vehicle.vehicle.id == charge.vehicle)
     }
 
     pub(super) fn price(&self, at: Timestamp) -> Option<(i64, bool)> {
@@ -367,7 +385,10 @@ impl PlanInputs {
     }
 
     pub(super) fn reserved(&self, window: &Window) -> u64 {
-        let overlapping = self.reserved.iter().filter(|(one, _)| one.overlaps(window));
+        let overlapping = self
+            .reserved
+            .iter()
+            .filter(|(other, _)| other.overlaps(window));
         overlapping.map(|(_, power)| u64::from(*power)).sum()
     }
 
@@ -422,11 +443,13 @@ impl Charge {
     ) -> bool {
         let before = self.metered.take();
         let mut counted = before.clone();
-        let ended = vehicle.sessions.iter().filter(|one| !one.is_active);
+        let ended = vehicle.sessions.iter().filter(|session| !session.is_active);
         for session in ended.chain(vehicle.session()) {
-            let same = counted.as_ref().filter(|one| one.session == session.id);
+            let same = counted
+                .as_ref()
+                .filter(|metered| metered.session == session.id);
             let start = if since.is_some() { 0 } else { session.energy };
-            let last = same.map_or(start, |one| one.energy);
+            let last = same.map_or(start, |metered| metered.energy);
             let counts = same.is_some() || session.is_active;
             if let Some(since) = since.filter(|_| counts) {
                 let risen = session.energy.saturating_sub(last);
@@ -439,9 +462,9 @@ impl Charge {
             });
         }
         self.metered = counted.filter(|_| vehicle.session().is_some());
-        let control = |one: &Option<Metered>| {
-            let one = one.as_ref();
-            one.map(|one| (one.session.clone(), one.is_unlimited))
+        let control = |metered: &Option<Metered>| {
+            let metered = metered.as_ref();
+            metered.map(|metered| (metered.session.clone(), metered.is_unlimited))
         };
         control(&before) != control(&self.metered)
     }
@@ -476,7 +499,9 @@ impl Charge {
     }
 
     pub(super) fn outcome(&self, inputs: &PlanInputs, currency: Currency) -> DepartureOutcome {
-        let capacity = inputs.vehicle(self).map(|one| one.vehicle.battery_capacity);
+        let capacity = inputs
+            .vehicle(self)
+            .map(|vehicle| vehicle.vehicle.battery_capacity);
         // If the energy is not metered, the last level that was applied differs by at most 3 points.
         let is_metered = inputs.is_simulated() || self.metered.is_some() || self.delivered > 0;
         let tolerance = match is_metered {

@@ -18,7 +18,7 @@ pub fn entries(text: &str, list: &'static str, value: &str) -> Result<Vec<Entry>
     let unreadable = |error: csv::Error| Error::invalid(list, error.to_string());
     let names = reader.headers().map_err(unreadable)?.clone();
     let is_known = |name: &str| [value, "from", "until"].contains(&name);
-    let place = |name: &str| names.iter().position(|one| one == name);
+    let place = |name: &str| names.iter().position(|column| column == name);
     let (Some(from), Some(amount)) = (place("from"), place(value)) else {
         let message = format!("the first line must name the columns from and {value}");
         return Err(Error::invalid(list, message));

@@ -29,7 +29,7 @@ impl Limits {
         };
         let all = self.spans.iter();
         let lowest = all
-            .filter(|(one, _, spans)| *one == kind && holds(spans))
+            .filter(|(limit_type, _, spans)| *limit_type == kind && holds(spans))
             .map(|(_, power, _)| *power)
             .min()?;
         Some(u64::from(lowest).saturating_sub(reserved))

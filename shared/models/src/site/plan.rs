@@ -210,15 +210,22 @@ fn fixed(site: &Site, inputs: &PlanInputs, charges: &[Charge], windows: &[Window
     let Some(now) = windows.first().map(|first| first.from) else {
         return Vec::new();
     };
-    let is_planned = |one: &&SiteVehicle| {
+    let is_planned = |vehicle: &&SiteVehicle| {
         let mut charges = charges.iter();
-        charges.any(|charge| charge.vehicle == one.vehicle.id)
+        charges.any(|charge| charge.vehicle == vehicle.vehicle.id)
     };
-    let others = inputs.vehicles.iter().filter(|one| !is_planned(one));
-    let others: Vec<Vec<u32>> = others.filter_map(|one| one.forced(None, windows)).collect();
+    let others = inputs
+        .vehicles
+        .iter()
+        .filter(|vehicle| !is_planned(vehicle));
+    let others: Vec<Vec<u32>> = others
+        .filter_map(|vehicle| vehicle.forced(None, windows))
+        .collect();
     let starting = |window: &Window| {
         let planned = inputs.vehicles.iter().filter(is_planned);
-        planned.map(|one| one.starting(now, window)).sum::<u64>()
+        planned
+            .map(|vehicle| vehicle.starting(now, window))
+            .sum::<u64>()
     };
     let of_window = |(place, window): (usize, &Window)| {
         let others = others.iter().map(|flows| u64::from(flows[place])).sum();
@@ -334,8 +341,8 @@ fn continued(
     let mut charges = Vec::new();
     for vehicle in &inputs.vehicles {
         let next = vehicle.next.as_ref();
-        let near = next.filter(|next| next.at > now && next.at.since(now) <= HORIZON);
-        let Some(departure) = near else {
+        let upcoming = next.filter(|next| next.at > now && next.at.since(now) <= HORIZON);
+        let Some(departure) = upcoming else {
             continue;
         };
         let known = kept
@@ -369,7 +376,7 @@ fn continued(
 /// Returns the cost of charging at once at full power, from the time of the first plan on.
 fn immediate(charge: &Charge, inputs: &PlanInputs) -> i64 {
     let vehicle = inputs.vehicle(charge);
-    let power = vehicle.map_or(0, |one| one.power(inputs.offered(one), charge));
+    let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
     let windows = windows(std::slice::from_ref(charge), charge.first_planned);
     let price = |window: &Window| inputs.price(window.from).map_or(0, |(price, _)| price);
     let mut left = charge.need;
@@ -400,7 +407,7 @@ impl Planned {
         }
         let own = inputs
             .vehicle(charge)
-            .map_or(0, |one| one.power(u32::MAX, charge));
+            .map_or(0, |vehicle| vehicle.power(u32::MAX, charge));
         match most(&powers(own, charge, &self.windows)) >= u64::from(demand.need) {
             true => Some(ShortageReason::Power),
             false => Some(ShortageReason::Time),
@@ -430,8 +437,13 @@ impl Planned {
     fn next_action_at(&self, inputs: &PlanInputs) -> Option<Timestamp> {
         let slot = self.windows.first().map(|window| window.until);
         slot.or_else(|| {
-            let departures = inputs.vehicles.iter().filter_map(|one| one.next.as_ref());
-            departures.map(|one| one.at.plus(-HORIZON)).min()
+            let departures = inputs
+                .vehicles
+                .iter()
+                .filter_map(|vehicle| vehicle.next.as_ref());
+            departures
+                .map(|departure| departure.at.plus(-HORIZON))
+                .min()
         })
     }
 }
@@ -447,10 +459,13 @@ impl Stored<Site> {
         let short = planned.short(inputs);
         let before = self.object.plan.as_ref();
         let ids = |short: &[ShortDeparture]| -> BTreeSet<Id> {
-            short.iter().map(|one| one.departure.clone()).collect()
+            short
+                .iter()
+                .map(|shortage| shortage.departure.clone())
+                .collect()
         };
         // A departure that is over no longer lacks energy: that is no change.
-        let is_ahead = |one: &&ShortDeparture| one.at > now;
+        let is_ahead = |shortage: &&ShortDeparture| shortage.at > now;
         let was: Vec<ShortDeparture> = before.map_or_else(Vec::new, |plan| {
             plan.short.iter().filter(is_ahead).cloned().collect()
         });

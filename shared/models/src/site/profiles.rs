@@ -23,7 +23,7 @@ const NOISE: u64 = 100;
 struct Limited<'a> {
     session: &'a SiteSession,
     departs: Timestamp,
-    wanted: Vec<u64>,
+    planned: Vec<u64>,
     /// The maximum power, whichever profile is in force.
     most: Vec<u64>,
 }
@@ -36,30 +36,40 @@ impl Planned {
             .collect();
         let room = self.room(site, inputs, &limited);
         let mut loads: Vec<u64> = (0..self.windows.len())
-            .map(|slot| limited.iter().map(|one| one.most[slot]).sum())
+            .map(|slot| {
+                limited
+                    .iter()
+                    .map(|limited_session| limited_session.most[slot])
+                    .sum()
+            })
             .collect();
         let is_over = loads.iter().zip(&room).any(|(load, room)| load > room);
         let mut profiles = Vec::new();
-        for one in &limited {
-            let profile = one.session.profile.as_ref();
-            if profile.is_some_and(|one| one.is_sent()) || !one.differs(is_over) {
+        for limited_session in &limited {
+            let profile = limited_session.session.profile.as_ref();
+            if profile.is_some_and(|profile| profile.is_sent()) || !limited_session.differs(is_over)
+            {
                 continue;
             }
             let fits = (0..loads.len()).all(|slot| {
-                let grows = one.wanted[slot].saturating_sub(one.most[slot]);
+                let grows =
+                    limited_session.planned[slot].saturating_sub(limited_session.most[slot]);
                 grows == 0 || loads[slot] + grows <= room[slot]
             });
             let powers: Vec<u64> = match fits {
-                true => one.wanted.clone(),
-                false => one.smaller().collect(),
+                true => limited_session.planned.clone(),
+                false => limited_session.smaller().collect(),
             };
-            if profile.is_some() && powers == one.most {
+            if profile.is_some() && powers == limited_session.most {
                 continue;
             }
             for (slot, power) in powers.iter().enumerate() {
-                loads[slot] += power.saturating_sub(one.most[slot]);
+                loads[slot] += power.saturating_sub(limited_session.most[slot]);
             }
-            profiles.push((one.session.id.clone(), self.profile(one.departs, &powers)));
+            profiles.push((
+                limited_session.session.id.clone(),
+                self.profile(limited_session.departs, &powers),
+            ));
         }
         profiles
     }
@@ -67,9 +77,9 @@ impl Planned {
     fn limited<'a>(&self, place: usize, inputs: &'a PlanInputs) -> Option<Limited<'a>> {
         let charge = &self.charges[place];
         let session = inputs.vehicle(charge)?.session()?;
-        let session = Some(session).filter(|one| one.is_limited() && !one.is_parked)?;
+        let session = Some(session).filter(|session| session.is_limited() && !session.is_parked)?;
         let flows = self.plan.flows[place].iter().zip(&self.windows);
-        let wanted = flows.map(|(flow, window)| match *flow {
+        let planned = flows.map(|(flow, window)| match *flow {
             // A shortage within the tolerance does not count, and the step would be too small for the vehicle to charge.
             0..=charge::TOLERANCE => 0,
             flow => charge::whole_power(flow, window),
@@ -81,7 +91,7 @@ impl Planned {
         Some(Limited {
             session,
             departs: charge.at,
-            wanted: wanted.collect(),
+            planned: planned.collect(),
             most: most.collect(),
         })
     }
@@ -102,11 +112,13 @@ impl Planned {
         });
         let forced: Vec<Vec<u32>> = forced.collect();
         let room = self.windows.iter().enumerate().map(|(slot, window)| {
-            let taken: u64 = forced.iter().map(|one| u64::from(one[slot])).sum();
+            let taken: u64 = forced.iter().map(|powers| u64::from(powers[slot])).sum();
             // The power of a session before its first profile is in force is among the loads of the sessions.
-            let starting = limited.iter().filter(|one| !one.session.has_accepted());
+            let starting = limited
+                .iter()
+                .filter(|limited_session| !limited_session.session.has_accepted());
             let starting = starting
-                .map(|one| u64::from(one.session.power))
+                .map(|limited_session| u64::from(limited_session.session.power))
                 .sum::<u64>();
             let fixed = match slot {
                 0 => self.fixed[0].saturating_sub(starting),
@@ -133,14 +145,15 @@ impl Limited<'_> {
     /// Checks whether the profile in force differs from the planned one. If all profiles together may exceed the limit, each W counts.
     fn differs(&self, is_over: bool) -> bool {
         let noise = NOISE;
-        let mut slots = self.wanted.iter().zip(&self.most);
+        let mut slots = self.planned.iter().zip(&self.most);
         !self.session.has_accepted()
-            || slots
-                .any(|(wanted, most)| wanted.abs_diff(*most) > noise || (is_over && wanted < most))
+            || slots.any(|(planned, most)| {
+                planned.abs_diff(*most) > noise || (is_over && planned < most)
+            })
     }
 
     fn smaller(&self) -> impl Iterator<Item = u64> {
-        let slots = self.wanted.iter().zip(&self.most);
-        slots.map(|(wanted, most)| *wanted.min(most))
+        let slots = self.planned.iter().zip(&self.most);
+        slots.map(|(planned, most)| *planned.min(most))
     }
 }

@@ -158,7 +158,7 @@ impl NewPrices {
     /// 400 that names the entry.
     pub fn check(self, site: &Id) -> Result<SeriesChange> {
         let entries = self.prices.iter();
-        let entries = entries.map(|one| (one.from, one.until, one.price_per_kwh));
+        let entries = entries.map(|entry| (entry.from, entry.until, entry.price_per_kwh));
         change(site, SiteSeries::Prices, "price_per_kwh", entries.collect())
     }
 }
@@ -168,7 +168,7 @@ impl NewCarbon {
     /// 400 that names the entry.
     pub fn check(self, site: &Id) -> Result<SeriesChange> {
         let entries = self.carbon.iter();
-        let entries = entries.map(|one| (one.from, one.until, one.g_per_kwh));
+        let entries = entries.map(|entry| (entry.from, entry.until, entry.g_per_kwh));
         change(site, SiteSeries::Carbon, "g_per_kwh", entries.collect())
     }
 }
@@ -312,7 +312,7 @@ impl SiteDay {
 pub fn value_at(days: &[SiteDay], series: SiteSeries, at: Timestamp) -> Option<(i64, bool)> {
     let known = |at: Timestamp| {
         let day = begin(at.utc_date()).unix_millis();
-        let found = days.iter().find(|one| one.from == day)?;
+        let found = days.iter().find(|stored| stored.from == day)?;
         let values = match series {
             SiteSeries::Prices => &found.prices,
             SiteSeries::Carbon => &found.carbon,

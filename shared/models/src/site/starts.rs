@@ -39,16 +39,16 @@ fn capacity(site: &Site, window: &Window) -> Option<u64> {
 
 impl PlanInputs {
     fn active(&self) -> impl Iterator<Item = &SiteSession> {
-        let sessions = self.vehicles.iter().filter_map(|one| one.session());
-        sessions.filter(|one| !one.is_parked)
+        let sessions = self.vehicles.iter().filter_map(|vehicle| vehicle.session());
+        sessions.filter(|session| !session.is_parked)
     }
 
     /// Returns the starts for which room is kept: those that fit beside the power that no profile can reduce.
     fn kept_starts(&self, site: &Site, now: Timestamp) -> impl Iterator<Item = &PendingStart> {
         let window = window(now);
         let limit = capacity(site, &window).unwrap_or(u64::MAX);
-        let fixed = self.active().filter(|one| !one.is_reducible());
-        let fixed = fixed.map(|one| u64::from(one.power)).sum::<u64>();
+        let fixed = self.active().filter(|session| !session.is_reducible());
+        let fixed = fixed.map(|session| u64::from(session.power)).sum::<u64>();
         let mut taken = self.reserved(&window) + fixed;
         self.starts.iter().filter(move |start| {
             let next = taken + u64::from(start.power);
@@ -76,7 +76,9 @@ impl PlanInputs {
         let Some(limit) = capacity(site, &window) else {
             return true;
         };
-        let in_force = self.active().map(|one| u64::from(one.most(&window)));
+        let in_force = self
+            .active()
+            .map(|session| u64::from(session.most(&window)));
         let mut taken = self.reserved(&window) + in_force.sum::<u64>();
         for start in self.kept_starts(site, now) {
             taken += u64::from(start.power);
@@ -93,16 +95,16 @@ impl PlanInputs {
         let Some(limit) = capacity(site, &moment) else {
             return Vec::new();
         };
-        let unlimited = self.active().filter(|one| !one.is_limited());
+        let unlimited = self.active().filter(|session| !session.is_limited());
         let mut unlimited: Vec<&SiteSession> = unlimited.collect();
         unlimited.sort_by(|a, b| b.id.cmp(&a.id));
-        let power = |one: &&SiteSession| u64::from(one.most_possible(&moment));
+        let power = |session: &&SiteSession| u64::from(session.most_possible(&moment));
         let mut taken: u64 = unlimited.iter().map(power).sum();
-        let newest = unlimited.iter().take_while(|one| {
+        let newest = unlimited.iter().take_while(|session| {
             let is_over = taken > limit;
-            taken -= power(one);
+            taken -= power(session);
             is_over
         });
-        newest.map(|one| one.id.clone()).collect()
+        newest.map(|session| session.id.clone()).collect()
     }
 }

@@ -135,7 +135,7 @@ fn not_enforced(inputs: &PlanInputs) -> Option<NotEnforced> {
     let mut sessions = inputs.vehicles.iter().filter_map(SiteVehicle::session);
     match inputs.execution {
         Execution::None => Some(NotEnforced::NoChargingProfiles),
-        Execution::Profiles if sessions.any(|one| !one.is_limited()) => {
+        Execution::Profiles if sessions.any(|session| !session.is_limited()) => {
             Some(NotEnforced::ProfileNotAccepted)
         }
         Execution::Profiles | Execution::Simulation => None,
@@ -216,14 +216,14 @@ impl Planned {
         let carbon: Option<i64> = carbons.sum();
         let last = flows.iter().rposition(|flow| *flow > 0);
         let short_by_wh = self.short_by(place);
-        let gap = inputs.vehicle(charge).map_or(0, |one| {
-            let offered = inputs.offered(one);
-            let least = one.least(offered, &self.windows, &demand.power);
+        let gap = inputs.vehicle(charge).map_or(0, |vehicle| {
+            let offered = inputs.offered(vehicle);
+            let least = vehicle.least(offered, &self.windows, &demand.power);
             let small = flows.iter().zip(&least);
             let small = small.filter(|(flow, least)| **flow > TOLERANCE && flow < least);
-            let is_planned = one.session().is_none_or(SiteSession::is_limited);
+            let is_planned = vehicle.session().is_none_or(SiteSession::is_limited);
             let small: u32 = small.filter(|_| is_planned).map(|(flow, _)| flow).sum();
-            let curve = Battery::of(&one.vehicle).charge(offered, Some(charge.level));
+            let curve = Battery::of(&vehicle.vehicle).charge(offered, Some(charge.level));
             let energy = curve.energy_within(charge.at.since(self.windows[0].from));
             let average: u64 = demand.power.iter().copied().map(u64::from).sum();
             let planned = u32::try_from(average).unwrap_or(u32::MAX);
@@ -231,8 +231,8 @@ impl Planned {
         });
         PlannedVehicle {
             carbon_g: carbon.map(|carbon| minor_units(charge.carbon + carbon)),
-            charging_profile: inputs.vehicle(charge).and_then(|one| {
-                let session = one.session()?;
+            charging_profile: inputs.vehicle(charge).and_then(|vehicle| {
+                let session = vehicle.session()?;
                 Some(session.profile.as_ref()?.view(&session.id, now))
             }),
             cost: is_priced.then(|| minor_units(charge.cost + planned)),

@@ -103,8 +103,8 @@ impl DeliveryOutcome {
         match wait {
             Some(wait) => {
                 let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
-                let asked = self.asked_to_wait().unwrap_or_default();
-                let wait = millis(wait.round() as i64).max(asked.min(DAY));
+                let requested = self.asked_to_wait().unwrap_or_default();
+                let wait = millis(wait.round() as i64).max(requested.min(DAY));
                 Delivery {
                     attempts: attempt,
                     state: DeliveryState::Waiting,
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_receiver_may_ask_for_more_time_up_to_a_day() {
-        let asked = |status, text: &str| {
+        let wait = |status, text: &str| {
             let outcome = DeliveryOutcome {
                 status: Some(status),
                 retry_after: retry_after(text, now()),
@@ -249,22 +249,22 @@ mod tests {
                 .since(now())
                 .as_secs()
         };
-        assert_eq!(asked(503, "120"), 120);
-        assert_eq!(asked(429, "1"), 5);
-        assert_eq!(asked(429, "999999"), 86_400);
+        assert_eq!(wait(503, "120"), 120);
+        assert_eq!(wait(429, "1"), 5);
+        assert_eq!(wait(429, "999999"), 86_400);
         for absurd in [
             "4294967296",
             "9223372036854775807",
             "99999999999999999999999999999999999999999",
             "Wed, 01 Jan 2200 00:00:00 GMT",
         ] {
-            assert_eq!(asked(503, absurd), 86_400, "{absurd}");
+            assert_eq!(wait(503, absurd), 86_400, "{absurd}");
         }
         for meaningless in ["", "-1", "1e99", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"] {
-            assert_eq!(asked(503, meaningless), 5, "{meaningless}");
+            assert_eq!(wait(503, meaningless), 5, "{meaningless}");
         }
-        assert_eq!(asked(500, "120"), 5);
-        assert_eq!(asked(503, "Sun, 01 Mar 2026 08:02:00 GMT"), 120);
+        assert_eq!(wait(500, "120"), 5);
+        assert_eq!(wait(503, "Sun, 01 Mar 2026 08:02:00 GMT"), 120);
     }
 
     fn endpoint() -> Stored<WebhookEndpoint> {
@@ -274,8 +274,8 @@ mod tests {
             mode: Mode::Test,
         };
         let new = serde_json::from_value(new).unwrap();
-        let made = WebhookEndpoint::new(new, &tenant, "2026-03-01", Targets::Public, now());
-        Stored::new(made.unwrap())
+        let endpoint = WebhookEndpoint::new(new, &tenant, "2026-03-01", Targets::Public, now());
+        Stored::new(endpoint.unwrap())
     }
 
     fn outcome(status: u16, control: Option<Control>) -> DeliveryOutcome {
@@ -292,13 +292,13 @@ mod tests {
             let asks = outcome(status, Control::parse(" Disable"));
             let delivery = asks.delivery(true, 1, None, now(), 0.0);
             assert!(!delivery.is_open());
-            let mut one = endpoint();
+            let mut endpoint = endpoint();
             let created = now().plus(-minutes(1));
-            assert!(one.record_outcome(&asks, created, now()));
-            assert_eq!(one.object.disabled_reason, Some(DisabledReason::Gone));
-            assert_eq!(one.object.missed_since, Some(created));
-            assert_eq!(one.events(), [EventType::WebhookEndpointDisabled]);
-            assert!(!one.record_outcome(&outcome(500, None), created, now()));
+            assert!(endpoint.record_outcome(&asks, created, now()));
+            assert_eq!(endpoint.object.disabled_reason, Some(DisabledReason::Gone));
+            assert_eq!(endpoint.object.missed_since, Some(created));
+            assert_eq!(endpoint.events(), [EventType::WebhookEndpointDisabled]);
+            assert!(!endpoint.record_outcome(&outcome(500, None), created, now()));
         }
         assert_eq!(Control::parse("disabled"), None);
     }
@@ -308,43 +308,46 @@ mod tests {
         let asks = outcome(422, Control::parse("abort-message"));
         let delivery = asks.delivery(true, 1, None, now(), 0.0);
         assert_eq!(delivery.state, DeliveryState::GivenUp);
-        let mut one = endpoint();
+        let mut endpoint = endpoint();
         for _ in 0..10 {
-            assert!(!one.record_outcome(&asks, now(), now()));
+            assert!(!endpoint.record_outcome(&asks, now(), now()));
         }
-        assert_eq!(one.object.status, EndpointStatus::Enabled);
+        assert_eq!(endpoint.object.status, EndpointStatus::Enabled);
     }
 
     #[test]
     fn failing_and_recovered_are_recorded_once_each() {
-        let mut one = endpoint();
+        let mut endpoint = endpoint();
         for _ in 0..20 {
-            one.record_outcome(&outcome(500, None), now(), now());
+            endpoint.record_outcome(&outcome(500, None), now(), now());
         }
-        assert_eq!(one.events(), [EventType::WebhookEndpointFailing]);
+        assert_eq!(endpoint.events(), [EventType::WebhookEndpointFailing]);
         for _ in 0..3 {
-            one.record_outcome(&outcome(200, None), now(), now());
+            endpoint.record_outcome(&outcome(200, None), now(), now());
         }
         let both = [
             EventType::WebhookEndpointFailing,
             EventType::WebhookEndpointRecovered,
         ];
-        assert_eq!(one.events(), both);
+        assert_eq!(endpoint.events(), both);
     }
 
     #[test]
     fn what_failed_before_is_missed_from_its_oldest_event_on() {
-        let mut one = endpoint();
+        let mut endpoint = endpoint();
         let created = |minute| now().plus(minutes(minute));
         for minute in [-5, -9, -1] {
-            one.record_outcome(&outcome(500, None), created(minute), now());
+            endpoint.record_outcome(&outcome(500, None), created(minute), now());
         }
         let late = now().plus(PATIENCE);
-        one.record_outcome(&outcome(500, None), late, late);
-        assert_eq!(one.object.disabled_reason, Some(DisabledReason::Failing));
-        assert_eq!(one.object.missed_since, Some(created(-9)));
+        endpoint.record_outcome(&outcome(500, None), late, late);
+        assert_eq!(
+            endpoint.object.disabled_reason,
+            Some(DisabledReason::Failing)
+        );
+        assert_eq!(endpoint.object.missed_since, Some(created(-9)));
         // An event whose next attempt would be later is given up then.
-        assert!(one.miss(created(-20)) && !one.miss(created(-19)));
-        assert_eq!(one.object.missed_since, Some(created(-20)));
+        assert!(endpoint.miss(created(-20)) && !endpoint.miss(created(-19)));
+        assert_eq!(endpoint.object.missed_since, Some(created(-20)));
     }
 }

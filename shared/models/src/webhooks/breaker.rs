@@ -45,9 +45,9 @@ pub enum Breaker {
 }
 
 impl Breaker {
-    /// Returns a breaker that opens now. `asked` is the wait that the receiver requests.
-    pub fn opened(asked: Option<SignedDuration>, now: Timestamp) -> Self {
-        let wait = INTERVALS[0].max(asked.unwrap_or_default().min(DAY));
+    /// Returns a breaker that opens now. `requested` is the wait that the receiver requests.
+    pub fn opened(requested: Option<SignedDuration>, now: Timestamp) -> Self {
+        let wait = INTERVALS[0].max(requested.unwrap_or_default().min(DAY));
         Self::Open {
             probes: 0,
             next_probe: now.plus(wait),

@@ -142,7 +142,9 @@ fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     let lower = name.to_ascii_lowercase();
-    let has_prefix = RESERVED_PREFIXES.iter().any(|one| lower.starts_with(one));
+    let has_prefix = RESERVED_PREFIXES
+        .iter()
+        .any(|prefix| lower.starts_with(prefix));
     match has_prefix || RESERVED.contains(&lower.as_str()) {
         true => Err(format!("{lower} is set by the service")),
         false => Ok(()),

@@ -43,14 +43,14 @@ pub struct LastFailure {
 impl EndpointHealth {
     /// Returns the health that follows from these attempts, in any order.
     pub fn of(attempts: &[WebhookDelivery]) -> Self {
-        let made = attempts.iter().filter(|one| one.was_made());
-        let attempts: Vec<&WebhookDelivery> = made.collect();
+        let sent = attempts.iter().filter(|attempt| attempt.was_made());
+        let attempts: Vec<&WebhookDelivery> = sent.collect();
         let failed = attempts
             .iter()
             .copied()
-            .filter(|one| one.status == DeliveryStatus::Failed);
+            .filter(|attempt| attempt.status == DeliveryStatus::Failed);
         let succeeded = attempts.len() - failed.clone().count();
-        let mut latencies: Vec<u64> = attempts.iter().map(|one| one.latency).collect();
+        let mut latencies: Vec<u64> = attempts.iter().map(|attempt| attempt.latency).collect();
         latencies.sort_unstable();
         let percentile = |percent: usize| {
             let rank = (latencies.len() * percent).div_ceil(100);
@@ -58,7 +58,9 @@ impl EndpointHealth {
         };
         Self {
             attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
-            last_failure: failed.max_by_key(|one| one.created).map(LastFailure::of),
+            last_failure: failed
+                .max_by_key(|attempt| attempt.created)
+                .map(LastFailure::of),
             p50_ms: percentile(50),
             p95_ms: percentile(95),
             success_rate: (!attempts.is_empty()).then(|| succeeded as f64 / attempts.len() as f64),
@@ -118,7 +120,9 @@ mod tests {
     #[test]
     fn percentiles_are_latencies_that_were_measured() {
         let of = |latencies: std::ops::RangeInclusive<u64>| {
-            let attempts: Vec<_> = latencies.map(|one| attempt(one, Some(200), "")).collect();
+            let attempts: Vec<_> = latencies
+                .map(|latency| attempt(latency, Some(200), ""))
+                .collect();
             let health = EndpointHealth::of(&attempts);
             (health.p50_ms, health.p95_ms, health.success_rate)
         };

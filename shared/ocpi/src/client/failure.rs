@@ -51,7 +51,7 @@ pub struct Explanation(String);
 
 impl Explanation {
     pub(super) fn of(body: &[u8]) -> Self {
-        let said = match serde_json::from_slice::<Received>(body) {
+        let message = match serde_json::from_slice::<Received>(body) {
             Ok(Received {
                 status_code,
                 status_message,
@@ -60,7 +60,8 @@ impl Explanation {
             Err(_) => String::from_utf8_lossy(&body[..body.len().min(MAX_READ)]).into_owned(),
         };
         // A page of HTML has many lines.
-        let words = said.split(|one: char| one.is_whitespace() || one.is_control());
+        let words =
+            message.split(|character: char| character.is_whitespace() || character.is_control());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         Self(words.join(" ").chars().take(MAX_SHOWN).collect())
     }
@@ -70,7 +71,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_str() {
             "" => Ok(()),
-            said => write!(f, ": {said}"),
+            message => write!(f, ": {message}"),
         }
     }
 }

@@ -236,7 +236,10 @@ mod tests {
         let (sender, mut objects) = mpsc::channel(100);
         let ended = parse(Parts(page.as_bytes(), part), sender);
         let objects = std::iter::from_fn(|| objects.blocking_recv());
-        (objects.map(|one| one.get().to_owned()).collect(), ended)
+        (
+            objects.map(|object| object.get().to_owned()).collect(),
+            ended,
+        )
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn every_run_file_agrees() {
                 ("total_energy_cost", Some(PriceType::Energy)),
                 ("total_idle_cost", Some(PriceType::ParkingTime)),
             ] {
-                let wanted = &expect[name]["value"];
+                let expected = &expect[name]["value"];
                 let lines = Decimal::new(5, 3) * Decimal::from(cost.lines.len());
                 let tolerance =
                     expect[name].get("tolerance").map_or(Decimal::ZERO, decimal) + lines;
@@ -240,7 +240,7 @@ fn every_run_file_agrees() {
                     ),
                     ("incl_vat", |line| line.gross),
                 ] {
-                    let want = wanted
+                    let want = expected
                         .get(tax)
                         .filter(|want| !want.is_null())
                         .map_or(Decimal::ZERO, decimal);

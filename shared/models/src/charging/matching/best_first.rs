@@ -81,7 +81,7 @@ pub struct Match {
 pub struct BestFirst<'a> {
     request: MatchRequest<'a>,
     /// The number of requested pairs: the best ones, each with a different connector.
-    wanted: usize,
+    pair_count: usize,
     /// Whether policies allow each window of the request.
     allowed: Vec<bool>,
     unread: Vec<Unread>,
@@ -348,12 +348,12 @@ impl Pair<'_> {
 }
 
 impl<'a> BestFirst<'a> {
-    /// Creates a search for the `wanted` best pairs among the stations of the radius.
-    pub fn new(request: &MatchRequest<'a>, stations: &[IndexedStation], wanted: usize) -> Self {
+    /// Creates a search for the `pair_count` best pairs among the stations of the radius.
+    pub fn new(request: &MatchRequest<'a>, stations: &[IndexedStation], pair_count: usize) -> Self {
         let allowed = request.windows.iter();
         let mut search = Self {
             request: *request,
-            wanted,
+            pair_count,
             allowed: allowed
                 .map(|window| request.limits.allow_window(window))
                 .collect(),
@@ -373,13 +373,14 @@ impl<'a> BestFirst<'a> {
         search
     }
 
-    /// Adds stations that were read. `asked` are the requested ids; those that are missing from `stations` no longer exist or are
+    /// Adds stations that were read. `requested` are the requested ids; those that are missing from `stations` no longer exist or are
     /// not published, and do not count as stations in the radius.
-    pub fn add_stations(&mut self, asked: &[Id], stations: Vec<ChargingStation>) {
-        let asked: BTreeSet<&Id> = asked.iter().collect();
-        self.unread.retain(|station| !asked.contains(&station.id));
-        self.stations_read += asked.len();
-        let gone = asked.len().saturating_sub(stations.len());
+    pub fn add_stations(&mut self, requested: &[Id], stations: Vec<ChargingStation>) {
+        let requested: BTreeSet<&Id> = requested.iter().collect();
+        self.unread
+            .retain(|station| !requested.contains(&station.id));
+        self.stations_read += requested.len();
+        let gone = requested.len().saturating_sub(stations.len());
         self.summary.stations_in_radius =
             self.summary.stations_in_radius.saturating_sub(count(gone));
         for station in &stations {
@@ -404,13 +405,13 @@ impl<'a> BestFirst<'a> {
     /// Returns what has to be read next.
     pub fn next(&self) -> Step {
         // Without a window there is no pair, whatever the stations are.
-        if self.request.windows.is_empty() || self.wanted == 0 {
+        if self.request.windows.is_empty() || self.pair_count == 0 {
             return Step::Stop;
         }
         let state = self.state();
-        let mut reading = state.can_come_first(self.wanted);
+        let mut reading = state.can_come_first(self.pair_count);
         if reading.is_empty() {
-            reading = state.can_change_the_order(self.wanted);
+            reading = state.can_change_the_order(self.pair_count);
         }
         let Some((first, _)) = reading.first() else {
             // If nothing can be booked, the summary has a reason for every station.
@@ -459,7 +460,7 @@ impl<'a> BestFirst<'a> {
         ranked.sort_by_cached_key(|(score, pair)| (*score, pair.tie_break()));
         let mut seen = BTreeSet::new();
         ranked.retain(|(_, pair)| seen.insert(pair.place));
-        ranked.truncate(self.wanted);
+        ranked.truncate(self.pair_count);
         let with_surcharge = |(score, pair): (i64, Pair<'_>)| Match {
             assignment: Assignment {
                 station: pair.candidate.station.clone(),
@@ -501,7 +502,10 @@ impl<'a> BestFirst<'a> {
 
     /// Returns the stations with a connector that passes every filter but the calendars.
     fn stations_of_candidates(&self) -> BTreeSet<&Id> {
-        self.candidates.iter().map(|one| &one.station).collect()
+        self.candidates
+            .iter()
+            .map(|candidate| &candidate.station)
+            .collect()
     }
 
     /// Checks whether a station that was read has a connector that passes every filter but the calendars.
@@ -631,9 +635,9 @@ impl<'a> State<'a> {
         open.filter(|station| !of_pairs.contains(station)).collect()
     }
 
-    /// Returns the stations and candidates that can come before one of the `wanted` best pairs: the one with the lowest possible
+    /// Returns the stations and candidates that can come before one of the `pair_count` best pairs: the one with the lowest possible
     /// score first.
-    fn can_come_first(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
+    fn can_come_first(&self, pair_count: usize) -> Vec<(Open<'a>, i64)> {
         // Only the better pair of each connector counts.
         let mut highest: BTreeMap<usize, i64> = BTreeMap::new();
         for pair in &self.pairs {
@@ -641,7 +645,7 @@ impl<'a> State<'a> {
             let best = highest.entry(pair.place).or_insert(score);
             *best = score.min(*best);
         }
-        let limit = lowest(highest.into_values().collect(), wanted);
+        let limit = lowest(highest.into_values().collect(), pair_count);
         // Against pairs of the same currency the sums of base and price decide, whatever the cheapest price is.
         let mut totals: BTreeMap<Option<Currency>, Vec<i64>> = BTreeMap::new();
         for pair in &self.pairs {
@@ -651,7 +655,7 @@ impl<'a> State<'a> {
         }
         let limits: BTreeMap<Option<Currency>, Option<i64>> = totals
             .into_iter()
-            .map(|(currency, totals)| (currency, lowest(totals, wanted)))
+            .map(|(currency, totals)| (currency, lowest(totals, pair_count)))
             .collect();
         let within = |limit: Option<i64>, points: i64| limit.is_none_or(|limit| points <= limit);
         let open = self.open.iter().filter_map(|(open, prospect)| {
@@ -665,7 +669,7 @@ impl<'a> State<'a> {
 
     /// Returns the cheapest unread stations and open candidates in the currencies whose cheapest price decides which pairs are the
     /// best.
-    fn can_change_the_order(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
+    fn can_change_the_order(&self, pair_count: usize) -> Vec<(Open<'a>, i64)> {
         let pairs = self.pairs.iter();
         let mut pairs: Vec<(usize, Prospect)> =
             pairs.map(|pair| (pair.place, pair.prospect())).collect();
@@ -673,7 +677,7 @@ impl<'a> State<'a> {
         let mut connectors = BTreeSet::new();
         let first = pairs.iter().take_while(|(connector, _)| {
             connectors.insert(*connector);
-            connectors.len() <= wanted
+            connectors.len() <= pair_count
         });
         let first = first.count();
         let pairs: Vec<Prospect> = pairs.into_iter().map(|(_, pair)| pair).collect();
@@ -705,10 +709,10 @@ fn sorted(mut open: Vec<(Open<'_>, i64)>) -> Vec<(Open<'_>, i64)> {
     open
 }
 
-/// Returns the `wanted`-th lowest of these numbers. None if there are fewer.
-fn lowest(mut numbers: Vec<i64>, wanted: usize) -> Option<i64> {
+/// Returns the `rank`-th lowest of these numbers. None if there are fewer.
+fn lowest(mut numbers: Vec<i64>, rank: usize) -> Option<i64> {
     numbers.sort_unstable();
-    numbers.get(wanted.checked_sub(1)?).copied()
+    numbers.get(rank.checked_sub(1)?).copied()
 }
 
 /// Returns the first `many` different values, or all if there are fewer.
@@ -719,7 +723,7 @@ fn first_of<'a, T: Clone + Ord + 'a>(values: impl Iterator<Item = &'a T>, many: 
 }
 
 fn is_free(taken: &[Window], window: &Window) -> bool {
-    !taken.iter().any(|one| one.overlaps(window))
+    !taken.iter().any(|other| other.overlaps(window))
 }
 
 fn count(number: usize) -> u32 {

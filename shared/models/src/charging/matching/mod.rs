@@ -519,7 +519,9 @@ fn merits(station: &ChargingStation, connector: &Connector, request: &MatchReque
         preferred_station: preferences
             .preferred_charging_stations
             .contains(&station.id),
-        preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
+        preferred_network: networks
+            .iter()
+            .any(|network| network.as_str() == station.operator),
         speed_missed: SpeedClass::of(simulation::offered(connector))
             .misses(preferences.charging_speed),
         occupied_now: connector.status == ConnectorStatus::Occupied,

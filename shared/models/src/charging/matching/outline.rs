@@ -115,7 +115,7 @@ impl FromStr for ConnectorKind {
             _ => return Err(Malformed),
         };
         let rest = letters.as_str();
-        let power = rest.trim_start_matches(|one: char| one.is_ascii_digit());
+        let power = rest.trim_start_matches(|character: char| character.is_ascii_digit());
         let (power, cost) = rest.split_at(rest.len() - power.len());
         let cost = match cost {
             "" => None,

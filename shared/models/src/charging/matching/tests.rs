@@ -64,7 +64,7 @@ fn the_preferred_window_comes_first_then_the_smallest_shift() {
 fn ranking(
     request: &MatchRequest<'_>,
     stations: &[ChargingStation],
-    wanted: usize,
+    pair_count: usize,
     taken: impl Fn(&CalendarOwner) -> Vec<Window>,
 ) -> (Vec<Match>, MatchSummary) {
     let entries = stations.iter().map(|station| IndexedStation {
@@ -72,11 +72,11 @@ fn ranking(
         location: station.location,
         outline: None,
     });
-    let mut search = BestFirst::new(request, &entries.collect::<Vec<_>>(), wanted);
+    let mut search = BestFirst::new(request, &entries.collect::<Vec<_>>(), pair_count);
     loop {
         match search.next() {
             Step::ReadStations(ids) => {
-                let read = stations.iter().filter(|one| ids.contains(&one.id));
+                let read = stations.iter().filter(|station| ids.contains(&station.id));
                 search.add_stations(&ids, read.cloned().collect());
             }
             Step::ReadCalendars(owners) => {
@@ -215,14 +215,16 @@ fn every_part_of_a_score_weighs_what_it_should() {
     let stations = [
         with(9, &|_| {}),
         with(1, &|_| {}),
-        with(2, &|one| one.location.latitude = 51.509),
-        with(3, &|one| one.connectors[0].pricing[0].price = 40),
-        with(4, &|one| one.connectors[0].pricing[0].tax_included = false),
+        with(2, &|station| station.location.latitude = 51.509),
+        with(3, &|station| station.connectors[0].pricing[0].price = 40),
+        with(4, &|station| {
+            station.connectors[0].pricing[0].tax_included = false
+        }),
         with(5, &|_| {}),
-        with(6, &|one| one.operator = "Liked".into()),
-        with(7, &|one| one.connectors[0].power = 22.0),
-        with(8, &|one| {
-            one.connectors[0].status = ConnectorStatus::Occupied
+        with(6, &|station| station.operator = "Liked".into()),
+        with(7, &|station| station.connectors[0].power = 22.0),
+        with(8, &|station| {
+            station.connectors[0].status = ConnectorStatus::Occupied
         }),
     ];
     let mut preferences = preferences();
@@ -249,13 +251,13 @@ fn every_part_of_a_score_weighs_what_it_should() {
         refused_evses: &[],
     };
     let (found, _) = ranking(&request, &stations, 9, |_| Vec::new());
-    let number = |one: &Match| {
-        let station = &one.assignment.station;
+    let number = |pair: &Match| {
+        let station = &pair.assignment.station;
         station.number(kernel::Kind::ChargingStation).unwrap()
     };
     let scores: Vec<_> = found
         .iter()
-        .map(|one| (number(one), one.merits.score()))
+        .map(|pair| (number(pair), pair.merits.score()))
         .collect();
     // Of two that are equally good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
     let want = [
@@ -381,8 +383,8 @@ fn only_the_reservable_evses_of_a_station_are_matched() {
     station.connectors[0].reservable = false;
     let reservation = reservation(json!({}));
     let of = |station: &ChargingStation| {
-        let one = std::slice::from_ref(station);
-        matched(one, &reservation, &preferences(), Mode::Test, &[])
+        let stations = std::slice::from_ref(station);
+        matched(stations, &reservation, &preferences(), Mode::Test, &[])
     };
     assert_eq!(of(&station).0.unwrap().connector, "b-1");
     // A reservable EVSE with another plug does not help.

@@ -391,7 +391,7 @@ impl Stored<ChargingSession> {
     ) -> CdrOutcome {
         let price = self.object.state.final_price();
         let overruled = price.and_then(|price| price.overruled);
-        if let Some(overruled) = overruled.filter(|one| one.network == total) {
+        if let Some(overruled) = overruled.filter(|overruled| overruled.network == total) {
             self.close_review();
             return self.adjust_to(overruled.ours);
         }
@@ -464,7 +464,7 @@ impl Stored<ChargingSession> {
         if takes_figures {
             let is_priced = pricing
                 .iter()
-                .any(|one| one.currency == cdr.billed.currency);
+                .any(|price| price.currency == cdr.billed.currency);
             let check = is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
             if let SessionState::Completed { price_check, .. } = &mut self.object.state {
                 *price_check = check;

@@ -72,7 +72,10 @@ impl Plausibility {
 }
 
 fn amounts(text: &str) -> Option<BTreeMap<Currency, i64>> {
-    let parts = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let parts = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
     let read = parts.map(|part| {
         let (code, amount) = part.split_once(':')?;
         let amount: u32 = amount.trim().parse().ok()?;
@@ -135,7 +138,7 @@ impl Stored<ChargingSession> {
             .internal
             .network
             .as_ref()
-            .map_or(0, |one| one.evse_power);
+            .map_or(0, |network| network.evse_power);
         let most = (power > 0).then(|| most_energy(power, lasted));
         let is_energy_plausible = most.is_none_or(|most| claim.energy * 10 <= most * 11);
         let energy = most

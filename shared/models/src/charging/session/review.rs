@@ -123,8 +123,8 @@ impl Stored<ChargingSession> {
         let is_final = self.object.state.final_price().is_some();
         let network = self.internal.network.as_ref();
         // A credit alone is not a bill.
-        let billed = network.and_then(|one| total_of(&one.cdrs, self.object.currency));
-        let source = match (billed, network.and_then(|one| one.total)) {
+        let billed = network.and_then(|network| total_of(&network.cdrs, self.object.currency));
+        let source = match (billed, network.and_then(|network| network.total)) {
             (Some(_), _) => CostSource::Cdr,
             (None, Some(_)) => CostSource::NetworkSession,
             _ => self.source_by_tariff(),

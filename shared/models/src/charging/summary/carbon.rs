@@ -83,7 +83,7 @@ impl Carbon {
     /// charged in between; None if no vehicle has two readings.
     fn distance(&self) -> Option<(i64, i64)> {
         let distances = self.courses.values().filter_map(Course::distance);
-        distances.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
+        distances.reduce(|sum, distance| (sum.0 + distance.0, sum.1 + distance.1))
     }
 
     /// Returns the distance in kilometres.

@@ -104,10 +104,10 @@ impl Summary {
 
     /// Returns the stations of sessions whose energy mix is needed and was not set yet.
     pub fn unknown_stations(&self, sessions: &[Stored<ChargingSession>]) -> Vec<Id> {
-        let covered = sessions.iter().filter(|one| {
-            self.parameters.kind == ReportType::Carbon && self.parameters.covers(one)
+        let covered = sessions.iter().filter(|session| {
+            self.parameters.kind == ReportType::Carbon && self.parameters.covers(session)
         });
-        let stations = covered.map(|one| &one.object.charging_station);
+        let stations = covered.map(|session| &session.object.charging_station);
         let unknown = stations.filter(|id| !self.mixes.contains_key(id));
         let unknown: BTreeSet<&Id> = unknown.collect();
         unknown.into_iter().cloned().collect()
@@ -116,7 +116,9 @@ impl Summary {
     /// Sets the energy mixes of stations. `found` contains those of the stations `ids` that exist.
     pub fn set_mixes(&mut self, ids: Vec<Id>, found: Vec<ChargingStation>) {
         self.mixes.extend(ids.into_iter().map(|id| (id, None)));
-        let mixes = found.into_iter().map(|one| (one.id, one.energy_mix));
+        let mixes = found
+            .into_iter()
+            .map(|station| (station.id, station.energy_mix));
         self.mixes.extend(mixes);
     }
 
@@ -145,7 +147,7 @@ impl Summary {
             Some(Grouping::Driver | Grouping::Station | Grouping::Session)
         );
         let single = || of_session(session, internal);
-        let row = self.count(&counted, single, |totals| {
+        let totals = self.count(&counted, single, |totals| {
             totals.add(session);
             if let Some(footprint) = &footprint {
                 let country = session.country.as_str();
@@ -154,7 +156,7 @@ impl Summary {
         });
         if is_weighed && is_way {
             let (vehicle, odometer) = (&session.vehicle, internal.odometer);
-            row.carbon.drive(vehicle, odometer, session.energy());
+            totals.carbon.drive(vehicle, odometer, session.energy());
         }
     }
 
@@ -268,12 +270,12 @@ impl Summary {
             ReportType::Carbon => NO_CURRENCY,
             _ => counted.currency.as_str(),
         };
-        let row = self.groups.entry((group, currency)).or_default();
-        add(row);
+        let totals = self.groups.entry((group, currency)).or_default();
+        add(totals);
         if group_by == Some(Grouping::Session) {
-            row.single = single();
+            totals.single = single();
         }
-        row
+        totals
     }
 
     fn of_currency(&mut self, currency: Currency) -> &mut Totals {
@@ -378,7 +380,11 @@ impl Summary {
             row.extend(has_amounts.then(|| Cell::Text((*currency).to_owned())));
             let currency = self.totals.get(currency);
             let currency = currency.map_or(Currency::USD, |(currency, _)| *currency);
-            row.extend(columns.iter().flat_map(|one| one.cells(totals, currency)));
+            row.extend(
+                columns
+                    .iter()
+                    .flat_map(|column| column.cells(totals, currency)),
+            );
             row
         });
         match self.parameters.format {

@@ -119,11 +119,15 @@ impl Billed {
             charging,
             parking,
         } = course.usage;
-        let last = billed.measure(pricing, &stretches, PriceType::Energy, |one| one.energy);
+        let last = billed.measure(pricing, &stretches, PriceType::Energy, |stretch| {
+            stretch.energy
+        });
         billed.round_up(pricing, last, energy, |price| u64::from(price.step_size));
-        let time = billed.measure(pricing, &stretches, PriceType::Time, |one| one.charging);
-        let last = billed.measure(pricing, &stretches, PriceType::ParkingTime, |one| {
-            one.parking
+        let time = billed.measure(pricing, &stretches, PriceType::Time, |stretch| {
+            stretch.charging
+        });
+        let last = billed.measure(pricing, &stretches, PriceType::ParkingTime, |stretch| {
+            stretch.parking
         });
         match last {
             Some(_) => billed.round_up(pricing, last, parking, millis_of_step),
@@ -149,7 +153,7 @@ impl Billed {
         parts: fn(&Stretch) -> Decimal,
     ) -> Option<usize> {
         let mut last = None;
-        for stretch in stretches.iter().filter(|one| !parts(one).is_zero()) {
+        for stretch in stretches.iter().filter(|stretch| !parts(stretch).is_zero()) {
             if let Some(place) = stretch.price(pricing, kind) {
                 *self.0[place].get_or_insert_default() += parts(stretch);
                 last = Some(place);

@@ -57,9 +57,9 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
         elapsed,
         energy: exact(energy * share(elapsed, charging).min(Decimal::ONE)),
     };
-    let at_energy = |wanted: u32| Mark {
-        elapsed: exact(charging * share(wanted.into(), energy)),
-        energy: wanted.into(),
+    let at_energy = |threshold: u32| Mark {
+        elapsed: exact(charging * share(threshold.into(), energy)),
+        energy: threshold.into(),
     };
     let mut marks = vec![at_time(charging)];
     for restrictions in pricing
@@ -75,7 +75,7 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
         let energies = energies.into_iter().flatten();
         marks.extend(
             energies
-                .filter(|wanted| Decimal::from(*wanted) < energy)
+                .filter(|threshold| Decimal::from(*threshold) < energy)
                 .map(at_energy),
         );
         let moments = restrictions.moments(course, end).into_iter();

@@ -116,40 +116,43 @@ pub trait ById: Record {
 ///
 /// # Errors
 /// `Internal` if the object has no JSON representation.
-pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Vec<Stored<Event>>> {
+pub(super) fn events_of<T: Record>(
+    stored: &Stored<T>,
+    origin: &Origin,
+) -> Result<Vec<Stored<Event>>> {
     let event = |(earlier, kind): (u64, &EventType)| {
         let write = Occurrence {
-            subject: row.object.id(),
-            version: row.version + 1,
-            sequence: row.recorded + earlier + 1,
+            subject: stored.object.id(),
+            version: stored.version + 1,
+            sequence: stored.recorded + earlier + 1,
         };
-        let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
+        let object = serde_json::to_value(&stored.object).map_err(Error::internal)?;
         let cause = Cause::of(origin);
-        let fleets = fleets::besides((row, &object), None);
+        let fleets = fleets::besides((stored, &object), None);
         let event = Event::of(*kind, &origin.tenant, write, object, None, &cause);
         let internal = EventInternal::unplanned(origin.now).of_fleets(fleets);
         Ok(Stored::with_internal(event, internal))
     };
-    (0..).zip(row.events()).map(event).collect()
+    (0..).zip(stored.events()).map(event).collect()
 }
 
 /// Encrypts and decrypts the secrets of one item.
 pub struct Cipher<'a> {
     keys: &'a EncryptionKeys,
     /// The key of the item, which is authenticated with each secret.
-    row: String,
+    item_key: String,
 }
 
 impl Cipher<'_> {
     pub(super) fn encrypt(&self, text: &str) -> Result<String> {
-        let encrypted = self.keys.encrypt(&self.row, text)?;
+        let encrypted = self.keys.encrypt(&self.item_key, text)?;
         Ok(encrypted.as_str().to_owned())
     }
 
     /// A text that an earlier release did not encrypt is returned unchanged.
     pub(super) fn decrypt(&self, text: &str) -> Result<String> {
         match Encrypted::parse(text) {
-            Some(encrypted) => self.keys.decrypt(&self.row, &encrypted),
+            Some(encrypted) => self.keys.decrypt(&self.item_key, &encrypted),
             None => Ok(text.to_owned()),
         }
     }
@@ -177,8 +180,8 @@ pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<
 }
 
 fn crypted(mut item: Item, keys: &EncryptionKeys, crypt: Crypt) -> Result<Item> {
-    let row = format!("{} {}", string(&item, "pk"), string(&item, "sk"));
-    let cipher = Cipher { keys, row };
+    let item_key = format!("{} {}", string(&item, "pk"), string(&item, "sk"));
+    let cipher = Cipher { keys, item_key };
     if let Some(mut object) = item.remove("object") {
         let internal = item.remove("internal");
         let mut internal = internal.unwrap_or(AttributeValue::Null(true));
@@ -206,29 +209,29 @@ pub(super) fn text_in<'a>(value: &'a mut AttributeValue, name: &str) -> Option<&
 ///
 /// # Errors
 /// `Internal` if the object cannot be represented as attributes.
-pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Item> {
-    let mut item = keys_of(row, &origin.tenant);
-    if let Some(at) = row.object.expires() {
+pub(super) fn to_item<T: Record>(stored: &Stored<T>, origin: &Origin) -> Result<Item> {
+    let mut item = keys_of(stored, &origin.tenant);
+    if let Some(at) = stored.object.expires() {
         item.insert("ttl".into(), n(at.unix_seconds()));
     }
     if let Some(request) = Cause::of(origin).request {
         item.insert("request".into(), without_nulls(&request)?);
     }
     // An event is written once. No action follows when its deliveries are planned, so it is not relayed then.
-    if T::KIND != Kind::Event || row.next_action_at().is_some() {
-        item.insert("version".into(), n(row.version + 1));
+    if T::KIND != Kind::Event || stored.next_action_at().is_some() {
+        item.insert("version".into(), n(stored.version + 1));
     }
-    let mut object = without_nulls(&StoredForm(&row.object))?;
+    let mut object = without_nulls(&StoredForm(&stored.object))?;
     T::compact(&mut object);
-    if !row.events().is_empty() {
-        let names = row.events().iter().map(|kind| s(kind.as_str()));
+    if !stored.events().is_empty() {
+        let names = stored.events().iter().map(|kind| s(kind.as_str()));
         item.insert("events".into(), AttributeValue::L(names.collect()));
         let written = origin.now.to_string();
         if text_in(&mut object, "updated").is_none_or(|updated| *updated != written) {
             item.insert("written".into(), s(written));
         }
     }
-    let recorded = row.recorded + row.events().len() as u64;
+    let recorded = stored.recorded + stored.events().len() as u64;
     if recorded != noted(&item) {
         item.insert("sequence".into(), n(recorded));
     }
@@ -237,7 +240,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         members.retain(|name, member| repeating.member(name).as_ref() != Some(&*member));
     }
     item.insert("object".into(), object);
-    let mut internal = without_nulls(&row.internal)?;
+    let mut internal = without_nulls(&stored.internal)?;
     if let (Kind::Reservation, AttributeValue::M(members)) = (T::KIND, &mut internal) {
         members
             .retain(|name, member| name != FLEET || listed_fleet(&item).as_ref() != Some(member));
@@ -245,7 +248,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     if !internal.is_null() {
         item.insert("internal".into(), internal);
     }
-    if let Some(unknown) = row.unknown() {
+    if let Some(unknown) = stored.unknown() {
         keep_unknown(&mut item, unknown)?;
     }
     if let Some(readable) = T::READABLE.filter(|_| size(&item) > KILOBYTE) {
@@ -325,10 +328,10 @@ fn is_frequent(kind: Kind) -> bool {
 }
 
 /// Returns the keys of the item and of its entries in indexes.
-fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
-    let mut item = new_item(row.object.key(tenant, &row.internal));
-    let lists = row.object.lists(tenant, &row.internal);
-    let list_id = row.object.list_id();
+fn keys_of<T: Record>(stored: &Stored<T>, tenant: &Tenant) -> Item {
+    let mut item = new_item(stored.object.key(tenant, &stored.internal));
+    let lists = stored.object.lists(tenant, &stored.internal);
+    let list_id = stored.object.list_id();
     if !lists.is_empty() {
         item.insert("list_sk".into(), s(list_id.as_str()));
     }
@@ -339,10 +342,10 @@ fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
             item.insert("network_sk".into(), s(list_id.as_str()));
         }
     }
-    if let Some(method) = row.object.paid_with() {
+    if let Some(method) = stored.object.paid_with() {
         item.insert(PAID_WITH.into(), s(method.as_str()));
     }
-    if let Some(at) = row.next_action_at() {
+    if let Some(at) = stored.next_action_at() {
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), s(at.to_string()));
@@ -562,7 +565,7 @@ fn unknown<T: Record>(
     item.retain(|name, _| !is_key(name) && !ATTRIBUTES.contains(&name.as_str()));
     Ok(Unknown {
         schema,
-        row: serde_dynamo::from_item(item).map_err(Error::permanent)?,
+        item: serde_dynamo::from_item(item).map_err(Error::permanent)?,
         object,
         internal,
     })
@@ -583,7 +586,7 @@ fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
             add(value, members)?;
         }
     }
-    add(item, &unknown.row)
+    add(item, &unknown.item)
 }
 
 /// Returns an object as an attribute. Members that are null are omitted: they are read as null.
@@ -651,8 +654,8 @@ mod tests {
 
     #[test]
     fn a_stored_object_has_this_item() {
-        let row = Stored::new(fleet()).recording(EventType::FleetCreated);
-        let item = to_item(&row, &origin()).unwrap();
+        let stored = Stored::new(fleet()).recording(EventType::FleetCreated);
+        let item = to_item(&stored, &origin()).unwrap();
         let item: Value = serde_dynamo::from_item(item).unwrap();
         let tenant = "acct_00000000000000000000000000000001#test";
         let id = "flt_00000000000000000000000000000003";
@@ -671,9 +674,9 @@ mod tests {
 
     #[test]
     fn a_row_reads_back_without_the_events_that_it_had_recorded() {
-        let row = Stored::new(fleet()).recording(EventType::FleetCreated);
-        let read = from_item::<Fleet>(to_item(&row, &origin()).unwrap()).unwrap();
-        let as_read = Stored::read(row.object, row.internal, 1).having_recorded(1);
+        let stored = Stored::new(fleet()).recording(EventType::FleetCreated);
+        let read = from_item::<Fleet>(to_item(&stored, &origin()).unwrap()).unwrap();
+        let as_read = Stored::read(stored.object, stored.internal, 1).having_recorded(1);
         assert_eq!(read, as_read);
         let item = to_item(&read, &origin()).unwrap();
         assert!(!item.contains_key("events"));
@@ -682,23 +685,23 @@ mod tests {
 
     #[test]
     fn events_are_numbered_over_all_writes_of_an_object() {
-        let mut row = Stored::new(fleet());
+        let mut stored = Stored::new(fleet());
         let mut numbers = Vec::new();
         for events in [0, 1, 2, 0, 3] {
             for _ in 0..events {
-                row.record(EventType::FleetUpdated);
+                stored.record(EventType::FleetUpdated);
             }
-            let noted = events_of(&row, &origin()).unwrap();
+            let noted = events_of(&stored, &origin()).unwrap();
             numbers.extend(noted.iter().map(|event| event.object.sequence));
-            let item = to_item(&row, &origin()).unwrap();
+            let item = to_item(&stored, &origin()).unwrap();
             // Values that the item contains anyway are not stored twice.
             assert_eq!(
                 item.contains_key("sequence"),
-                row.recorded > 0,
+                stored.recorded > 0,
                 "{numbers:?}"
             );
-            row = from_item(item).unwrap();
-            assert_eq!(row.recorded, numbers.len() as u64);
+            stored = from_item(item).unwrap();
+            assert_eq!(stored.recorded, numbers.len() as u64);
         }
         assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     }
