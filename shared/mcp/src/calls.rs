@@ -331,13 +331,15 @@ pub fn part(object: &Value, members: &[&str]) -> Value {
 
 /// Returns the path of the object with an id, whose prefix determines its kind.
 pub fn path(id: &str, expected: Option<&str>) -> Result<String, String> {
-    const PATHS: [(&str, &str); 16] = [
+    const PATHS: [(&str, &str); 19] = [
         ("acct_", "accounts"),
         ("bat_", "batches"),
         ("ccd_", "charge_cards"),
         ("chst_", "charging_stations"),
         ("cs_", "charging_sessions"),
+        ("crn_", "credit_notes"),
         ("drv_", "drivers"),
+        ("est_", "estimations"),
         ("evt_", "events"),
         ("flt_", "fleets"),
         ("inv_", "invoices"),
@@ -345,6 +347,7 @@ pub fn path(id: &str, expected: Option<&str>) -> Result<String, String> {
         ("pol_", "policies"),
         ("res_", "reservations"),
         ("rpt_", "reports"),
+        ("site_", "sites"),
         ("txn_", "transactions"),
         ("veh_", "vehicles"),
         ("wh_", "webhook_endpoints"),

@@ -27,6 +27,10 @@ fn nowhere() -> Value {
     json!({"latitude": 0, "longitude": -30})
 }
 
+fn session_path(id: &str) -> String {
+    format!("/v1/charging_sessions/{id}")
+}
+
 impl Stage<'_> {
     async fn card(&mut self, token: &str) -> Result<String, Failure> {
         self.create("payment_methods", json!({"type": "card", "token": token}))
@@ -140,12 +144,17 @@ impl Stage<'_> {
         if let Some(card) = card {
             body["payment_method"] = card.into();
         }
-        self.create("charging_sessions", body).await
+        let id = self.create("charging_sessions", body).await?;
+        // A charging network starts it some time after the request.
+        let is_active = |session: &Value| session["status"] == "active";
+        self.wait_until(&session_path(&id), &["pending"], is_active)
+            .await?;
+        Ok(id)
     }
 
     /// Stops a session, unless it has ended already, for example because its connector is reserved for another vehicle.
     pub async fn stop(&self, session: &str) -> Result<(), Failure> {
-        let path = format!("/v1/charging_sessions/{session}/stop");
+        let path = format!("{}/stop", session_path(session));
         match self.post(&path, json!({})).await {
             Err(Failure::Refused(refusal))
                 if refusal.member("code") == Some("charging_session_state_conflict") =>
@@ -235,19 +244,29 @@ impl Stage<'_> {
 
     /// Waits until a reservation is confirmed, and returns it.
     async fn confirmed(&self, path: &str) -> Result<Value, Failure> {
+        let is_confirmed = |reservation: &Value| reservation["status"] == "confirmed";
+        self.wait_until(path, &["pending"], is_confirmed).await
+    }
+
+    /// Waits until a condition is true of the object at a path, and returns the object. Fails as soon as the object has none of these
+    /// statuses.
+    async fn wait_until(
+        &self,
+        path: &str,
+        statuses: &[&str],
+        is_reached: impl Fn(&Value) -> bool,
+    ) -> Result<Value, Failure> {
         let end = Instant::now() + PATIENCE;
         loop {
-            let reservation = self.context.client.send(&Request::get(path)).await?.body;
-            match reservation["status"].as_str() {
-                Some("confirmed") => return Ok(reservation),
-                Some("pending") if Instant::now() < end => tokio::time::sleep(INTERVAL).await,
-                status => {
-                    let status = status.unwrap_or("?");
-                    return Err(Failure::Local(format!(
-                        "the reservation is {status} instead of confirmed"
-                    )));
-                }
+            let object = self.context.client.send(&Request::get(path)).await?.body;
+            if is_reached(&object) {
+                return Ok(object);
             }
+            let status = object["status"].as_str().unwrap_or("?");
+            if !statuses.contains(&status) || Instant::now() > end {
+                return Err(Failure::Local(format!("{path} is {status}")));
+            }
+            tokio::time::sleep(INTERVAL).await;
         }
     }
 
@@ -258,15 +277,16 @@ impl Stage<'_> {
         let session = self.start_anywhere(&crew, None).await?;
         move_clock(self.context, CHARGE).await?;
         self.stop(&session).await?;
+        // A charging network reports the price some time after the end.
+        let has_price =
+            |session: &Value| session["status"] == "completed" && !session["cost_source"].is_null();
         let session = self
-            .context
-            .client
-            .send(&Request::get(format!("/v1/charging_sessions/{session}")))
+            .wait_until(&session_path(&session), &["active", "completed"], has_price)
             .await?;
         let end = self.context.client.now().await?;
         let hour = SignedDuration::from_hours(1);
         let body = json!({"fleet": crew.fleet, "period_start": written(begin - hour), "period_end": written(end + hour),
-            "currency": session.body["currency"], "description": "Triggered invoice"});
+            "currency": session["currency"], "description": "Triggered invoice"});
         let id = self.create("invoices", body).await?;
         let path = format!("/v1/invoices/{id}");
         if name == "invoice.created" {
