@@ -917,6 +917,20 @@ impl Client {
         })
     }
 
+    /// Fails unless the filters by `created` find each object of a list.
+    pub async fn assert_found_by_created(&self, path: &str) {
+        let objects = self.get_ok(path).await["data"].clone();
+        for object in objects.as_array().expect("a list") {
+            let at = object["created"].as_str().expect("a time");
+            let separator = if path.contains('?') { '&' } else { '?' };
+            let found = self
+                .get(&format!("{path}{separator}created[gte]={at}&created[lte]={at}"))
+                .await
+                .ids();
+            assert!(found.iter().any(|id| object["id"] == **id), "{object}");
+        }
+    }
+
     /// Walks a list by its next pages, and returns every id.
     pub async fn walk(&self, path: &str) -> Vec<String> {
         let mut ids = Vec::new();

@@ -373,6 +373,7 @@ async fn an_app_card_is_created_and_deleted_only_by_the_service() {
         panic!("one card: {page}");
     };
     assert_has!(app_card, {"type": "app", "driver": id, "vehicle": null});
+    app.alice.assert_found_by_created(&list).await;
     let path = format!("{PATH}/{}", id_of(app_card));
     for refused in [
         app.alice.delete(&path).await,

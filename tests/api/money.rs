@@ -207,6 +207,7 @@ async fn a_cycle_ends_with_a_draft_per_currency_finalized_a_day_later() {
         assert_has!(draft, {"status": "draft", "fleet": crew.fleet});
         assert_eq!(draft["period_end"], json!(end));
     }
+    app.alice.assert_found_by_created("/v1/invoices").await;
     // The message may come twice, and the next period adds nothing.
     let tenant = app.alice.tenant();
     let message = BillFleet {
@@ -248,6 +249,7 @@ async fn a_report_is_generated_only_for_periods_with_sessions() {
         assert_has!(report, {"status": "succeeded", "fleet": crew.fleet});
         assert_eq!(report["parameters"]["group_by"], "vehicle");
     }
+    app.alice.assert_found_by_created("/v1/reports").await;
     turn_over(&app, &crew).await;
     app.drain().await;
     assert_eq!(list(&app, "/v1/reports").await.len(), reports.len());

@@ -9,7 +9,8 @@ use models::report::{Grouping, NewReport, NewReportParameters, Report, ReportTyp
 use crate::App;
 use kernel::{Error, Id, Kind};
 
-/// Creates the report of a period once, grouped by vehicle, if reports are enabled and there is anything to report.
+/// Creates the report of a period once, grouped by vehicle, if reports are enabled and there is anything to report. It counts as created
+/// at the end of the period, as its id says, so that lists are in the order of `created`.
 pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> Result<(), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     let parameters = NewReportParameters {
@@ -28,6 +29,7 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
     let seed = format!("{} {}", fleet.id, period.from);
     report.object.time_zone = fleet.timezone.as_str().to_owned();
     report.object.id = Id::derived(Kind::Report, period.until, &seed);
+    report.object.created = period.until;
     let account = store.find::<Account>(tenant, &tenant.account).await?;
     let is_enabled = account.is_some_and(|account| account.object.preferences.reporting_enabled);
     let exists = store

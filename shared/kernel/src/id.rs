@@ -143,8 +143,8 @@ resources! {
 #[serde(from = "String")]
 pub struct Id(String);
 
-/// The number of seconds for which the counters of new ids are kept.
-const KEPT_COUNTERS: usize = 32;
+/// The number of milliseconds for which the counters of new ids are kept.
+const KEPT_COUNTERS: usize = 256;
 
 impl Id {
     /// The maximum length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
@@ -153,27 +153,23 @@ impl Id {
     /// The substitute for text that cannot be an identifier. It names no object.
     const IMPOSSIBLE: &str = "impossible";
 
-    /// Returns a new id. The order of ids that one process creates for the same second is that of their creation, also within a
-    /// millisecond.
+    /// Returns a new id. Its time is that of `now`, to the millisecond, because lists are in the order of ids and are filtered by them. The
+    /// order of ids that one process creates for the same millisecond is that of their creation.
     ///
-    /// The time in an id is that of `now`, even if ids of a later time were created before, because items are found by it. So each second
-    /// has a counter of its own, and the last few are kept.
+    /// A counter never returns to an earlier time, so each millisecond has one of its own, and the last few are kept.
     pub fn new(kind: Kind, now: Timestamp) -> Self {
         static COUNTERS: Mutex<VecDeque<(u64, ContextV7)>> = Mutex::new(VecDeque::new());
-        let millis = now.unix_millis().max(0);
-        let (seconds, nanos) = (
-            millis.unsigned_abs() / 1000,
-            (millis % 1000) as u32 * 1_000_000,
-        );
+        let millis = now.unix_millis().max(0).unsigned_abs();
+        let (seconds, nanos) = (millis / 1000, (millis % 1000) as u32 * 1_000_000);
         let mut counters = COUNTERS
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let place = counters.iter().position(|(second, _)| *second == seconds);
+        let place = counters.iter().rposition(|(at, _)| *at == millis);
         let (_, counter) = place
             .and_then(|place| counters.remove(place))
-            .unwrap_or_else(|| (seconds, ContextV7::new()));
+            .unwrap_or_else(|| (millis, ContextV7::new()));
         let uuid = Uuid::new_v7(uuid::Timestamp::from_unix(&counter, seconds, nanos));
-        counters.push_back((seconds, counter));
+        counters.push_back((millis, counter));
         if counters.len() > KEPT_COUNTERS {
             counters.pop_front();
         }
@@ -304,10 +300,10 @@ mod tests {
     #[test]
     fn an_id_contains_its_own_time_even_if_a_later_id_exists() {
         let now = Timestamp::from_unix_millis(1_782_000_000_123);
-        drop(Id::new(Kind::Fleet, now.plus(millis(86_400_000))));
-        let id = Id::new(Kind::Fleet, now).number(Kind::Fleet);
-        let next = Id::first_number(now.plus(millis(1000)));
-        assert!(id >= Some(Id::first_number(now)) && id < Some(next));
+        for later in [86_400_000, 700, 1] {
+            drop(Id::new(Kind::Fleet, now.plus(millis(later))));
+            assert_eq!(Id::new(Kind::Fleet, now).time(Kind::Fleet), Some(now));
+        }
     }
 
     #[test]

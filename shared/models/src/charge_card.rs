@@ -262,8 +262,8 @@ impl ChargeCard {
         Ok(card)
     }
 
-    /// Returns the app card of a driver. Its id follows from the driver, so any code that needs the card first can create it. No event is
-    /// sent for it.
+    /// Returns the app card of a driver. Its id follows from the driver, so any code that needs the card first can create it. The card
+    /// counts as created with the driver, as its id says. No event is sent for it.
     pub fn of_app(driver: &Driver, now: Timestamp) -> Stored<Self> {
         let id = Self::app_card_of(driver);
         let digest = Sha256::digest(id.as_str());
@@ -271,7 +271,7 @@ impl ChargeCard {
         Stored::new(Self {
             id,
             object: Kind::ChargeCard,
-            created: now,
+            created: driver.created,
             driver: Some(driver.id.clone()),
             metadata: Metadata::default(),
             status: CardStatus::Active,

@@ -315,13 +315,14 @@ impl Invoice {
         let totals = InvoiceTotals::of(lines, paid);
         let totals = InvoiceTotals { refunded, ..totals };
         let shown = shown_lines(&billed)?;
+        let created = id.time(Kind::Invoice).unwrap_or(now);
         let invoice = Self {
             id,
             object: Kind::Invoice,
             amount_due: totals.due,
             amount_paid: (paid != 0).then_some(paid),
             buyer: None,
-            created: now,
+            created,
             currency,
             description: new.description,
             due_date: now.plus(term),
