@@ -924,7 +924,9 @@ impl Client {
             let at = object["created"].as_str().expect("a time");
             let separator = if path.contains('?') { '&' } else { '?' };
             let found = self
-                .get(&format!("{path}{separator}created[gte]={at}&created[lte]={at}"))
+                .get(&format!(
+                    "{path}{separator}created[gte]={at}&created[lte]={at}"
+                ))
                 .await
                 .ids();
             assert!(found.iter().any(|id| object["id"] == **id), "{object}");
