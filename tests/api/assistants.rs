@@ -1,8 +1,10 @@
 //! `POST /mcp`, the tools for assistants.
 
 use kernel::Mode;
+use kernel::id::Resource;
 use serde_json::{Value, json};
 use tests::{Client, TestApp, TestResponse, assert_has, driver, id_of, vehicle, with};
+use web::Method;
 
 const HEADERS: [(&str, &str); 2] = [
     ("accept", "application/json, text/event-stream"),
@@ -75,6 +77,27 @@ async fn a_reservation_is_cancelled_only_once_it_is_confirmed() {
     let (refused, is_error) = call(&app.alice, "cancel_reservation", confirmed).await;
     assert!(is_error);
     assert_eq!(refused["code"], "reservation_cancel_invalid_state");
+}
+
+/// The service refuses the id of an object that does not exist; the tool itself would refuse an unknown prefix.
+#[tokio::test]
+async fn every_object_that_has_a_path_is_shown_by_its_id() {
+    let app = TestApp::start().await;
+    let routes: Vec<_> = functions::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.route)
+        .filter(|route| route.method == Method::Get)
+        .map(|route| route.path)
+        .collect();
+    let has_path = |resource: &&Resource| {
+        let path = format!("/v1/{}/{{id}}", resource.as_str());
+        routes.contains(&path.as_str())
+    };
+    for resource in Resource::ALL.iter().filter(has_path) {
+        let id = format!("{}{:032x}", resource.kind().prefix(), 1);
+        let (refused, is_error) = call(&app.alice, "show", json!({"id": id})).await;
+        assert!(is_error && refused["status"] == 404, "{id}: {refused}");
+    }
 }
 
 #[tokio::test]
