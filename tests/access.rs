@@ -27,7 +27,7 @@ use kernel::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
 use kernel::{Id, Kind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::Need;
 use web::{Route, expand};
 
@@ -174,7 +174,7 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
 /// The reads that expansions require.
 fn expansions(route: &Route) -> impl Iterator<Item = Access> {
     let kinds = expand::reachable(route).into_iter();
-    let patterns = kinds.flat_map(|kind| Rows::Of(kind).patterns());
+    let patterns = kinds.flat_map(|kind| Items::Of(kind).patterns());
     patterns.map(|keys| Access {
         action: "BatchGetItem".into(),
         place: Place::Table,
@@ -183,7 +183,7 @@ fn expansions(route: &Route) -> impl Iterator<Item = Access> {
 }
 
 /// The same actions on items of the table, for all patterns of these groups of items.
-fn widened(seen: &BTreeSet<Access>, groups: &[Rows]) -> BTreeSet<Access> {
+fn widened(seen: &BTreeSet<Access>, groups: &[Items]) -> BTreeSet<Access> {
     let declared: Vec<String> = groups.iter().flat_map(|group| group.patterns()).collect();
     let widen = |access: &Access| {
         let covered = declared.iter().any(|pattern| fits(pattern, &access.keys));

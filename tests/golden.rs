@@ -43,7 +43,7 @@ pub fn recorded(version: u32) -> BTreeMap<String, Value> {
     let files = files.map(|file| file.expect("a file").path());
     let items = files.map(|path| {
         let name = path.file_stem().and_then(|name| name.to_str());
-        let text = std::fs::read(&path).expect("a row");
+        let text = std::fs::read(&path).expect("an item");
         let item: Value = serde_json::from_slice(&text).expect("JSON");
         (name.expect("a name").to_owned(), item)
     });
@@ -85,7 +85,7 @@ pub async fn written() -> BTreeMap<String, Value> {
     one_of_each(&app, &app.alice).await;
     app.advance(95 * 60).await;
     let mut items = of_network().await;
-    items.extend(kinds(all_rows(&app).await));
+    items.extend(kinds(all_items(&app).await));
     items
 }
 
@@ -141,18 +141,18 @@ async fn of_network() -> BTreeMap<String, Value> {
     alice.post("/v1/invoices", window).await.expect(200);
     app.drain().await;
 
-    let all = all_rows(&app).await;
+    let all = all_items(&app).await;
     let mut special = BTreeMap::new();
     for id in [reservation, station, session] {
         let found = all.iter().find(|((pk, sk), _)| {
             let (_, last) = pk.rsplit_once('#').unwrap_or_default();
             last == id && sk == "#"
         });
-        let ((pk, sk), item) = found.expect("a row");
+        let ((pk, sk), item) = found.expect("an item");
         special.insert(format!("special-{}", kind_of(pk, sk)), item.clone());
     }
     adjust_session(&app, &network).await;
-    let mut items = kinds(all_rows(&app).await);
+    let mut items = kinds(all_items(&app).await);
     items.extend(kinds(all));
     items.extend(special);
     items
@@ -181,12 +181,12 @@ async fn adjust_session(app: &TestApp, network: &Connected) {
 ///
 /// # Panics
 /// The table cannot be read.
-pub async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
+pub async fn all_items(app: &TestApp) -> BTreeMap<(String, String), Value> {
     let pages = table(app).scan().table_name(&app.running().table);
     let mut pages = pages.into_paginator().items().send();
     let mut all = BTreeMap::new();
     while let Some(item) = pages.next().await {
-        let item = to_json(&AttributeValue::M(item.expect("a row")));
+        let item = to_json(&AttributeValue::M(item.expect("an item")));
         let key = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
         all.insert((key("pk"), key("sk")), item);
     }
@@ -241,7 +241,7 @@ fn members_of(members: &Map<String, Value>) -> Item {
 /// # Panics
 /// If it is not an object.
 pub fn item_of(item: &Value) -> Item {
-    members_of(item.as_object().expect("a row"))
+    members_of(item.as_object().expect("an item"))
 }
 
 /// The first item of each kind.

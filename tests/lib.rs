@@ -526,10 +526,10 @@ impl TestApp {
         let tenant = self.alice.tenant();
         let origin = Origin::background(tenant, self.now());
         let mut tx = self.app().store.begin(&origin);
-        tx.create(&mut stored).expect("a row");
+        tx.create(&mut stored).expect("an item");
         tx.commit_without_response()
             .await
-            .expect("the row is stored");
+            .expect("the object is stored");
         stored.object.id().to_string()
     }
 

@@ -62,7 +62,7 @@ impl Records {
             self.iterators.extend(page.next_shard_iterator);
             for record in page.records.unwrap_or_default() {
                 let is_expired = record.user_identity.is_some();
-                let change = record.dynamodb.expect("a row");
+                let change = record.dynamodb.expect("an item");
                 changes.push(StreamRecord {
                     is_expired,
                     old: change.old_image.map(Into::into),

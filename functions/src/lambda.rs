@@ -113,8 +113,8 @@ async fn on_stream(
         let (pk, sk) = change.key();
         let span = tracing::error_span!(
             "change",
-            row.pk = pk,
-            row.sk = sk,
+            item.pk = pk,
+            item.sk = sk,
             sequence_number = number,
             trace.id = trace
         );

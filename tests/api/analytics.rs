@@ -102,7 +102,7 @@ async fn sums_by_day_equal_the_reports() {
     let url = of_vehicles["url"].as_str().expect("a link");
     let entries = app.anon.get_ok(url).await;
     let mut reported = BTreeMap::new();
-    for entry in entries.as_array().expect("rows") {
+    for entry in entries.as_array().expect("objects") {
         let vehicle = entry["vehicle"].as_str().expect("an id").to_owned();
         *reported.entry(vehicle).or_default() += entry["energy_wh"].as_i64().expect("Wh");
     }

@@ -912,9 +912,9 @@ async fn write_live(app: &TestApp, live: &tests::Client, session: Value) {
         ..SessionInternal::default()
     };
     let mut stored = models::stored::Stored::with_internal(session, internal);
-    tx.create(&mut stored).expect("a row");
+    tx.create(&mut stored).expect("an item");
     let written = tx.commit_without_response().await;
-    written.expect("the row is stored");
+    written.expect("the object is stored");
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn real_stations_are_read_and_matched() {
 async fn the_list_shows_what_retrieving_shows_newest_first() {
     let app = TestApp::start().await;
     let page = app.alice.get_ok("/v1/charging_stations?limit=5").await;
-    for station in page["data"].as_array().expect("rows") {
+    for station in page["data"].as_array().expect("objects") {
         let id = id_of(station);
         assert!(id.starts_with("chst_"));
         let shown = app.alice.get(&path_of(&id)).await;
@@ -101,7 +101,7 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
     }
     // Their ids follow from those of their operators, and not from the time.
     let many = app.alice.get_ok("/v1/charging_stations?limit=100").await;
-    let many = many["data"].as_array().expect("rows").iter();
+    let many = many["data"].as_array().expect("objects").iter();
     let created = many.map(|station| station["created"].as_str().expect("a time").to_owned());
     assert!(created.is_sorted_by(|newer, older| newer >= older));
 }
@@ -111,7 +111,7 @@ async fn connectors_are_counted_by_evse() {
     let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     let page = app.alice.get_ok("/v1/charging_stations?limit=100").await;
-    let stations = page["data"].as_array().expect("rows");
+    let stations = page["data"].as_array().expect("objects");
     assert_eq!(stations.len(), 100);
     for station in stations {
         let mut evses = BTreeMap::new();
@@ -285,7 +285,7 @@ async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
             format!("/v1/charging_stations?latitude=51.507&longitude=-0.128&radius={radius}");
         assert_eq!(app.alice.walk(&format!("{query}&limit=4")).await, want);
         let mut page = app.alice.get(&format!("{query}&limit=4")).await.expect(200);
-        for station in page.body["data"].as_array().expect("rows") {
+        for station in page.body["data"].as_array().expect("objects") {
             let shown = station["distance_meters"].as_f64().expect("a distance");
             assert!((shown - meters(station)).abs() <= 0.5, "{station}");
         }

@@ -75,7 +75,7 @@ async fn a_fleet_is_not_said_to_change_when_it_only_counts() {
     let events = app.alice.get_ok("/v1/events?limit=100").await["data"].clone();
     let mut types: Vec<_> = events
         .as_array()
-        .expect("rows")
+        .expect("objects")
         .iter()
         .filter_map(|event| event["type"].as_str())
         .collect();

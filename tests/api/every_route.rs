@@ -164,7 +164,7 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
     let origin = kernel::origin::Origin::background(tenant, app.now());
     let store = &app.app().store;
     let mut tx = store.begin(&origin);
-    tx.create(&mut stored).expect("a row of the key");
+    tx.create(&mut stored).expect("an item of the key");
     tx.commit_without_response()
         .await
         .expect("the key is stored");

@@ -687,7 +687,7 @@ async fn begin(app: &TestApp, id: &str, method: &str) {
     let method = store
         .load::<PaymentMethod>(&tenant, &Id::from(method))
         .await;
-    let (mut invoice, method) = (invoice.expect("a row"), method.expect("a method"));
+    let (mut invoice, method) = (invoice.expect("an item"), method.expect("a method"));
     let transaction = invoice.begin_payment(method.object, method.internal, app.now());
     let mut transaction = Stored::new(transaction);
     let origin = Origin::background(tenant, app.now());

@@ -65,7 +65,7 @@ fn holds(shown: &Value, stored: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn rows_are_written_as_the_recorded_ones_of_this_version() {
+async fn items_are_written_as_the_recorded_ones_of_this_version() {
     let (golden, written) = (recorded(VERSION), written().await);
     let names = |items: &BTreeMap<String, Value>| items.keys().cloned().collect();
     let remedy = "`cargo run -p generate golden` records new kinds";
@@ -112,7 +112,7 @@ async fn objects_of_every_version_are_read() {
             put.set_item(Some(item_of(item)))
                 .send()
                 .await
-                .expect("a row");
+                .expect("an item");
         }
         let objects: Vec<&Value> = golden.values().filter(|item| is_object(item)).collect();
         assert!(objects.len() > 10);
@@ -176,14 +176,14 @@ const NEXT: Layout = Layout {
 };
 
 /// The item of alice's driver, as it is in the table.
-async fn row_of(app: &TestApp, id: &str) -> Map<String, Value> {
+async fn stored_item(app: &TestApp, id: &str) -> Map<String, Value> {
     let tenant = app.alice.tenant();
     let pk = format!("{}#{}#{id}", tenant.account, tenant.mode);
     let call = table(app).get_item().table_name(&app.running().table);
     let call = call
         .key("pk", AttributeValue::S(pk))
         .key("sk", AttributeValue::S("#".into()));
-    let item = call.send().await.expect("an answer").item.expect("a row");
+    let item = call.send().await.expect("an answer").item.expect("an item");
     serde_dynamo::from_item(item).expect("JSON")
 }
 
@@ -216,7 +216,7 @@ async fn two_releases_run_side_by_side_on_one_table() {
             object.get("capital_name")
         ])
     };
-    let item = row_of(&app, &id).await;
+    let item = stored_item(&app, &id).await;
     assert_eq!(
         state(&item),
         json!([VERSION, null, null, driver()["name"], null])
@@ -224,7 +224,7 @@ async fn two_releases_run_side_by_side_on_one_table() {
     // The next release reads the item of this one, and writes its additional attributes.
     rename(&app, &next, &id, "Ada").await;
     assert_eq!(
-        state(&row_of(&app, &id).await),
+        state(&stored_item(&app, &id).await),
         json!([VERSION + 1, null, "eu", "Ada", "ADA"])
     );
     // This release ignores them and keeps them.
@@ -232,18 +232,18 @@ async fn two_releases_run_side_by_side_on_one_table() {
     assert_eq!(app.alice.get_ok(&path).await["name"], "Ada");
     app.alice.post_ok(&path, json!({"name": "Grace"})).await;
     assert_eq!(
-        state(&row_of(&app, &id).await),
+        state(&stored_item(&app, &id).await),
         json!([VERSION, VERSION + 1, "eu", "Grace", "ADA"])
     );
     rename(&app, &this, &id, "Mary").await;
     assert_eq!(
-        state(&row_of(&app, &id).await),
+        state(&stored_item(&app, &id).await),
         json!([VERSION, VERSION + 1, "eu", "Mary", "ADA"])
     );
     // The next release derives the name again.
     rename(&app, &next, &id, "Jean").await;
     assert_eq!(
-        state(&row_of(&app, &id).await),
+        state(&stored_item(&app, &id).await),
         json!([VERSION + 1, null, "eu", "Jean", "JEAN"])
     );
     let listed = app.alice.get_ok("/v1/drivers").await;
@@ -257,7 +257,7 @@ fn state_of(item: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn rows_of_networks_of_every_version_are_read() {
+async fn items_of_networks_of_every_version_are_read() {
     for version in 1..=VERSION {
         let app = TestApp::start().await;
         let (golden, client) = (recorded(version), table(&app));
@@ -266,7 +266,7 @@ async fn rows_of_networks_of_every_version_are_read() {
             put.set_item(Some(item_of(item)))
                 .send()
                 .await
-                .expect("a row");
+                .expect("an item");
         }
         let (store, mode) = (&app.app().store, Mode::Test);
         let mut read = BTreeSet::new();

@@ -15,7 +15,7 @@ use kernel::origin::Mode;
 use ocpi::network::Network;
 use serde_json::{Value, json};
 use table::networks::operators;
-use tests::golden::all_rows;
+use tests::golden::all_items;
 use tests::platform::Connected;
 use tests::samples::{lists, one_of_each};
 use tests::{Client, Receiver, TestApp, assert_has, fleet};
@@ -24,8 +24,8 @@ use tests::{Client, Receiver, TestApp, assert_has, fleet};
 const CLOSED_FOR: u32 = 300;
 
 /// The items that contain one of these texts, in their keys or anywhere else.
-async fn rows_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
-    let items = all_rows(app).await;
+async fn items_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
+    let items = all_items(app).await;
     let items = items.values().map(Value::to_string);
     items
         .filter(|item| texts.iter().any(|text| item.contains(text.as_str())))
@@ -107,7 +107,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         .expect_err("too early");
     assert!(refused.contains("closed for five minutes"), "{refused}");
     app.advance(CLOSED_FOR).await;
-    let before = all_rows(&app).await;
+    let before = all_items(&app).await;
     let refused = erase_in_steps(&app, &id, 1_000)
         .await
         .expect_err("open objects");
@@ -116,7 +116,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         assert!(refused.contains(&open), "{refused}");
     }
     assert_eq!(
-        all_rows(&app).await,
+        all_items(&app).await,
         before,
         "a refused erasure changes nothing"
     );
@@ -140,7 +140,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     assert!(issued.len() < files.len(), "there are reports");
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
-    let stays = all_rows(&app).await;
+    let stays = all_items(&app).await;
     let names_none = |item: &Value| {
         let text = item.to_string();
         !traces.iter().any(|trace| text.contains(trace.as_str()))
@@ -159,7 +159,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     // A queue delays a message for at most 15 minutes. A schedule is used for longer delays.
     app.advance(900).await;
 
-    assert_eq!(rows_with(&app, &traces).await, Vec::<String>::new());
+    assert_eq!(items_with(&app, &traces).await, Vec::<String>::new());
     assert_eq!(files_with(&app, &traces).await, issued);
     let due = app.local().get("/_local/due").await.text;
     let scheduled: Vec<&String> = traces
@@ -168,7 +168,7 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         .collect();
     assert_eq!(scheduled, Vec::<&String>::new());
     // No other item was deleted.
-    let left = all_rows(&app).await;
+    let left = all_items(&app).await;
     for (key, item) in stays.iter().filter(|(_, item)| names_none(item)) {
         assert!(left.contains_key(key), "{item} is gone");
     }
@@ -197,7 +197,7 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
         .await
         .expect("it is erased");
     let account = BTreeSet::from([id.to_string()]);
-    assert_eq!(rows_with(&app, &account).await, Vec::<String>::new());
+    assert_eq!(items_with(&app, &account).await, Vec::<String>::new());
     // A repeated message writes nothing.
     let delivery = DeliverWebhook {
         tenant: child.tenant(),
@@ -208,7 +208,7 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
     };
     let message = delivery.message().expect("a message");
     jobs::work(app.app(), &message).await.expect("no effect");
-    assert_eq!(rows_with(&app, &account).await, Vec::<String>::new());
+    assert_eq!(items_with(&app, &account).await, Vec::<String>::new());
     assert_eq!(receiver.received().len(), 1);
 }
 
@@ -241,7 +241,7 @@ async fn messages_about_an_erased_account_have_no_effect() {
     app.drain().await;
     app.advance(86_400).await;
     let traces = BTreeSet::from([id.to_string(), reservation, report]);
-    assert_eq!(rows_with(&app, &traces).await, Vec::<String>::new());
+    assert_eq!(items_with(&app, &traces).await, Vec::<String>::new());
     assert_eq!(files_with(&app, &traces).await, Vec::<String>::new());
 }
 
@@ -443,7 +443,7 @@ async fn secrets_are_readable_without_the_old_key_after_reencryption() {
             .map(|(at, _)| texts[at + 5..at + 13].to_owned());
         keys.collect()
     };
-    let before = all_rows(&app).await;
+    let before = all_items(&app).await;
     assert_eq!(encrypted_with(&before).len(), 1);
     let mut cursor = Value::Null;
     let done = loop {
@@ -461,7 +461,7 @@ async fn secrets_are_readable_without_the_old_key_after_reencryption() {
     };
     assert_eq!((done.done.changed, done.done.overtaken), (2, 0), "{done:?}");
     assert!(done.done.unreadable.is_empty());
-    let after = all_rows(&app).await;
+    let after = all_items(&app).await;
     assert_eq!(encrypted_with(&after).len(), 1);
     assert_ne!(encrypted_with(&after), encrypted_with(&before));
     let again = reencrypt::handle(&both, reencrypt::Reencrypt::default()).await;
@@ -491,7 +491,7 @@ async fn secrets_are_readable_without_the_old_key_after_reencryption() {
         "{unreadable:?}"
     );
     assert_eq!(
-        all_rows(&app).await,
+        all_items(&app).await,
         after,
         "what cannot be read is left as it is"
     );

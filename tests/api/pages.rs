@@ -14,7 +14,7 @@ use tests::recorder::Recorder;
 use tests::{TestApp, driver, fleet, id_of, path_of, with};
 
 #[tokio::test]
-async fn a_walk_shows_every_row_once_while_rows_are_added() {
+async fn a_walk_shows_every_object_once_while_some_are_added() {
     let app = TestApp::start().await;
     let mut drivers = Vec::new();
     for _ in 0..11 {
@@ -200,7 +200,7 @@ async fn lists_without_an_index_walk_like_the_others() {
 }
 
 #[tokio::test]
-async fn a_page_has_1_to_100_rows() {
+async fn a_page_has_1_to_100_objects() {
     let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     for limit in ["0", "101", "-1", "ten", "1.5", ""] {
@@ -413,7 +413,7 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
             rare.extend(Some(event.id.clone()).filter(|_| is_rare));
             let internal = EventInternal::planned(Vec::new());
             tx.create(&mut Stored::with_internal(event, internal))
-                .expect("a row");
+                .expect("an item");
         }
         tx.commit_without_response().await.expect("events");
     }
@@ -439,7 +439,7 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
                 archived.push(driver.id.clone());
             }
             tx.join(&Id::from(fleet.id()), &driver.id).expect("a write");
-            tx.create(&mut Stored::new(driver)).expect("a row");
+            tx.create(&mut Stored::new(driver)).expect("an item");
         }
         tx.commit_without_response().await.expect("drivers");
     }

@@ -328,7 +328,7 @@ async fn backlog(app: &TestApp) {
                 .item("attempts", AttributeValue::N("1".into()))
                 .item("next_pk", text(&next_actions(5)))
                 .item("next_at", text(&due));
-            let put = item.build().expect("a row");
+            let put = item.build().expect("an item");
             WriteRequest::builder().put_request(put).build()
         })
         .collect();
@@ -336,7 +336,7 @@ async fn backlog(app: &TestApp) {
     for batch in requests.chunks(25) {
         let call = client.batch_write_item();
         let call = call.request_items(&app.running().table, batch.to_vec());
-        call.send().await.expect("rows");
+        call.send().await.expect("objects");
     }
 }
 
@@ -366,7 +366,7 @@ async fn a_backlog_in_one_partition_is_swept_without_loss() {
         }
     }
     let rate = BACKLOG as f64 / began.elapsed().as_secs_f64();
-    assert!(rate > ENOUGH, "{rate} rows/s");
+    assert!(rate > ENOUGH, "{rate} items/s");
     let distinct: BTreeSet<String> = sent.iter().cloned().collect();
     assert_eq!(
         (distinct.len(), sent.len()),

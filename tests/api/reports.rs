@@ -248,7 +248,7 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
     let report = succeeded_report(&app, request).await;
     assert_eq!(
         sum(
-            file(&app, &report).await.body.as_array().expect("rows"),
+            file(&app, &report).await.body.as_array().expect("objects"),
             "sessions"
         ),
         2
@@ -494,11 +494,11 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     let decimal = format!("{}.{:02}", gross / 100, gross % 100);
     assert_eq!(totals["gross_decimal"], decimal);
     let entries = file(&app, &report).await.body;
-    let entries = entries.as_array().expect("rows");
+    let entries = entries.as_array().expect("objects");
     let entry = entries
         .iter()
         .find(|entry| entry["session"] == shown["id"])
-        .expect("a row");
+        .expect("an item");
     assert_eq!(entry["gross_minor_units"], shown["amount_due"]);
     assert_has!(entry, {"registration_plate": billed["registration_plate"], "invoice": invoice["id"],
         "time_zone": "Europe/Amsterdam"});

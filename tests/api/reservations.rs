@@ -208,7 +208,7 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
         let id = kernel::Id::from(id.as_str());
         let tenant = app.alice.tenant();
         let reservation = app.app().store.load::<Reservation>(&tenant, &id).await;
-        let reservation = reservation.expect("a row");
+        let reservation = reservation.expect("an item");
         if reservation.object.status() == models::reservation::ReservationStatus::Confirmed {
             let reserved = reservation.object.state.reserved().expect("a connector");
             held.push((

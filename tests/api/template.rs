@@ -7,7 +7,7 @@ use kernel::Kind;
 use kernel::function_scope;
 use models::account::Account;
 use serde_json::json;
-use table::access::Rows;
+use table::access::Items;
 use tests::access::{self, Access, fits};
 use tests::recorder::{Call, Recorder};
 use tests::samples::Sample;
@@ -78,7 +78,7 @@ async fn every_page_that_is_deployed_is_there() {
     }
 }
 
-fn may_write(allowed: &[Rows], key: &str) -> bool {
+fn may_write(allowed: &[Items], key: &str) -> bool {
     let mut patterns = allowed.iter().flat_map(|items| items.patterns());
     patterns.any(|pattern| fits(&pattern, key))
 }
@@ -87,7 +87,7 @@ fn check_writes(route: &Route, calls: &[Call]) {
     let allowed = route.writes();
     for (action, key) in calls.iter().flat_map(Call::writes) {
         let counted =
-            action == "UpdateItem" && may_write(&[Rows::Of(Kind::ApiKey), Rows::Rates], &key);
+            action == "UpdateItem" && may_write(&[Items::Of(Kind::ApiKey), Items::Rates], &key);
         assert!(
             counted || may_write(&allowed, &key),
             "{} does {action} on {key}",
@@ -132,7 +132,7 @@ async fn no_route_writes_what_its_role_may_not() {
     app.drain().await;
     let background =
         functions::functions().filter(|function| function.trigger != Trigger::Invocation);
-    let allowed: Vec<Rows> = background
+    let allowed: Vec<Items> = background
         .flat_map(|function| function.deployment.writes)
         .copied()
         .collect();

@@ -190,8 +190,8 @@ async fn age(app: &TestApp, account: &str) {
     stored.internal.version = Some(OLD.to_owned());
     let origin = kernel::origin::Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("a row");
+    tx.save(&mut stored).expect("an item");
     tx.commit_without_response()
         .await
-        .expect("the row is stored");
+        .expect("the object is stored");
 }

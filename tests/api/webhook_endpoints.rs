@@ -256,7 +256,7 @@ async fn the_log_shows_every_attempt_newest_first() {
     app.advance(10).await;
     let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
     let page = app.alice.get_ok(&path).await;
-    let deliveries = page["data"].as_array().expect("rows");
+    let deliveries = page["data"].as_array().expect("objects");
     let event = receiver.received()[0].event["id"].clone();
     let types: Vec<_> = deliveries
         .iter()

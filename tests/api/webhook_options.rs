@@ -99,7 +99,7 @@ async fn headers_are_sent_and_shown_to_writers_only() {
     new_fleet(&app).await;
     let told = other.received().remove(0).event;
     assert_eq!(told["data"]["object"]["headers"], masked);
-    let items = format!("{:?}", tests::golden::all_rows(&app).await);
+    let items = format!("{:?}", tests::golden::all_items(&app).await);
     assert!(!items.contains("of-the-gateway") && !items.contains("north west"));
 }
 

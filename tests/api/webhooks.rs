@@ -251,7 +251,7 @@ async fn a_410_disables_the_endpoint_and_the_event_masks_its_secret() {
     app.advance(24 * 3600).await;
     assert_eq!(gone.received().len(), 1);
     let events = app.alice.get_ok("/v1/events").await["data"].clone();
-    for event in events.as_array().expect("rows") {
+    for event in events.as_array().expect("objects") {
         assert_eq!(event["pending_webhooks"], 0, "{event}");
     }
 }
@@ -279,7 +279,7 @@ async fn gone_is_heard_among_other_answers_at_the_same_moment() {
         .await;
     let events = events.expect(200).body["data"].clone();
     assert_eq!(events.as_array().map(Vec::len), Some(50));
-    for event in events.as_array().expect("rows") {
+    for event in events.as_array().expect("objects") {
         assert_eq!(event["pending_webhooks"], 0, "{event}");
     }
 }
@@ -468,8 +468,8 @@ async fn an_event_is_delivered_once_more_on_request() {
 }
 
 /// All items of the table, as text.
-async fn all_rows(app: &TestApp) -> String {
-    format!("{:?}", tests::golden::all_rows(app).await)
+async fn all_items(app: &TestApp) -> String {
+    format!("{:?}", tests::golden::all_items(app).await)
 }
 
 /// A request with an idempotency key.
@@ -481,7 +481,7 @@ async fn repeatable(client: &Client, path: &str, body: Value, key: &str) -> Test
 }
 
 #[tokio::test]
-async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
+async fn no_item_holds_a_signing_secret_that_is_not_encrypted() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let create = json!({"url": receiver.url, "enabled_events": ["*"]});
@@ -499,7 +499,7 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     let rotated = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
     let rotated = rotated.expect(200).body;
     app.drain().await;
-    let items = all_rows(&app).await;
+    let items = all_items(&app).await;
     for shown in [&endpoint, &rotated] {
         let secret = shown["secret"].as_str().expect("a secret");
         assert_eq!(secret.len(), "whsec_".len() + 32);

@@ -42,7 +42,7 @@ async fn transactions(app: &TestApp) -> Vec<Value> {
     let page = app.alice.get("/v1/transactions?limit=100").await;
     page.expect(200).body["data"]
         .as_array()
-        .expect("rows")
+        .expect("objects")
         .clone()
 }
 
@@ -421,7 +421,7 @@ async fn a_charge_is_refunded_once_after_its_method_is_deleted() {
     let refunds = app.alice.get("/v1/transactions?type=refund").await.body;
     let statuses: Vec<_> = refunds["data"]
         .as_array()
-        .expect("rows")
+        .expect("objects")
         .iter()
         .map(|refund| &refund["status"])
         .collect();

@@ -312,7 +312,7 @@ fn written_item(
     let id = Id::new(kind, app.now());
     let json = json!({"pk": format!("{}#test#{id}", tenant.account), "sk": "#", "version": 1, "written": app.now(),
         "events": [event], "object": object});
-    serde_dynamo::to_item(json).expect("a row")
+    serde_dynamo::to_item(json).expect("an item")
 }
 
 /// A text that deflate hardly compresses.
@@ -398,7 +398,7 @@ async fn an_unrelayable_change_does_not_block_others_in_the_runner() {
         .put_item()
         .table_name(&app.running().table)
         .set_item(Some(broken));
-    put.send().await.expect("the row is stored");
+    put.send().await.expect("the object is stored");
     let fleet = bob.post("/v1/fleets", tests::fleet()).await.id();
     let drained = app.running().drain().await;
     let message = drained.expect_err("a change is left").to_string();

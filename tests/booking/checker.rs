@@ -232,7 +232,7 @@ async fn scan(test: &TestApp, keys: String) -> Vec<Value> {
         .send();
     let mut items = Vec::new();
     while let Some(item) = pages.next().await {
-        let item = AttributeValue::M(item.expect("a row"));
+        let item = AttributeValue::M(item.expect("an item"));
         items.push(with_keys(to_json(&item)));
     }
     items

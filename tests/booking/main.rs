@@ -146,7 +146,7 @@ impl Round {
         let mut tx = store.begin(&origin);
         for vehicle in &vehicles {
             let mut stored = Stored::new(vehicle.clone());
-            tx.create(&mut stored).expect("a row");
+            tx.create(&mut stored).expect("an item");
         }
         let committed = tx.commit_without_response();
         committed.await.expect("the vehicles are stored");
@@ -164,7 +164,7 @@ impl Round {
             let mut stored = reservation.expect("a reservation");
             stored.clear_events();
             self.reservations.push(stored.object.id.clone());
-            tx.create(&mut stored).expect("a row");
+            tx.create(&mut stored).expect("an item");
         }
         let committed = tx.commit_without_response();
         committed.await.expect("the reservations are stored");
@@ -206,7 +206,7 @@ impl Round {
             .store
             .get_all::<Reservation>(&self.tenant, &self.reservations)
             .await
-            .expect("rows");
+            .expect("objects");
         reservations
             .into_iter()
             .filter(|reservation| reservation.object.status() == ReservationStatus::Pending)

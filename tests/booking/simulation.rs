@@ -145,7 +145,7 @@ impl<'a> Simulation<'a> {
             .app()
             .store
             .get_all::<Reservation>(&self.stage.tenant, &ids);
-        let reservations = reservations.await.expect("rows").into_iter();
+        let reservations = reservations.await.expect("objects").into_iter();
         reservations
             .map(|reservation| {
                 let mut shown = serde_json::to_value(reservation.object).expect("an object");
@@ -222,7 +222,7 @@ impl<'a> Simulation<'a> {
     async fn open(&mut self) -> Vec<Stored<Reservation>> {
         let store = &self.test.app().store;
         let reservations = store.get_all::<Reservation>(&self.stage.tenant, &self.open);
-        let mut reservations = reservations.await.expect("rows");
+        let mut reservations = reservations.await.expect("objects");
         reservations.retain(|reservation| {
             use ReservationStatus::{Confirmed, Pending};
             matches!(reservation.object.status(), Pending | Confirmed)

@@ -12,7 +12,7 @@ use web::deployment::{Deployment, Need};
 use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 
 use crate::function::{Function, Trigger};
 
@@ -24,7 +24,7 @@ pub const FUNCTION: Function = Function {
     description: "Makes an account and its first key; for operators",
     trigger: Trigger::Invocation,
     deployment: Deployment::of_request()
-        .writing(&[Rows::Of(Kind::Account), Rows::Of(Kind::ApiKey)])
+        .writing(&[Items::Of(Kind::Account), Items::Of(Kind::ApiKey)])
         .needing(&[Need::ReadTable]),
 };
 

@@ -27,7 +27,7 @@ use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Id, Kind};
 use models::account::{Account, AccountStatus};
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::erasure::Accounts;
 use table::scan::Pass;
 use web::deployment::{Deployment, Need};
@@ -47,13 +47,13 @@ pub const FUNCTION: Function = Function {
         .memory(1024)
         .timeout(budget::TIMEOUT)
         .writing(&[
-            Rows::OfAccounts,
-            Rows::Of(Kind::Account),
-            Rows::Of(Kind::ApiKey),
-            Rows::Calendars,
-            Rows::CardTokens,
-            Rows::OcpiObjects,
-            Rows::ProviderIds,
+            Items::OfAccounts,
+            Items::Of(Kind::Account),
+            Items::Of(Kind::ApiKey),
+            Items::Calendars,
+            Items::CardTokens,
+            Items::OcpiObjects,
+            Items::ProviderIds,
         ])
         .needing(&[
             Need::BatchWrites,

@@ -12,7 +12,7 @@ use web::deployment::{Deployment, Need};
 
 use crate::App;
 use kernel::{Error, Id, Kind};
-use table::access::Rows;
+use table::access::Items;
 
 use crate::function::{Function, Trigger};
 
@@ -24,7 +24,7 @@ pub const FUNCTION: Function = Function {
     description: "Sets the status of an account; for operators",
     trigger: Trigger::Invocation,
     deployment: Deployment::of_request()
-        .writing(&[Rows::Of(Kind::Account)])
+        .writing(&[Items::Of(Kind::Account)])
         .needing(&[Need::ReadTable]),
 };
 

@@ -19,7 +19,7 @@ use models::ports::JobSubject;
 use models::stored::Stored;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use table::access::Rows;
+use table::access::Items;
 use tokio::time::Instant;
 use web::auth::{self, Principal};
 use web::deployment::{Deployment, Need};
@@ -54,17 +54,17 @@ impl Job for RunBatch {
         Deployment::in_background()
             .timeout(300)
             .writing(&[
-                Rows::Of(Kind::Batch),
-                Rows::Of(Kind::ChargeCard),
-                Rows::Of(Kind::Driver),
-                Rows::Of(Kind::Fleet),
-                Rows::Of(Kind::Policy),
-                Rows::Of(Kind::Reservation),
-                Rows::Of(Kind::Vehicle),
-                Rows::Of(Kind::VehicleTelemetry),
-                Rows::CardHolders,
-                Rows::CardTokens,
-                Rows::Idempotency,
+                Items::Of(Kind::Batch),
+                Items::Of(Kind::ChargeCard),
+                Items::Of(Kind::Driver),
+                Items::Of(Kind::Fleet),
+                Items::Of(Kind::Policy),
+                Items::Of(Kind::Reservation),
+                Items::Of(Kind::Vehicle),
+                Items::Of(Kind::VehicleTelemetry),
+                Items::CardHolders,
+                Items::CardTokens,
+                Items::Idempotency,
             ])
             // For the index of objects by their metadata.
             .needing(&[Need::BatchWrites, Need::Messages]),

@@ -8,7 +8,7 @@ use kernel::Reply;
 use kernel::{Code, Error};
 use models::api_key::Resource;
 use models::charge_card::{ChargeCard, NewChargeCard};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, RequestContext, Route};
 
 use super::holders;
@@ -27,7 +27,7 @@ pub const ROUTE: Route = Route::post(
     Code::OwnerScopeInvalid,
     Code::VehicleNotFound,
 ])
-.writing(&[Rows::CardHolders, Rows::CardTokens]);
+.writing(&[Items::CardHolders, Items::CardTokens]);
 
 pub async fn handle(
     context: RequestContext,

@@ -7,7 +7,7 @@ use kernel::{Code, Error, Kind};
 use kernel::{Deleted, Reply};
 use models::api_key::Resource;
 use models::charge_card::ChargeCard;
-use table::access::Rows;
+use table::access::Items;
 use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete(
@@ -16,7 +16,11 @@ pub const ROUTE: Route = Route::delete(
     Resource::ChargeCards,
 )
 .refusing(&[Code::ChargeCardConflict])
-.writing(&[Rows::CardHolders, Rows::CardTokens, Rows::Of(Kind::Event)]);
+.writing(&[
+    Items::CardHolders,
+    Items::CardTokens,
+    Items::Of(Kind::Event),
+]);
 
 pub async fn handle(
     context: RequestContext,

@@ -20,7 +20,7 @@ use models::ports::network::Subject;
 use models::stored::{Stored, is_default};
 use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::charge_cards::CardToken;
 use table::keys::Partition;
 use table::list::{Cursor, Page, PageRequest};
@@ -67,9 +67,9 @@ impl Job for RefreshTokens {
         Self::NAME,
         Deployment::in_background()
             .writing(&[
-                Rows::Of(Kind::ChargeCard),
-                Rows::CardHolders,
-                Rows::CardTokens,
+                Items::Of(Kind::ChargeCard),
+                Items::CardHolders,
+                Items::CardTokens,
             ])
             .needing(&[Need::Messages]),
     );

@@ -7,7 +7,7 @@ use kernel::Reply;
 use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::charge_card::{ChargeCard, ChargeCardChange};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 use super::holders;
@@ -23,7 +23,7 @@ pub const ROUTE: Route = Route::post(
     Code::OwnerScopeInvalid,
     Code::VehicleNotFound,
 ])
-.writing(&[Rows::CardHolders]);
+.writing(&[Items::CardHolders]);
 
 pub async fn handle(
     context: RequestContext,

@@ -10,7 +10,7 @@ use models::api_key::Resource;
 use models::charging::policies::Allowed;
 use models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};
 use models::charging_station::ConnectorStatus;
-use table::access::Rows;
+use table::access::Items;
 use table::calendars::CalendarHold;
 use web::route::CHARGES_IF_NAMED;
 use web::{Body, RequestContext, Route};
@@ -31,10 +31,10 @@ pub const ROUTE: Route = Route::post(
 ])
 .sometimes_requiring(&[CHARGES_IF_NAMED])
 .writing(&[
-    Rows::Of(Kind::Reservation),
-    Rows::Of(Kind::Fleet),
-    Rows::Of(Kind::ChargingStation),
-    Rows::Calendars,
+    Items::Of(Kind::Reservation),
+    Items::Of(Kind::Fleet),
+    Items::Of(Kind::ChargingStation),
+    Items::Calendars,
 ]);
 
 pub async fn handle(

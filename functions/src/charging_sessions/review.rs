@@ -9,7 +9,7 @@ use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::charging_session::review::ReviewRequest;
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 use super::operate;
@@ -20,7 +20,7 @@ pub const ROUTE: Route = Route::post(
     Resource::ChargingSessions,
 )
 .refusing(&[Code::ChargingSessionStateConflict])
-.writing(&[Rows::Of(Kind::Adjustment), Rows::Of(Kind::Fleet)]);
+.writing(&[Items::Of(Kind::Adjustment), Items::Of(Kind::Fleet)]);
 
 pub async fn handle(
     context: RequestContext,

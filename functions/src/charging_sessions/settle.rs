@@ -13,7 +13,7 @@ use web::deployment::{Deployment, Need};
 
 use crate::App;
 use kernel::{Error, Id, Kind};
-use table::access::Rows;
+use table::access::Items;
 
 use crate::function::Function;
 use crate::job::{Job, find_due};
@@ -32,12 +32,12 @@ impl Job for SettleSession {
         Self::NAME,
         Deployment::in_background()
             .writing(&[
-                Rows::Of(Kind::ChargingSession),
-                Rows::Of(Kind::Reservation),
-                Rows::Of(Kind::Transaction),
-                Rows::Of(Kind::Account),
-                Rows::Of(Kind::Driver),
-                Rows::Of(Kind::Fleet),
+                Items::Of(Kind::ChargingSession),
+                Items::Of(Kind::Reservation),
+                Items::Of(Kind::Transaction),
+                Items::Of(Kind::Account),
+                Items::Of(Kind::Driver),
+                Items::Of(Kind::Fleet),
             ])
             .needing(&[Need::Payments]),
     );

@@ -8,7 +8,7 @@ use kernel::Reply;
 use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
-use table::access::Rows;
+use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -22,10 +22,10 @@ pub const ROUTE: Route = Route::post(
 )
 .refusing(&[Code::ChargingSessionStateConflict])
 .writing(&[
-    Rows::Of(Kind::Reservation),
-    Rows::Of(Kind::Fleet),
-    Rows::Of(Kind::ChargingStation),
-    Rows::Calendars,
+    Items::Of(Kind::Reservation),
+    Items::Of(Kind::Fleet),
+    Items::Of(Kind::ChargingStation),
+    Items::Calendars,
 ]);
 
 pub async fn handle(

@@ -14,7 +14,7 @@ use web::deployment::Deployment;
 use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 use table::calendars::CalendarHold;
 
 use super::end::end;
@@ -34,11 +34,11 @@ impl Job for StopSession {
     const FUNCTION: Function = Function::worker_abreast(
         Self::NAME,
         Deployment::in_background().writing(&[
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Fleet),
-            Rows::Of(Kind::ChargingStation),
-            Rows::Calendars,
+            Items::Of(Kind::ChargingSession),
+            Items::Of(Kind::Reservation),
+            Items::Of(Kind::Fleet),
+            Items::Of(Kind::ChargingStation),
+            Items::Calendars,
         ]),
     );
 

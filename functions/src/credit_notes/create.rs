@@ -13,7 +13,7 @@ use models::credit_note::{Credit, CreditNote};
 use models::invoice::{Invoice, InvoiceStatus};
 use models::stored::Stored;
 use table::UnitOfWork;
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, RequestContext, Route};
 
 use super::issue::{self, BACKOFF, TRIES};
@@ -29,10 +29,10 @@ pub const ROUTE: Route = Route::post(
 .timeout(29)
 .refusing(&[Code::InvoiceNotFound])
 .writing(&[
-    Rows::DocumentNumbers,
-    Rows::Of(Kind::Adjustment),
-    Rows::Of(Kind::Invoice),
-    Rows::Of(Kind::Transaction),
+    Items::DocumentNumbers,
+    Items::Of(Kind::Adjustment),
+    Items::Of(Kind::Invoice),
+    Items::Of(Kind::Transaction),
 ]);
 
 pub async fn handle(

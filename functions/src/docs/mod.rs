@@ -219,7 +219,7 @@ async fn errors() -> impl IntoResponse {
         let rows: String = Code::ALL.iter().map(|code| row(*code)).collect();
         let violations: String = ViolationCode::ALL
             .into_iter()
-            .map(row_of_violation)
+            .map(item_of_violation)
             .collect();
         let page = include_str!("errors.html")
             .replace("<!-- codes -->", &rows)
@@ -237,7 +237,7 @@ fn row(code: Code) -> String {
 }
 
 /// A row of the table of the codes in `errors[]`.
-fn row_of_violation(code: ViolationCode) -> String {
+fn item_of_violation(code: ViolationCode) -> String {
     cells(code.as_str(), "", code.meaning(), code.remedy())
 }
 
@@ -264,7 +264,7 @@ mod tests {
             }
         }
         for code in ViolationCode::ALL {
-            assert!(row_of_violation(code).contains("id=\"parameter-"));
+            assert!(item_of_violation(code).contains("id=\"parameter-"));
         }
     }
 }

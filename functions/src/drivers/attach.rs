@@ -7,7 +7,7 @@ use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::driver::{Driver, FleetOfDriver};
 use models::fleet::Fleet;
-use table::access::Rows;
+use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -17,7 +17,7 @@ pub const ROUTE: Route = Route::post(
     Resource::Drivers,
 )
 .refusing(&[Code::FleetNotFound, Code::DriverFleetConflict])
-.writing(&[Rows::Of(Kind::Fleet)]);
+.writing(&[Items::Of(Kind::Fleet)]);
 
 pub async fn handle(
     context: RequestContext,

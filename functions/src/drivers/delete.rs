@@ -8,7 +8,7 @@ use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::driver::Driver;
 use models::vehicle::Vehicle;
-use table::access::Rows;
+use table::access::Items;
 use table::fleets::Counter;
 use web::{PathId, RequestContext, Route};
 
@@ -16,9 +16,9 @@ use crate::references;
 
 pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Resource::Drivers)
     .writing(&[
-        Rows::Of(Kind::Fleet),
-        Rows::Of(Kind::Vehicle),
-        Rows::Of(Kind::Event),
+        Items::Of(Kind::Fleet),
+        Items::Of(Kind::Vehicle),
+        Items::Of(Kind::Event),
     ]);
 
 /// The maximum number of items that one transaction may write besides the driver, its event and the idempotency record.

@@ -9,7 +9,7 @@ use models::api_key::Resource;
 use models::event::{Delivery, Event};
 use models::webhook_endpoint::EndpointType;
 use models::webhooks::feed::FeedEntry;
-use table::access::Rows;
+use table::access::Items;
 use table::deliveries::Deliveries;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
@@ -20,7 +20,7 @@ pub const ROUTE: Route = Route::post(
     Resource::Events,
 )
 .sometimes_requiring(&[super::SHOWS_ONE])
-.writing(&[Rows::Of(Kind::WebhookEndpoint)]);
+.writing(&[Items::Of(Kind::WebhookEndpoint)]);
 
 pub async fn handle(
     context: RequestContext,

@@ -9,7 +9,7 @@ use web::deployment::Deployment;
 
 use crate::App;
 use kernel::{Error, Id, Kind};
-use table::access::Rows;
+use table::access::Items;
 
 use crate::function::Function;
 use crate::job::Job;
@@ -30,12 +30,12 @@ impl Job for BillFleet {
             .memory(512)
             .timeout(300)
             .writing(&[
-                Rows::Of(Kind::Fleet),
-                Rows::Of(Kind::Invoice),
-                Rows::Of(Kind::Adjustment),
-                Rows::Of(Kind::ChargingSession),
-                Rows::Of(Kind::Reservation),
-                Rows::Of(Kind::Report),
+                Items::Of(Kind::Fleet),
+                Items::Of(Kind::Invoice),
+                Items::Of(Kind::Adjustment),
+                Items::Of(Kind::ChargingSession),
+                Items::Of(Kind::Reservation),
+                Items::Of(Kind::Report),
             ]),
     );
 

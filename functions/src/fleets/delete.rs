@@ -6,13 +6,13 @@ use kernel::{Deleted, Reply};
 use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::fleet::Fleet;
-use table::access::Rows;
+use table::access::Items;
 use web::{PathId, RequestContext, Route};
 
 use crate::references;
 
 pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets)
-    .writing(&[Rows::Of(Kind::Event)]);
+    .writing(&[Items::Of(Kind::Event)]);
 
 pub async fn handle(
     context: RequestContext,

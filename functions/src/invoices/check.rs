@@ -10,7 +10,7 @@ use web::deployment::{Deployment, Need};
 use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 
 use super::finalize::{self, BACKOFF, TRIES};
 use super::{pay_off, payment};
@@ -30,16 +30,16 @@ impl Job for CheckInvoice {
         Self::NAME,
         Deployment::in_background()
             .writing(&[
-                Rows::Of(Kind::Invoice),
-                Rows::Of(Kind::Adjustment),
-                Rows::Of(Kind::CreditNote),
-                Rows::DocumentNumbers,
-                Rows::Of(Kind::ChargingSession),
-                Rows::Of(Kind::Reservation),
-                Rows::Of(Kind::Transaction),
-                Rows::Of(Kind::Account),
-                Rows::Of(Kind::Driver),
-                Rows::Of(Kind::Fleet),
+                Items::Of(Kind::Invoice),
+                Items::Of(Kind::Adjustment),
+                Items::Of(Kind::CreditNote),
+                Items::DocumentNumbers,
+                Items::Of(Kind::ChargingSession),
+                Items::Of(Kind::Reservation),
+                Items::Of(Kind::Transaction),
+                Items::Of(Kind::Account),
+                Items::Of(Kind::Driver),
+                Items::Of(Kind::Fleet),
             ])
             .needing(&[Need::Payments]),
     );

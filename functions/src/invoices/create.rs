@@ -2,7 +2,7 @@
 //! no other invoice bills them.
 
 use std::time::Duration;
-use table::access::Rows;
+use table::access::Items;
 
 use crate::App;
 use axum::extract::State;
@@ -24,9 +24,9 @@ pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource:
     .memory(512)
     .timeout(29)
     .writing(&[
-        Rows::Of(Kind::Adjustment),
-        Rows::Of(Kind::ChargingSession),
-        Rows::Of(Kind::Reservation),
+        Items::Of(Kind::Adjustment),
+        Items::Of(Kind::ChargingSession),
+        Items::Of(Kind::Reservation),
     ]);
 
 pub async fn handle(

@@ -14,7 +14,7 @@ use models::fleet::Fleet;
 use models::invoice::{Buyer, Invoice, Issue, Seller};
 use models::stored::Stored;
 use table::UnitOfWork;
-use table::access::Rows;
+use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -26,7 +26,7 @@ pub const ROUTE: Route = Route::post(
 .patient(Duration::from_secs(25))
 .timeout(29)
 .refusing(&[Code::InvoiceFinalizeInvalidState])
-.writing(&[Rows::DocumentNumbers]);
+.writing(&[Items::DocumentNumbers]);
 
 /// The maximum number of attempts of a finalization when another one takes its number, and the pauses in between. One of the concurrent
 /// finalizations succeeds at a time, so this is the number that can run concurrently; the route's time-out ends them earlier.

@@ -10,7 +10,7 @@ use models::fleet::Fleet;
 use models::invoice::{Invoice, PayInvoice};
 use models::payment_method::PaymentMethod;
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::Need;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -28,10 +28,10 @@ pub const ROUTE: Route = Route::post("pay-invoice", "/v1/invoices/{id}/pay", Res
     .requiring(&[Scope::Write(Resource::PaymentMethods)])
     .timeout(29)
     .writing(&[
-        Rows::Of(Kind::Transaction),
-        Rows::Of(Kind::Account),
-        Rows::Of(Kind::Driver),
-        Rows::Of(Kind::Fleet),
+        Items::Of(Kind::Transaction),
+        Items::Of(Kind::Account),
+        Items::Of(Kind::Driver),
+        Items::Of(Kind::Fleet),
     ])
     .needing(&[Need::Payments]);
 

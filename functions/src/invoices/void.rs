@@ -10,7 +10,7 @@ use kernel::{Reply, Response};
 use models::api_key::Resource;
 use models::credit_note::{Credit, CreditNoteType};
 use models::invoice::Invoice;
-use table::access::Rows;
+use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -20,7 +20,7 @@ pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", R
     .patient(Duration::from_secs(25))
     .timeout(29)
     .refusing(&[Code::InvoiceVoidInvalidState])
-    .writing(&[Rows::DocumentNumbers, Rows::Of(Kind::CreditNote)])
+    .writing(&[Items::DocumentNumbers, Items::Of(Kind::CreditNote)])
     .rehearsable();
 
 pub async fn handle(

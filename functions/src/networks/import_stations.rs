@@ -16,7 +16,7 @@ use models::charging_station::ChargingStation;
 use models::stored::Stored;
 use ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::{Deployment, Need};
 
 use crate::function::{Function, Trigger};
@@ -31,7 +31,7 @@ pub const FUNCTION: Function = Function {
     deployment: Deployment::of_request()
         .memory(1024)
         .timeout(900)
-        .writing(&[Rows::Of(Kind::ChargingStation)])
+        .writing(&[Items::Of(Kind::ChargingStation)])
         .needing(&[Need::BatchWrites, Need::ReadStations, Need::ReadTable]),
 };
 

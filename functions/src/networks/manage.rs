@@ -16,7 +16,7 @@ use ocpi::token::ChargingPreferences;
 use ocpi::versions::OwnUrls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use table::access::Rows;
+use table::access::Items;
 use table::charge_cards::CardUidUse;
 use table::networks::shared_origin;
 use table::pulls::Pull;
@@ -37,12 +37,12 @@ pub const FUNCTION: Function = Function {
     deployment: Deployment::of_request()
         .timeout(60)
         .writing(&[
-            Rows::Of(Kind::Network),
-            Rows::OcpiCredentials,
-            Rows::CardTokens,
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Adjustment),
-            Rows::Of(Kind::Fleet),
+            Items::Of(Kind::Network),
+            Items::OcpiCredentials,
+            Items::CardTokens,
+            Items::Of(Kind::ChargingSession),
+            Items::Of(Kind::Adjustment),
+            Items::Of(Kind::Fleet),
         ])
         .needing(&[Need::EncryptionKeys, Need::ReadTable]),
 };

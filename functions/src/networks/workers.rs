@@ -1,7 +1,7 @@
 //! The functions of charging networks that do several jobs each.
 
 use kernel::Kind;
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
@@ -11,13 +11,13 @@ pub const OPERATE: Function = Function::worker(
     "operate-network",
     Deployment::in_background()
         .writing(&[
-            Rows::Of(Kind::Adjustment),
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Fleet),
-            Rows::Of(Kind::Site),
-            Rows::Calendars,
-            Rows::OcpiObjects,
+            Items::Of(Kind::Adjustment),
+            Items::Of(Kind::ChargingSession),
+            Items::Of(Kind::Reservation),
+            Items::Of(Kind::Fleet),
+            Items::Of(Kind::Site),
+            Items::Calendars,
+            Items::OcpiObjects,
         ])
         .needing(&[Need::EncryptionKeys, Need::Messages]),
 );
@@ -29,10 +29,10 @@ pub const SYNC: Function = Function::worker(
         .memory(512)
         .timeout(120)
         .writing(&[
-            Rows::Of(Kind::ChargingStation),
-            Rows::Of(Kind::Network),
-            Rows::OcpiCredentials,
-            Rows::OcpiObjects,
+            Items::Of(Kind::ChargingStation),
+            Items::Of(Kind::Network),
+            Items::OcpiCredentials,
+            Items::OcpiObjects,
         ])
         .needing(&[Need::EncryptionKeys, Need::Messages]),
 );

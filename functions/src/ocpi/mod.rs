@@ -23,7 +23,7 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use kernel::Kind;
 use kernel::function_scope;
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::{Deployment, Need};
 
 use crate::function::{Function, Trigger};
@@ -40,11 +40,11 @@ pub const FUNCTION: Function = Function {
     deployment: Deployment::of_request()
         .timeout(edge::CREDENTIALS_PATIENCE.as_secs() as u32 + 1)
         .writing(&[
-            Rows::Of(Kind::ChargingStation),
-            Rows::Of(Kind::Network),
-            Rows::OcpiCredentials,
-            Rows::OcpiObjects,
-            Rows::Rates,
+            Items::Of(Kind::ChargingStation),
+            Items::Of(Kind::Network),
+            Items::OcpiCredentials,
+            Items::OcpiObjects,
+            Items::Rates,
         ])
         .needing(&[Need::EncryptionKeys]),
 };

@@ -10,7 +10,7 @@ use kernel::{Code, Error};
 use models::api_key::Resource;
 use models::payment_method::{NewPaymentMethod, PaymentMethod};
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::Need;
 use web::{Body, RequestContext, Route};
 
@@ -28,7 +28,7 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentMethodOwnerNotFound,
 ])
 .timeout(29)
-.writing(&[Rows::ProviderIds])
+.writing(&[Items::ProviderIds])
 .needing(&[Need::Payments]);
 
 pub async fn handle(

@@ -19,7 +19,7 @@ use models::transaction::{
     TransactionStatus, TransactionType,
 };
 use table::Recalled;
-use table::access::Rows;
+use table::access::Items;
 use table::wallets::{Wallet, WalletOwner};
 use web::deployment::Need;
 use web::{RequestContext, Route};
@@ -38,7 +38,7 @@ pub const fn route(name: &'static str, path: &'static str, resource: Resource) -
         ])
         .requiring(&[Scope::Write(Resource::PaymentMethods)])
         .timeout(29)
-        .writing(&[Rows::Of(Kind::Transaction)])
+        .writing(&[Items::Of(Kind::Transaction)])
         .needing(&[Need::Payments])
 }
 

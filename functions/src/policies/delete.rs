@@ -6,13 +6,13 @@ use kernel::{Deleted, Reply};
 use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::policy::Policy;
-use table::access::Rows;
+use table::access::Items;
 use web::{PathId, RequestContext, Route};
 
 use crate::references;
 
 pub const ROUTE: Route = Route::delete("delete-policy", "/v1/policies/{id}", Resource::Policies)
-    .writing(&[Rows::Of(Kind::Event)]);
+    .writing(&[Items::Of(Kind::Event)]);
 
 pub async fn handle(
     context: RequestContext,

@@ -18,7 +18,7 @@ use models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::keys::Partition;
 use table::list::{Cursor, PageRequest};
 use web::deployment::{Deployment, Need};
@@ -40,7 +40,7 @@ impl Job for GenerateReport {
         Deployment::in_background()
             .memory(1024)
             .timeout(300)
-            .writing(&[Rows::Of(Kind::Report)])
+            .writing(&[Items::Of(Kind::Report)])
             .needing(&[Need::WriteReports]),
     );
 

@@ -7,7 +7,7 @@ use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::reservation::Reservation;
 use models::vehicle::Vehicle;
-use table::access::Rows;
+use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -20,7 +20,7 @@ pub const ROUTE: Route = Route::post(
     Code::ReservationCancelInvalidState,
     Code::ReservationInvalidState,
 ])
-.writing(&[Rows::Calendars, Rows::Of(Kind::Vehicle)])
+.writing(&[Items::Calendars, Items::Of(Kind::Vehicle)])
 .rehearsable();
 
 pub async fn handle(

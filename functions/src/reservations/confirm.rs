@@ -23,7 +23,7 @@ use web::deployment::Deployment;
 use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
@@ -54,9 +54,9 @@ impl Job for ConfirmReservation {
             .memory(512)
             .reading_side_by_side()
             .writing(&[
-                Rows::Of(Kind::Reservation),
-                Rows::Of(Kind::Event),
-                Rows::Calendars,
+                Items::Of(Kind::Reservation),
+                Items::Of(Kind::Event),
+                Items::Calendars,
             ]),
     );
 

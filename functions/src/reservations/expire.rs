@@ -9,7 +9,7 @@ use web::deployment::Deployment;
 
 use crate::App;
 use kernel::{Error, Id, Kind};
-use table::access::Rows;
+use table::access::Items;
 
 use crate::function::Function;
 use crate::job::{Job, find_due};
@@ -25,7 +25,7 @@ impl Job for ExpireReservation {
     const NAME: &'static str = "expire-reservation";
     const FUNCTION: Function = Function::worker_abreast(
         Self::NAME,
-        Deployment::in_background().writing(&[Rows::Of(Kind::Reservation), Rows::Calendars]),
+        Deployment::in_background().writing(&[Items::Of(Kind::Reservation), Items::Calendars]),
     );
 
     fn subject(&self) -> JobSubject {

@@ -12,7 +12,7 @@ use crate::App;
 use kernel::function_scope;
 use kernel::{Error, Kind};
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::scan::Pass;
 use table::secrets::Reencrypted;
 use web::deployment::{Deployment, Need};
@@ -25,15 +25,15 @@ pub const NAME: &str = "reencrypt-secrets";
 
 pub const FUNCTION: Function = Function {
     name: NAME,
-    description: "Encrypts the secrets in rows with the first encryption key; for operators",
+    description: "Encrypts the secrets in items with the first encryption key; for operators",
     trigger: Trigger::Invocation,
     deployment: Deployment::of_request()
         .memory(1024)
         .timeout(budget::TIMEOUT)
         .writing(&[
-            Rows::Idempotency,
-            Rows::Of(Kind::Network),
-            Rows::Of(Kind::WebhookEndpoint),
+            Items::Idempotency,
+            Items::Of(Kind::Network),
+            Items::Of(Kind::WebhookEndpoint),
         ])
         .needing(&[Need::EncryptionKeys, Need::ScanTable]),
 };

@@ -6,12 +6,12 @@ use kernel::{Code, Error, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use models::site::{NewSite, Site};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("create-site", "/v1/sites", Resource::Sites)
     .refusing(&[Code::ChargingStationNotFound])
-    .writing(&[Rows::SitesOfStations]);
+    .writing(&[Items::SitesOfStations]);
 
 pub async fn handle(
     context: RequestContext,

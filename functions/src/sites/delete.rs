@@ -6,12 +6,12 @@ use kernel::{Deleted, Reply};
 use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::site::Site;
-use table::access::Rows;
+use table::access::Items;
 use table::keys::Partition;
 use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete("delete-site", "/v1/sites/{id}", Resource::Sites)
-    .writing(&[Rows::Of(Kind::Event), Rows::SitesOfStations]);
+    .writing(&[Items::Of(Kind::Event), Items::SitesOfStations]);
 
 pub async fn handle(
     context: RequestContext,

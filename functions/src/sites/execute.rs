@@ -23,7 +23,7 @@ use models::site::plan::{Planned, plan};
 use models::stored::Stored;
 use models::vehicle_telemetry::VehicleTelemetry;
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::Deployment;
 
 use super::read::inputs;
@@ -56,10 +56,10 @@ impl Job for PlanSite {
             .memory(512)
             .timeout(60)
             .writing(&[
-                Rows::Of(Kind::ChargingSession),
-                Rows::Of(Kind::Site),
-                Rows::Of(Kind::VehicleDepartures),
-                Rows::Of(Kind::VehicleTelemetry),
+                Items::Of(Kind::ChargingSession),
+                Items::Of(Kind::Site),
+                Items::Of(Kind::VehicleDepartures),
+                Items::Of(Kind::VehicleTelemetry),
             ]),
     );
 

@@ -6,11 +6,11 @@ use axum::extract::State;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::site::{NewCarbon, Site};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("set-site-carbon", "/v1/sites/{id}/carbon", Resource::Sites)
-    .writing(&[Rows::Of(Kind::SiteDay)]);
+    .writing(&[Items::Of(Kind::SiteDay)]);
 
 pub async fn handle(
     context: RequestContext,

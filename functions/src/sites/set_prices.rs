@@ -7,11 +7,11 @@ use axum::extract::State;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::site::{NewPrices, Site};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("set-site-prices", "/v1/sites/{id}/prices", Resource::Sites)
-    .writing(&[Rows::Of(Kind::SiteDay)]);
+    .writing(&[Items::Of(Kind::SiteDay)]);
 
 pub async fn handle(
     context: RequestContext,

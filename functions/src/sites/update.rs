@@ -5,12 +5,12 @@ use axum::extract::State;
 use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::site::{Site, SiteUpdate};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("update-site", "/v1/sites/{id}", Resource::Sites)
     .refusing(&[Code::ChargingStationNotFound])
-    .writing(&[Rows::SitesOfStations]);
+    .writing(&[Items::SitesOfStations]);
 
 pub async fn handle(
     context: RequestContext,

@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt as _};
 use kernel::function_scope;
 use kernel::{Error, Kind};
 use models::ports::Message;
-use table::access::Rows;
+use table::access::Items;
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, Span};
 use web::deployment::{Deployment, Need};
@@ -114,11 +114,11 @@ pub const FUNCTION: Function = Function {
     trigger: Trigger::Stream,
     deployment: Deployment::in_background()
         .writing(&[
-            Rows::Of(Kind::Event),
-            Rows::Of(Kind::Fleet),
-            Rows::Of(Kind::Invoice),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::WebhookEndpoint),
+            Items::Of(Kind::Event),
+            Items::Of(Kind::Fleet),
+            Items::Of(Kind::Invoice),
+            Items::Of(Kind::Reservation),
+            Items::Of(Kind::WebhookEndpoint),
         ])
         .needing(&[Need::BatchWrites, Need::Messages, Need::RemoveSchedules]),
 };

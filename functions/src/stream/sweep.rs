@@ -15,7 +15,7 @@ use kernel::function_scope;
 use kernel::{Error, Kind, Timestamp};
 use models::ports::{DueCursor, JobSubject};
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::keys;
 use table::sweep::Waiting;
 use web::deployment::{Deployment, Need};
@@ -34,7 +34,7 @@ pub const FUNCTION: Function = Function {
     description: "Sends lost messages again",
     trigger: Trigger::Rate("rate(1 minute)"),
     deployment: Deployment::in_background()
-        .writing(&[Rows::Of(Kind::Event)])
+        .writing(&[Items::Of(Kind::Event)])
         .needing(&[Need::Messages, Need::QueueDepths]),
 };
 
@@ -109,7 +109,7 @@ impl Job for SweepPartition {
     const FUNCTION: Function = Function::worker(
         Self::NAME,
         Deployment::in_background()
-            .writing(&[Rows::Of(Kind::Event)])
+            .writing(&[Items::Of(Kind::Event)])
             .needing(&[Need::Messages, Need::QueueDepths]),
     );
 

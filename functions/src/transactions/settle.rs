@@ -16,7 +16,7 @@ use web::deployment::{Deployment, Need};
 use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
-use table::access::Rows;
+use table::access::Items;
 
 use crate::credit_notes::issue::{self, BACKOFF};
 use crate::function::Function;
@@ -36,15 +36,15 @@ impl Job for SettleTransaction {
         Self::NAME,
         Deployment::in_background()
             .writing(&[
-                Rows::Of(Kind::Transaction),
-                Rows::Of(Kind::ChargingSession),
-                Rows::Of(Kind::CreditNote),
-                Rows::DocumentNumbers,
-                Rows::Of(Kind::Invoice),
-                Rows::Of(Kind::Reservation),
-                Rows::Of(Kind::Account),
-                Rows::Of(Kind::Driver),
-                Rows::Of(Kind::Fleet),
+                Items::Of(Kind::Transaction),
+                Items::Of(Kind::ChargingSession),
+                Items::Of(Kind::CreditNote),
+                Items::DocumentNumbers,
+                Items::Of(Kind::Invoice),
+                Items::Of(Kind::Reservation),
+                Items::Of(Kind::Account),
+                Items::Of(Kind::Driver),
+                Items::Of(Kind::Fleet),
             ])
             .needing(&[Need::Payments]),
     );

@@ -7,7 +7,7 @@ use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::vehicle::{NewVehicle, Vehicle};
 use table::Store;
-use table::access::Rows;
+use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, RequestContext, Route};
 
@@ -20,9 +20,9 @@ pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource:
         Code::VehicleOwnerNotFound,
     ])
     .writing(&[
-        Rows::Of(Kind::VehicleTelemetry),
-        Rows::Of(Kind::Driver),
-        Rows::Of(Kind::Fleet),
+        Items::Of(Kind::VehicleTelemetry),
+        Items::Of(Kind::Driver),
+        Items::Of(Kind::Fleet),
     ]);
 
 pub async fn handle(

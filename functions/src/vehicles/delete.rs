@@ -9,7 +9,7 @@ use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
-use table::access::Rows;
+use table::access::Items;
 use table::fleets::Counter;
 use web::{PathId, RequestContext, Route};
 
@@ -17,11 +17,11 @@ use crate::references;
 
 pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .writing(&[
-        Rows::Of(Kind::VehicleTelemetry),
-        Rows::Of(Kind::VehicleDepartures),
-        Rows::Of(Kind::Driver),
-        Rows::Of(Kind::Fleet),
-        Rows::Of(Kind::Event),
+        Items::Of(Kind::VehicleTelemetry),
+        Items::Of(Kind::VehicleDepartures),
+        Items::Of(Kind::Driver),
+        Items::Of(Kind::Fleet),
+        Items::Of(Kind::Event),
     ]);
 
 pub async fn handle(

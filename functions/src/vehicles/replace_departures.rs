@@ -8,7 +8,7 @@ use models::api_key::Resource;
 use models::departure::{NewDepartures, ReplacedDepartures, VehicleDepartures};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
@@ -16,7 +16,7 @@ pub const ROUTE: Route = Route::post(
     "/v1/vehicles/{id}/departures",
     Resource::Vehicles,
 )
-.writing(&[Rows::Of(Kind::VehicleDepartures)]);
+.writing(&[Items::Of(Kind::VehicleDepartures)]);
 
 pub async fn handle(
     context: RequestContext,

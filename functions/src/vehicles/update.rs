@@ -6,14 +6,14 @@ use kernel::Reply;
 use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::vehicle::{Vehicle, VehicleChange};
-use table::access::Rows;
+use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 
 pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .refusing(&[Code::PolicyNotFound, Code::SiteNotFound])
-    .writing(&[Rows::Of(Kind::Driver), Rows::Of(Kind::Fleet)]);
+    .writing(&[Items::Of(Kind::Driver), Items::Of(Kind::Fleet)]);
 
 pub async fn handle(
     context: RequestContext,

@@ -7,7 +7,7 @@ use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
-use table::access::Rows;
+use table::access::Items;
 use web::deployment::Need;
 use web::{Body, RequestContext, Route};
 
@@ -20,7 +20,7 @@ pub const ROUTE: Route = Route::post(
 )
 .refusing(&[Code::FleetNotFound])
 .sometimes_requiring(&[super::SUBSCRIBES])
-.writing(&[Rows::EndpointCounts])
+.writing(&[Items::EndpointCounts])
 .needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(

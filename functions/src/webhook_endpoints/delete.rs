@@ -6,7 +6,7 @@ use kernel::Error;
 use kernel::{Deleted, Reply};
 use models::api_key::Resource;
 use models::webhook_endpoint::WebhookEndpoint;
-use table::access::Rows;
+use table::access::Items;
 use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete(
@@ -14,7 +14,7 @@ pub const ROUTE: Route = Route::delete(
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
 )
-.writing(&[Rows::EndpointCounts]);
+.writing(&[Items::EndpointCounts]);
 
 pub async fn handle(
     context: RequestContext,

@@ -10,7 +10,7 @@ use models::stored::{Stored, is_default};
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::deliveries::Claim;
 use table::held::HeldDelivery;
 use web::deployment::{Deployment, Need};
@@ -59,7 +59,7 @@ impl Job for DeliverWebhook {
         ..Function::worker(
             Self::NAME,
             Deployment::in_background()
-                .writing(&[Rows::Of(Kind::WebhookEndpoint)])
+                .writing(&[Items::Of(Kind::WebhookEndpoint)])
                 .needing(&[Need::EncryptionKeys, Need::Messages]),
         )
     };

@@ -20,7 +20,7 @@ use models::stored::Stored;
 use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use models::webhook_replay::{MAX_EVENTS, ReplayFailedReason, WebhookReplay};
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::deliveries::Attempt;
 use table::list::{Cursor, PageRequest};
 use tokio::time::Instant;
@@ -55,9 +55,9 @@ impl Job for ReplayEvents {
         Deployment::in_background()
             .timeout(300)
             .writing(&[
-                Rows::Of(Kind::Event),
-                Rows::Of(Kind::WebhookEndpoint),
-                Rows::Of(Kind::WebhookReplay),
+                Items::Of(Kind::Event),
+                Items::Of(Kind::WebhookEndpoint),
+                Items::Of(Kind::WebhookReplay),
             ])
             .needing(&[Need::EncryptionKeys, Need::Messages]),
     );

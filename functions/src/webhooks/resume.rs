@@ -19,7 +19,7 @@ use models::ports::JobSubject;
 use models::stored::Stored;
 use models::webhook_endpoint::WebhookEndpoint;
 use serde::{Deserialize, Serialize};
-use table::access::Rows;
+use table::access::Items;
 use table::held::HeldDelivery;
 use tokio::time::Instant;
 use web::deployment::{Deployment, Need};
@@ -50,7 +50,7 @@ impl Job for ResumeEndpoint {
         Self::NAME,
         Deployment::in_background()
             .timeout(300)
-            .writing(&[Rows::Of(Kind::WebhookEndpoint)])
+            .writing(&[Items::Of(Kind::WebhookEndpoint)])
             .needing(&[Need::EncryptionKeys, Need::Messages]),
     );
 

@@ -43,9 +43,9 @@ for each request a line of 190 bytes in the access log of API Gateway.
 ";
 
 const ROWS: &str = "
-What is written up to the invoice, by kind of row as `tests/golden` names them, their indexes included:
+What is written up to the invoice, by kind of item as `tests/golden` names them, their indexes included:
 
-| Rows | Changes | WCU |
+| Items | Changes | WCU |
 |---|---|---|
 ";
 

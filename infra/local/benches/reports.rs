@@ -218,7 +218,7 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
         .expect("JSON");
     let url = shown["url"].as_str().unwrap_or_else(|| panic!("{shown}"));
     let file = client.get(url).send().await.expect("an answer");
-    let lines: Vec<Value> = file.json().await.expect("rows");
+    let lines: Vec<Value> = file.json().await.expect("objects");
     let counted: u64 = lines
         .iter()
         .filter_map(|line| line["sessions"].as_u64())

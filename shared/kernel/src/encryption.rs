@@ -157,11 +157,11 @@ impl EncryptionKeys {
         if self.0.is_empty() {
             return Err(no_keys());
         }
-        let malformed = || Error::internal("an encrypted text in a row is malformed");
+        let malformed = || Error::internal("an encrypted text in an item is malformed");
         let (key_id, encoded) = encrypted.parts().ok_or_else(malformed)?;
         let Some(DerivedKey { key, .. }) = self.0.iter().find(|key| key.id == key_id) else {
             return Err(Error::internal(format!(
-                "a row holds a text that was encrypted with the key {key_id}, which ENCRYPTION_KEYS does not have"
+                "an item holds a text that was encrypted with the key {key_id}, which ENCRYPTION_KEYS does not have"
             )));
         };
         let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| malformed())?;
@@ -172,7 +172,7 @@ impl EncryptionKeys {
             .open_in_place(nonce, Aad::from(context.as_bytes()), &mut opened)
             .map_err(|_| {
                 Error::internal(format!(
-                    "an encrypted text in a row was changed or belongs to another row (key {key_id})"
+                    "an encrypted text in an item was changed or belongs to another item (key {key_id})"
                 ))
             })?;
         String::from_utf8(text.to_vec()).map_err(|_| malformed())
@@ -250,7 +250,7 @@ mod tests {
     fn a_text_is_not_decrypted_in_another_context() {
         let encrypted = keys(OLD).encrypt(CONTEXT, "secret").unwrap();
         let refused = failure(keys(OLD).decrypt("acct_2#test#wh_1 secret", &encrypted));
-        assert!(refused.contains("belongs to another row"), "{refused}");
+        assert!(refused.contains("belongs to another item"), "{refused}");
     }
 
     #[test]

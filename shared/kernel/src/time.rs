@@ -292,13 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_in_a_row_is_a_number_of_milliseconds() {
+    fn a_duration_in_an_item_is_a_number_of_milliseconds() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
-        struct Row(#[serde(with = "as_millis")] SignedDuration);
+        struct Item(#[serde(with = "as_millis")] SignedDuration);
 
-        let stored = Row(minutes(2));
+        let stored = Item(minutes(2));
         assert_eq!(serde_json::to_string(&stored).unwrap(), "120000");
-        assert_eq!(serde_json::from_str::<Row>("120000").unwrap(), stored);
+        assert_eq!(serde_json::from_str::<Item>("120000").unwrap(), stored);
     }
 
     proptest! {

@@ -414,7 +414,7 @@ impl ReportParameters {
     /// Returns the kinds of objects that a report with these parameters shows. A key needs the right to read all of them. Every report has
     /// totals of sessions. Rows name the object that they represent, and the row of a single session names its driver, vehicle and station.
     fn kinds(&self) -> BTreeSet<Kind> {
-        let of_rows: &[Kind] = match self.group_by {
+        let of_groups: &[Kind] = match self.group_by {
             None => &[],
             Some(Grouping::Vehicle) => &[Kind::Vehicle],
             Some(Grouping::Driver) => &[Kind::Driver],
@@ -429,7 +429,7 @@ impl ReportParameters {
             ReportType::Carbon => &[Kind::ChargingStation, Kind::Vehicle],
             _ => &[],
         };
-        let further = of_rows.iter().chain(of_type).copied();
+        let further = of_groups.iter().chain(of_type).copied();
         further.chain([Kind::ChargingSession]).collect()
     }
 

@@ -4,7 +4,7 @@ use kernel::Kind;
 
 /// A group of items that a policy with the condition `dynamodb:LeadingKeys` can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
+pub enum Items {
     /// The objects of a kind, and the items stored under the same partition key.
     Of(Kind),
     /// Every item whose partition key begins with an account.
@@ -29,7 +29,7 @@ pub enum Rows {
     OcpiCredentials,
 }
 
-impl Rows {
+impl Items {
     /// Returns the patterns of partition keys for the condition `dynamodb:LeadingKeys`.
     pub fn patterns(self) -> Vec<String> {
         match self {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dictionary_is_the_one_that_rows_were_written_with() {
+    fn the_dictionary_is_the_one_items_were_written_with() {
         assert_eq!(
             crc32fast::hash(DICTIONARY),
             1_839_673_135,

@@ -159,7 +159,7 @@ impl Store {
             expression: "begins_with(sk, :events)",
             values: HashMap::from([(":events".to_owned(), s(Kind::Event.prefix()))]),
         };
-        let (items, next) = self.next_rows(pass, Some(&filter), None, true).await?;
+        let (items, next) = self.next_items(pass, Some(&filter), None, true).await?;
         let mut unindexed = Vec::new();
         for item in items {
             let key = keys::parse_event(string(&item, "pk"), string(&item, "sk"));

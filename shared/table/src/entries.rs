@@ -23,7 +23,7 @@ pub(super) const GROWTH: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attributes {
     /// The attributes that [`super::stored_item::read`] reads. Secrets are encrypted in the context of the item's key.
-    Row,
+    Stored,
     /// The attributes that [`super::stored_item::object`] reads.
     Object,
 }
@@ -32,15 +32,15 @@ impl Attributes {
     /// Returns the attributes to request from an index of whole items.
     pub(super) fn in_index(self) -> &'static str {
         match self {
-            Self::Row => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
+            Self::Stored => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
             Self::Object => "pk, sk, list_sk, #object, #schema",
         }
     }
 
     /// Returns the attributes to request of the items that an index leads to; `None` for all of them.
-    fn in_rows(self) -> Option<&'static str> {
+    fn in_items(self) -> Option<&'static str> {
         match self {
-            Self::Row => None,
+            Self::Stored => None,
             Self::Object => Some(
                 "pk, sk, list_sk, driver_pk, fleet_pk, paid_with, vehicle_pk, #object, deflated, #schema",
             ),
@@ -118,7 +118,7 @@ impl Entries<'_> {
 
     /// Makes DynamoDB filter the entries by these conditions, if they are whole items.
     pub(super) fn narrow(&mut self, filter: Filter<'_>, among: Option<Among<'_>>) {
-        if !keys::holds_rows(self.index.0) {
+        if !keys::holds_items(self.index.0) {
             return;
         }
         self.left_out = (LEFT_OUT / self.values.len().max(1)).max(1);
@@ -179,13 +179,13 @@ impl Entries<'_> {
             false => Some((low, last.checked_sub(1)?)),
         });
         self.bounds = self.bounds.filter(|(low, high)| low <= high);
-        if keys::holds_rows(index) {
+        if keys::holds_items(index) {
             return Ok(Some(entries));
         }
-        let keys: Vec<Item> = entries.iter().map(row_key).collect();
+        let keys: Vec<Item> = entries.iter().map(item_key).collect();
         let items = self
             .store
-            .items(keys, self.attributes.in_rows(), false)
+            .items(keys, self.attributes.in_items(), false)
             .await?;
         let place = |item: &Item| (string(item, "pk").to_owned(), string(item, "sk").to_owned());
         let mut items: HashMap<_, Item> =
@@ -245,7 +245,7 @@ impl Entries<'_> {
 }
 
 /// Returns the key of the item that an entry of an index leads to.
-pub(super) fn row_key(entry: &Item) -> Item {
+pub(super) fn item_key(entry: &Item) -> Item {
     let member = |name: &str| Some((name.to_owned(), entry.get(name)?.clone()));
     ["pk", "sk"].into_iter().filter_map(member).collect()
 }

@@ -116,7 +116,7 @@ impl Store {
         pass: &Pass,
         limit: Option<u32>,
     ) -> Result<(Traces, Pass)> {
-        let (items, next) = self.next_rows(pass, None, limit, true).await?;
+        let (items, next) = self.next_items(pass, None, limit, true).await?;
         let mut traces = Traces::default();
         for item in items {
             let pk = string(&item, "pk");
@@ -153,7 +153,7 @@ impl Store {
         }
         let keys: Vec<(String, String)> = keys.into_iter().collect();
         stream::iter(keys.chunks(BATCH).map(Ok))
-            .try_for_each_concurrent(BATCHES, |batch| self.delete_rows(batch))
+            .try_for_each_concurrent(BATCHES, |batch| self.delete_items(batch))
             .await?;
         stream::iter(traces.calendars.into_iter().map(Ok))
             .try_for_each_concurrent(BATCHES, |item| self.leave_calendar(item, accounts))
@@ -181,7 +181,7 @@ impl Store {
         items.try_collect().await.map_err(client::failure)
     }
 
-    async fn delete_rows(&self, keys: &[(String, String)]) -> Result<()> {
+    async fn delete_items(&self, keys: &[(String, String)]) -> Result<()> {
         let requests = keys.iter().map(|(pk, sk)| {
             let request = DeleteRequest::builder();
             let request = request.key("pk", s(pk.as_str())).key("sk", s(sk.as_str()));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_found_within_the_texts_of_a_row() {
+    fn an_account_is_found_within_the_texts_of_an_item() {
         let accounts = Accounts::from([account(1)]);
         let raw = format!("{{\"matched\":\"{}\"}}", account(1));
         assert!(names_any(&item("test#OCPI#OBJECT#x", &raw), &accounts));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_belong_to_accounts_by_their_partition_keys() {
+    fn items_belong_to_accounts_by_their_partition_keys() {
         let id = account(1);
         for pk in [
             format!("{id}#test#flt_1"),

@@ -26,7 +26,7 @@ impl Store {
         limit: Option<u32>,
     ) -> Result<(Vec<Value>, Pass)> {
         let (items, next) = self
-            .next_rows(pass, Some(&rows_of(tenant)), limit, false)
+            .next_items(pass, Some(&items_of(tenant)), limit, false)
             .await?;
         let mut objects = Vec::new();
         for item in items {
@@ -37,11 +37,15 @@ impl Store {
 }
 
 /// Returns a filter for the items of a tenant, and the account with its keys, which have no mode in their partition keys.
-fn rows_of(tenant: &Tenant) -> Filter {
+fn items_of(tenant: &Tenant) -> Filter {
     let [items, account, api_keys] = keys::of_account(tenant);
-    let values = [(":rows", items), (":account", account), (":keys", api_keys)];
+    let values = [
+        (":items", items),
+        (":account", account),
+        (":keys", api_keys),
+    ];
     Filter {
-        expression: "begins_with(pk, :rows) OR pk = :account OR begins_with(pk, :keys)",
+        expression: "begins_with(pk, :items) OR pk = :account OR begins_with(pk, :keys)",
         values: values
             .into_iter()
             .map(|(name, value)| (name.to_owned(), AttributeValue::S(value)))

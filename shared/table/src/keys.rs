@@ -728,14 +728,14 @@ fn list_of(kind: Kind) -> (&'static str, &'static str) {
 
 /// Returns whether the list of all objects of a kind is in an index that holds keys, so that the items are read with a second call.
 pub fn is_list_of_keys(kind: Kind) -> bool {
-    !holds_rows(list_of(kind).0)
+    !holds_items(list_of(kind).0)
 }
 
 /// The value for the table itself in place of the name of an index: a list of the items of some of its partitions, by their sort keys.
 pub const TABLE: &str = "table";
 
 /// Returns whether an index holds whole items.
-pub fn holds_rows(index: &str) -> bool {
+pub fn holds_items(index: &str) -> bool {
     matches!(index, "list" | TABLE)
 }
 
@@ -1055,7 +1055,7 @@ mod tests {
     use models::network::Module;
 
     #[test]
-    fn every_row_of_a_tenant_begins_with_the_tenant() {
+    fn every_item_of_a_tenant_begins_with_the_tenant() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Live,
@@ -1164,7 +1164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_of_the_tenant_that_its_key_begins_with() {
+    fn an_item_is_of_the_tenant_its_key_begins_with() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Test,

@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// Reads an item and decrypts its secrets.
-    fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
+    fn stored_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
         let item = stored_item::decrypted::<T>(item, &self.encryption_keys)?;
         stored_item::read(item, self.layout)
     }
@@ -192,7 +192,7 @@ impl Store {
             return Err(Error::not_found(T::KIND));
         }
         match self.item(T::locate(tenant, id), consistent).await? {
-            Some(item) => self.row_of(item),
+            Some(item) => self.stored_of(item),
             None => Err(Error::not_found(T::KIND)),
         }
     }
@@ -246,7 +246,7 @@ impl Store {
             .items(keys.collect(), None, false)
             .await?
             .into_iter()
-            .map(|item| self.row_of::<T>(item));
+            .map(|item| self.stored_of::<T>(item));
         let mut stored: HashMap<Id, Stored<T>> = stored
             .map(|result| result.map(|stored| (stored.object.id().clone(), stored)))
             .collect::<Result<_>>()?;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::entries::{Attributes, GROWTH, LEFT_OUT, row_key};
+use super::entries::{Attributes, GROWTH, LEFT_OUT, item_key};
 use super::filter::{expression_of, is_met};
 use super::keys::{self, Partition};
 use super::stored_item::{self, ById, Record};
@@ -59,10 +59,10 @@ impl Store {
                 page_request,
                 filter,
                 None,
-                Attributes::Row,
+                Attributes::Stored,
             )
             .await?;
-        found.try_map(|item| self.row_of(item))
+        found.try_map(|item| self.stored_of(item))
     }
 
     /// Returns one page of the objects of a list, without their internal states: reading ten fleets then needs a tenth less of a function's
@@ -108,10 +108,10 @@ impl Store {
                 page_request,
                 filter,
                 Some(among),
-                Attributes::Row,
+                Attributes::Stored,
             )
             .await?;
-        found.try_map(|item| self.row_of(item))
+        found.try_map(|item| self.stored_of(item))
     }
 
     /// Returns all items of a short list.
@@ -121,10 +121,10 @@ impl Store {
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, _, _) = partition.place();
         let items = self.entries_in(partition).await?;
-        match keys::holds_rows(index) {
+        match keys::holds_items(index) {
             true => Ok(items),
             false => {
-                self.items(items.iter().map(row_key).collect(), None, false)
+                self.items(items.iter().map(item_key).collect(), None, false)
                     .await
             }
         }
@@ -224,7 +224,7 @@ impl Store {
         attributes: Attributes,
     ) -> Result<Page<Item>> {
         let (index, attribute, value) = partition.place();
-        if partition.is_spread() || !keys::holds_rows(index) {
+        if partition.is_spread() || !keys::holds_items(index) {
             return self
                 .page_of_entries(partition, kind, page_request, &filter, among, attributes)
                 .await;

@@ -165,7 +165,7 @@ impl Store {
         let items = self.items(unique.collect(), None, true).await?;
         let read = |item: Item| {
             let id = requested.get(string(&item, "pk")).copied();
-            let id = id.ok_or_else(|| Error::internal("a row that was not asked for"))?;
+            let id = id.ok_or_else(|| Error::internal("an item that was not requested"))?;
             read_object(item, id)
         };
         items.into_iter().map(read).collect()

@@ -59,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     /// 400 for a pass of no segments; `Unavailable` if DynamoDB cannot be reached.
-    pub(super) async fn next_rows(
+    pub(super) async fn next_items(
         &self,
         pass: &Pass,
         filter: Option<&Filter>,

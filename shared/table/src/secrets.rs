@@ -65,7 +65,7 @@ impl Store {
         if self.encryption_keys.is_empty() {
             return Err(Error::internal("this function has no encryption keys"));
         }
-        let (items, next) = self.next_rows(pass, None, limit, true).await?;
+        let (items, next) = self.next_items(pass, None, limit, true).await?;
         let outcomes: Vec<RowOutcome> = stream::iter(items)
             .map(|item| self.reencrypt(item))
             .buffer_unordered(WRITERS)
@@ -102,7 +102,7 @@ impl Store {
                 }
                 Err(error) => {
                     let (pk, sk) = (string(&item, "pk"), string(&item, "sk"));
-                    tracing::error!(row.pk = pk, row.sk = sk, %error, "a secret cannot be decrypted");
+                    tracing::error!(item.pk = pk, item.sk = sk, %error, "a secret cannot be decrypted");
                     unreadable.push(encrypted.key_id().to_owned());
                 }
             }

@@ -45,7 +45,7 @@ impl Store {
             range: (low, high),
             ..PageRequest::first(AT_A_TIME)
         };
-        Sessions(self.entries(partition, kind, &page_request, Attributes::Row))
+        Sessions(self.entries(partition, kind, &page_request, Attributes::Stored))
     }
 }
 

@@ -516,7 +516,7 @@ pub(super) fn object<T: Record>(item: Item, layout: Layout) -> Result<T> {
 fn object_in<T: Record>(item: &mut Item) -> Result<T> {
     restore(item);
     let object = item.remove("object");
-    let mut object = object.ok_or_else(|| Error::permanent("a row without an object"))?;
+    let mut object = object.ok_or_else(|| Error::permanent("an item without an object"))?;
     T::complete(&mut object);
     serde_dynamo::from_attribute_value(object).map_err(Error::permanent)
 }
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_reads_back_without_the_events_that_it_had_recorded() {
+    fn an_item_reads_back_without_the_events_it_had_recorded() {
         let stored = Stored::new(fleet()).recording(EventType::FleetCreated);
         let read = from_item::<Fleet>(to_item(&stored, &origin()).unwrap()).unwrap();
         let as_read = Stored::read(stored.object, stored.internal, 1).having_recorded(1);

@@ -1,6 +1,6 @@
 //! The configuration of a function when it is deployed. `cargo run -p generate template` writes the template from it.
 
-use table::access::Rows;
+use table::access::Items;
 
 /// The maximum number of connections to DynamoDB of an instance of a function. A TLS handshake takes about a millisecond of CPU time,
 /// longer than a call, so further calls wait for a connection.
@@ -16,7 +16,7 @@ pub struct Deployment {
     /// The number of connections to DynamoDB that an instance opens at its start: [`CONNECTIONS`] if reads run concurrently, otherwise one.
     pub connections: usize,
     /// The items that it may write.
-    pub writes: &'static [Rows],
+    pub writes: &'static [Items],
     pub needs: &'static [Need],
 }
 
@@ -93,7 +93,7 @@ impl Deployment {
 
     /// Adds permission to write these items.
     #[must_use]
-    pub const fn writing(mut self, items: &'static [Rows]) -> Self {
+    pub const fn writing(mut self, items: &'static [Items]) -> Self {
         self.writes = items;
         self
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::deployment::{Deployment, Need};
 use kernel::error::Code;
 use models::api_key::{Resource, Scope};
-use table::access::Rows;
+use table::access::Items;
 use table::shown::Shows;
 
 /// The usual time limit of a request: if the table does not respond, the client receives an error within 3 seconds.
@@ -187,7 +187,7 @@ impl Route {
 
     /// Adds permission to write these items, besides those of the kind that it shows.
     #[must_use]
-    pub const fn writing(mut self, items: &'static [Rows]) -> Self {
+    pub const fn writing(mut self, items: &'static [Items]) -> Self {
         self.deployment = self.deployment.writing(items);
         self
     }
@@ -222,13 +222,13 @@ impl Route {
 
     /// Returns the items that its function may write: none if it only reads. A route that changes an object writes the object that it shows
     /// and the stored response of its idempotency key.
-    pub fn writes(&self) -> Vec<Rows> {
+    pub fn writes(&self) -> Vec<Items> {
         if self.only_reads() {
             return Vec::new();
         }
-        let own = std::iter::once(Rows::Of(self.shows.kind()));
+        let own = std::iter::once(Items::Of(self.shows.kind()));
         let further = self.deployment.writes.iter().copied();
-        own.chain(further).chain([Rows::Idempotency]).collect()
+        own.chain(further).chain([Items::Idempotency]).collect()
     }
 
     /// Returns the resource in its path: `fleets`.

@@ -15,7 +15,7 @@ use models::network::PartyId;
 const LOCAL_PAGE_SECRET: &str = "for local runs: no other tenant reads these pages";
 
 /// The key for secrets in items if the table is on this machine and no key is configured.
-const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
+const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these items";
 
 /// Requests per second, by mode. A bucket contains twice as many tokens.
 #[derive(Debug, Clone, Copy)]

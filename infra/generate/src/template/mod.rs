@@ -19,7 +19,7 @@ mod stack;
 use std::collections::BTreeMap;
 
 use functions::function::Trigger;
-use table::access::Rows;
+use table::access::Items;
 use table::shown::Shows;
 use web::Route;
 use web::deployment::{Deployment, Need};
@@ -142,7 +142,7 @@ impl Function {
         self.deployment().needs.contains(&need)
     }
 
-    fn writes(&self) -> Vec<Rows> {
+    fn writes(&self) -> Vec<Items> {
         match self {
             Self::Route(route) => route.writes(),
             Self::Other(other) => other.deployment.writes.to_vec(),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::function::Trigger;
-use table::access::Rows;
+use table::access::Items;
 use tests::access::{Access, Place, Recorded, granted};
 use web::deployment::Need;
 
@@ -123,7 +123,7 @@ fn wide_table_access(function: &Function) -> String {
         out += &statement(&["dynamodb:Scan"], "!Ref TableArn");
     }
     if matches!(function.trigger(), None | Some(Trigger::Otherwise)) {
-        let counted = [Rows::Of(kernel::Kind::ApiKey), Rows::Rates];
+        let counted = [Items::Of(kernel::Kind::ApiKey), Items::Rates];
         let patterns = counted.iter().flat_map(|group| group.patterns()).collect();
         out += &keyed_statement(&["UpdateItem"], &Place::Table, &patterns);
     }
