@@ -20,6 +20,7 @@ use kernel::money::Currency;
 use kernel::time::{SignedDuration, days, hours, minutes};
 use kernel::{Id, Mode, Timestamp};
 use models::adjustment::Adjustment;
+use models::charging_session::ChargingSession;
 use models::stored::Stored;
 use serde_json::{Value, json};
 use tests::faulty::Dice;
@@ -574,6 +575,7 @@ impl Network {
     /// Reports a session with this status, and random energy and price.
     async fn report(&mut self, stage: &Stage, place: usize, status: &str) {
         let (session, report) = self.session(stage, place, status);
+        let is_priced = self.is_priced(stage, place).await;
         if self.charges[place].sent.is_some() && stage.dice.percent(25) {
             let members = [
                 "kwh",
@@ -597,9 +599,18 @@ impl Network {
         let charge = &mut self.charges[place];
         charge.sent = Some(stage.app.now());
         match status {
+            "INVALID" if is_priced => {}
             "INVALID" => charge.reports.clear(),
             _ => charge.reports.push(report),
         }
+    }
+
+    /// Whether a session has a price that no report changes any more: one that is final or under review.
+    async fn is_priced(&self, stage: &Stage, place: usize) -> bool {
+        let id = Id::from(self.charges[place].session.as_str());
+        let session = stage.app.store.load::<ChargingSession>(&stage.tenant, &id);
+        let state = session.await.expect("a session").object.state;
+        state.final_price().is_some() || state.review().is_some()
     }
 
     fn path(&self, place: usize) -> String {
