@@ -899,6 +899,42 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn credits_return_no_more_than_was_charged() {
+        let scene = Scene::new().await;
+        let method = scene.app.payment_method("tok_success", json!({})).await;
+        let session = scene.start_with(json!({"payment_method": method})).await;
+        let theirs = scene.begin().await;
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        scene.app.drain().await;
+        let (draft, _) = scene.invoice().await;
+        credited(&scene, &theirs, 968).await;
+        // A corrected price is due; its credit has nothing to return, and leaves the draft as it is.
+        for cdr in [
+            json!({"id": "C2", "total_cost": {"excl_vat": 7.0, "incl_vat": 8.47}}),
+            json!({"id": "C2-X", "credit": true, "credit_reference_id": "C2",
+                "total_cost": {"excl_vat": -7.0, "incl_vat": -8.47}}),
+        ] {
+            scene.bill(&scene.cdr(&theirs, cdr)).await;
+            scene.app.drain().await;
+        }
+        let list = format!(
+            "/v1/transactions?charging_session={}&type=adjustment",
+            id_of(&session)
+        );
+        assert_eq!(
+            each(&scene.get(&list).await["data"], "amount"),
+            json!([968])
+        );
+        let totals = scene.get(&path_of(id_of(&draft))).await["totals"].clone();
+        assert_has!(totals, {"gross": 0, "paid": 0, "due": 0});
+        let (next, lines) = scene.invoice().await;
+        assert_eq!(lines, [adjustment(847), adjustment(-847)]);
+        assert_has!(next, {"/totals/gross": 0, "/totals/paid": 0, "amount_due": 0});
+    }
+
+    #[tokio::test]
     async fn signed_meter_values_are_downloaded_as_they_were_received() {
         let (scene, session, theirs) = Scene::charging().await;
         let id = id_of(&session);

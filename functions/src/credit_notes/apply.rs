@@ -232,19 +232,29 @@ async fn credit(
     })
 }
 
-/// Returns the amount that was paid directly for the credited session or reservation.
+/// Returns the amount that was paid directly for the credited session or reservation, except what earlier credits of it have returned.
 async fn settle(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     adjustment: &mut Stored<Adjustment>,
     credited: &Credited,
 ) -> Result<()> {
-    let line = &adjustment.object.line;
-    let amount = (-line.amount).min(credited.paid);
-    if amount == 0 {
+    if credited.paid == 0 {
         return Ok(());
     }
     let tenant = &tx.origin().tenant;
+    let line = &adjustment.object.line;
+    let adjustments = app.store.adjustments(tenant).await?;
+    let others = adjustments.iter().filter(|other| {
+        other.object.id != adjustment.object.id
+            && other.object.line.charging_session == line.charging_session
+            && other.object.line.reservation == line.reservation
+    });
+    let returned: i64 = others.map(|other| -other.internal.paid).sum();
+    let amount = (-line.amount).min(credited.paid - returned);
+    if amount <= 0 {
+        return Ok(());
+    }
     let charge = match &line.charging_session {
         Some(session) => app.store.charge_of(tenant, session).await?,
         None => None,
