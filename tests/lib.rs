@@ -625,7 +625,7 @@ impl TestApp {
         let mut tx = self.app().store.begin(&origin);
         let internal = models::transaction::TransactionInternal::charged("a sample".into());
         let mut stored = Stored::with_internal(transaction, internal);
-        tx.create(&mut stored).expect("a row of the transaction");
+        tx.create(&mut stored).expect("an item of the transaction");
         tx.commit_without_response()
             .await
             .expect("the transaction is stored");

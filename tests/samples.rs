@@ -306,8 +306,8 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("the session's row");
-    tx.put_received(&received).expect("the CDR's row");
+    tx.save(&mut stored).expect("the session's item");
+    tx.put_received(&received).expect("the CDR's item");
     let committed = tx.commit_without_response().await;
     committed.expect("the session is stored");
 }
@@ -366,7 +366,7 @@ async fn change_session(
     change(&mut stored.object.state);
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("the session's row");
+    tx.save(&mut stored).expect("the session's item");
     let committed = tx.commit_without_response().await;
     committed.expect("the session is stored");
 }
@@ -397,7 +397,7 @@ async fn credit_note(app: &TestApp, client: &Client, draft: &str) -> String {
     let mut note = note.expect("a credit note");
     let origin = Origin::background(tenant, now);
     let mut tx = store.begin(&origin);
-    tx.create(&mut note).expect("the row of the credit note");
+    tx.create(&mut note).expect("the item of the credit note");
     let committed = tx.commit_without_response().await;
     committed.expect("the credit note is stored");
     note.object.id.to_string()

@@ -209,6 +209,19 @@ impl Scene {
         (session, theirs)
     }
 
+    /// A session that was billed by its CDR, and charged to a payment method then. Returns that method too.
+    async fn charged(&self) -> (Value, Value, String) {
+        let method = self.app.payment_method("tok_success", json!({})).await;
+        let session = self.start_with(json!({"payment_method": method})).await;
+        let theirs = self.begin().await;
+        self.app.advance(3600).await;
+        self.complete(&theirs).await;
+        assert_eq!(self.shown(&session).await["amount_paid"], 0);
+        self.bill(&self.cdr(&theirs, json!({}))).await;
+        self.app.drain().await;
+        (session, theirs, method)
+    }
+
     /// An invoice of everything until now, and the type and amount of its lines, in the order of time.
     pub async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
         self.app.advance(1).await;
@@ -752,13 +765,7 @@ mod billing {
     #[tokio::test]
     async fn a_payment_method_is_charged_when_the_session_price_is_final() {
         let scene = Scene::new().await;
-        let method = scene.app.payment_method("tok_success", json!({})).await;
-        let session = scene.start_with(json!({"payment_method": method})).await;
-        let theirs = scene.begin().await;
-        scene.app.advance(3600).await;
-        scene.complete(&theirs).await;
-        assert_eq!(scene.shown(&session).await["amount_paid"], 0);
-        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        let (session, ..) = scene.charged().await;
         assert_has!(scene.shown(&session).await, {"amount_paid": 968, "amount_due": 0});
         assert_eq!(scene.app.transactions(&scene.app.alice).await.len(), 1);
     }
@@ -870,13 +877,7 @@ mod billing {
     #[tokio::test]
     async fn a_credit_of_a_session_that_was_charged_is_returned() {
         let scene = Scene::new().await;
-        let method = scene.app.payment_method("tok_success", json!({})).await;
-        let session = scene.start_with(json!({"payment_method": method})).await;
-        let theirs = scene.begin().await;
-        scene.app.advance(3600).await;
-        scene.complete(&theirs).await;
-        scene.bill(&scene.cdr(&theirs, json!({}))).await;
-        scene.app.drain().await;
+        let (session, theirs, method) = scene.charged().await;
         credited(&scene, &theirs, 242).await;
         let id = id_of(&session);
         let list = format!("/v1/transactions?charging_session={id}&type=adjustment");
@@ -901,13 +902,7 @@ mod billing {
     #[tokio::test]
     async fn credits_return_no_more_than_was_charged() {
         let scene = Scene::new().await;
-        let method = scene.app.payment_method("tok_success", json!({})).await;
-        let session = scene.start_with(json!({"payment_method": method})).await;
-        let theirs = scene.begin().await;
-        scene.app.advance(3600).await;
-        scene.complete(&theirs).await;
-        scene.bill(&scene.cdr(&theirs, json!({}))).await;
-        scene.app.drain().await;
+        let (session, theirs, _) = scene.charged().await;
         let (draft, _) = scene.invoice().await;
         credited(&scene, &theirs, 968).await;
         // A corrected price is due; its credit has nothing to return, and leaves the draft as it is.

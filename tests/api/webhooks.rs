@@ -505,7 +505,7 @@ async fn no_item_holds_a_signing_secret_that_is_not_encrypted() {
         assert_eq!(secret.len(), "whsec_".len() + 32);
         assert!(
             !items.contains(&secret["whsec_".len()..]),
-            "{secret} is in a row"
+            "{secret} is in an item"
         );
     }
     assert!(items.contains("enc1."));

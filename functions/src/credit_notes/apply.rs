@@ -246,9 +246,8 @@ async fn settle(
     let line = &adjustment.object.line;
     let adjustments = app.store.adjustments(tenant).await?;
     let others = adjustments.iter().filter(|other| {
-        other.object.id != adjustment.object.id
-            && other.object.line.charging_session == line.charging_session
-            && other.object.line.reservation == line.reservation
+        let object = &other.object;
+        object.id != adjustment.object.id && object.line.subject() == line.subject()
     });
     let returned: i64 = others.map(|other| -other.internal.paid).sum();
     let amount = (-line.amount).min(credited.paid - returned);

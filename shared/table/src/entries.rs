@@ -182,7 +182,7 @@ impl Entries<'_> {
         if keys::holds_items(index) {
             return Ok(Some(entries));
         }
-        let keys: Vec<Item> = entries.iter().map(item_key).collect();
+        let keys: Vec<Item> = entries.iter().map(key_of_entry).collect();
         let items = self
             .store
             .items(keys, self.attributes.in_items(), false)
@@ -245,7 +245,7 @@ impl Entries<'_> {
 }
 
 /// Returns the key of the item that an entry of an index leads to.
-pub(super) fn item_key(entry: &Item) -> Item {
+pub(super) fn key_of_entry(entry: &Item) -> Item {
     let member = |name: &str| Some((name.to_owned(), entry.get(name)?.clone()));
     ["pk", "sk"].into_iter().filter_map(member).collect()
 }

@@ -16,6 +16,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use jiff::ToSpan as _;
 
+use super::entries::key_of_entry;
 use super::keys::{Key, Partition};
 use super::list::{Cursor, Page, PageRequest, page_of_ids};
 use super::stored_item::{self, Record};
@@ -225,12 +226,14 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the adjustments of a tenant, which are few.
+    /// Returns the adjustments of a tenant, which are few, as they are now: they decide what is billed and returned.
     ///
     /// # Errors
     /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
     pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
-        let items = self.items_in(Partition::Adjustments { tenant }).await?;
+        let entries = self.entries_in(Partition::Adjustments { tenant }).await?;
+        let keys = entries.iter().map(key_of_entry).collect();
+        let items = self.items(keys, None, true).await?;
         items.into_iter().map(stored_item::from_item).collect()
     }
 
@@ -766,10 +769,7 @@ fn leave_credits(billed: &mut Vec<Billable>) {
     };
     let is_open =
         |billable: &Billable| billable.what.is(Kind::Adjustment) && billable.claimed_by.is_none();
-    let adjusted = |billable: &Billable| {
-        let line = &billable.line;
-        line.charging_session.clone().or(line.reservation.clone())
-    };
+    let adjusted = |billable: &Billable| billable.line.subject().cloned();
     while due(billed) < 0 {
         let mut sums: BTreeMap<_, i64> = BTreeMap::new();
         for billable in billed.iter().filter(|billable| is_open(billable)) {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::entries::{Attributes, GROWTH, LEFT_OUT, item_key};
+use super::entries::{Attributes, GROWTH, LEFT_OUT, key_of_entry};
 use super::filter::{expression_of, is_met};
 use super::keys::{self, Partition};
 use super::stored_item::{self, ById, Record};
@@ -124,7 +124,7 @@ impl Store {
         match keys::holds_items(index) {
             true => Ok(items),
             false => {
-                self.items(items.iter().map(item_key).collect(), None, false)
+                self.items(items.iter().map(key_of_entry).collect(), None, false)
                     .await
             }
         }
@@ -137,7 +137,7 @@ impl Store {
         Ok(entries.iter().filter_map(id).collect())
     }
 
-    async fn entries_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
+    pub(super) async fn entries_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, attribute, value) = partition.place();
         let pages = self.client.query().table_name(&self.table);
         let items = pages

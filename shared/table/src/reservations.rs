@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 
-use super::entries::item_key;
+use super::entries::key_of_entry;
 use super::erasure::open_object;
 use super::keys::{PAID_WITH, Partition};
 use super::{Item, Store, client, s};
@@ -67,6 +67,6 @@ impl Store {
             .items()
             .send();
         let entries: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
-        Ok(entries.iter().map(item_key).collect())
+        Ok(entries.iter().map(key_of_entry).collect())
     }
 }

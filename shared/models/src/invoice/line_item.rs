@@ -102,6 +102,11 @@ pub enum LineType {
 }
 
 impl LineItem {
+    /// Returns the session that the line bills or adjusts, or the reservation.
+    pub fn subject(&self) -> Option<&Id> {
+        self.charging_session.as_ref().or(self.reservation.as_ref())
+    }
+
     pub(super) fn of(
         session: &ChargingSession,
         internal: &SessionInternal,
