@@ -246,6 +246,55 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
 }
 
 #[tokio::test]
+async fn a_start_fee_that_a_cap_refuses_for_little_is_allowed_for_much() {
+    let (app, crew) = TestApp::with_crew().await;
+    let fee = with(energy_price(100, None), json!({"type": "FLAT"}));
+    app.station(json!({"connectors": connector(11.0), "pricing": [fee, energy_price(10, None)]}))
+        .await;
+    let need = json!({"energy_wh": 50_000, "ready_by": app.in_minutes(120)});
+    let mut body = with(body(&app, &crew, 1, 120), json!({"need": need}));
+    let free = app.alice.post_ok(PATH, body.clone()).await;
+    let energy = |reservation: &Value| reservation["charging_plan"]["energy_wh"].as_i64();
+    assert!(energy(&free) > Some(20_000), "{free}");
+    // One kWh would cost 110, and all that can be charged 15 per kWh.
+    body["need"]["max_price_per_kwh"] = json!(20);
+    let capped = app.alice.post_ok(PATH, body.clone()).await;
+    assert_eq!(capped["charging_plan"], free["charging_plan"]);
+    body["need"]["max_price_per_kwh"] = json!(14);
+    let refused = app.alice.post_ok(PATH, body).await;
+    assert_has!(refused["charging_plan"], {"energy_wh": 0, "limited_by": "stations"});
+}
+
+#[tokio::test]
+async fn an_attempt_without_a_free_block_leaves_a_short_plan() {
+    let app = TestApp::start().await;
+    let (first, second) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let station = app
+        .station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
+        .await;
+    let reservation = app
+        .alice
+        .post_ok(PATH, body(&app, &second, 11_000, 80))
+        .await;
+    assert_has!(reservation["charging_plan"], {"status": "feasible"});
+    // Another vehicle charges there first, for longer.
+    let session = app.session(&first, &station);
+    app.alice
+        .post("/v1/charging_sessions", session)
+        .await
+        .expect(200);
+    let path = format!("{PATH}/{}", id_of(&reservation));
+    app.advance(10 * 60).await;
+    let waiting = app.alice.get_ok(&path).await;
+    assert_has!(waiting, {"status": "pending"});
+    assert_has!(waiting["charging_plan"], {"status": "short", "limited_by": "bookings", "from": null});
+    let events = app.alice.get_ok("/v1/events?limit=100").await;
+    let events = events["data"].as_array().expect("events").iter();
+    let short = events.filter(|event| event["type"] == "reservation.need_short");
+    assert_eq!(short.count(), 1);
+}
+
+#[tokio::test]
 async fn the_station_that_emits_least_is_chosen_where_carbon_counts() {
     let (app, crew) = TestApp::with_crew().await;
     let station = async |price: i64, grams: Option<f64>| {

@@ -663,6 +663,24 @@ async fn unpublishing_a_reserved_station_sends_reservation_unassigned() {
 }
 
 #[tokio::test]
+async fn a_reserved_connector_with_another_plug_is_lost() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let (path, station, _) = confirmed_at_one_station(&app, 120).await;
+    let connector =
+        |plug: &str| json!([{"id": "1", "power": 22.0, "status": "available", "type": plug}]);
+    let change = json!({"connectors": connector("CCS"), "location": lonely()});
+    app.change_station(&station, change).await;
+    app.drain().await;
+    let lost = app.alice.get_ok(&path).await;
+    assert_has!(lost, {"status": "pending", "charging_station": null});
+    app.advance(6 * 60 * 60).await;
+    assert_has!(app.alice.get_ok(&path).await, {
+        "status": "failed", "failed_reason": "station_unavailable", "fee_due": 0});
+    let kinds = ["created", "confirmed", "unassigned", "failed"];
+    assert_eq!(events(&app, &path).await, kinds);
+}
+
+#[tokio::test]
 async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let crew = app.crew(&app.alice).await;

@@ -91,6 +91,23 @@ async fn departures_of_a_vehicle_without_a_site_are_refused() {
 }
 
 #[tokio::test]
+async fn a_vehicle_that_leaves_its_site_has_no_departures_there() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (_, vans) = depot(&app, 22_000, 1, &departure).await;
+    let departures = format!("{}/departures", vans[0]);
+    let scheduled = async || app.alice.get_ok(&departures).await["departures"].clone();
+    let name = json!({"metadata": {"bay": "4"}});
+    app.alice.post_ok(&vans[0], name).await;
+    assert_has!(scheduled().await[0], {"status": "scheduled"});
+    app.alice.post_ok(&vans[0], json!({"site": null})).await;
+    assert_eq!(scheduled().await, json!([]));
+    // Without a site there is nothing to remove.
+    let none = json!({"departures": []});
+    assert_has!(app.alice.post_ok(&departures, none).await, {"departures": []});
+}
+
+#[tokio::test]
 async fn a_clock_that_moves_by_days_ends_every_departure_once() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");

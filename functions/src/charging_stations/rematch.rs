@@ -15,8 +15,8 @@ use table::stored_item::decode;
 
 use crate::stream::record::StreamRecord;
 
-/// Requests a rematch of the reservations whose connectors are now out of order or no longer published, and plans the sites again whose
-/// vehicles can be charged with more or less power than before.
+/// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, and plans the
+/// sites again whose vehicles can be charged with more or less power than before.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -32,7 +32,8 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
         plan_sites_again(app, mode, id).await?;
     }
     let is_lost = |connector: &&Connector| {
-        old.is_reservable(&connector.id) && (withdrawn || !new.is_reservable(&connector.id))
+        old.is_reservable(&connector.id)
+            && (withdrawn || !new.is_reservable_for(&connector.id, connector.connector_type()))
     };
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {

@@ -5,6 +5,7 @@ use kernel::Error;
 use kernel::origin::Origin;
 use kernel::time::SignedDuration;
 use models::charging::calendar::CalendarOwner;
+use models::reservation::need::ChargingPlan;
 use models::reservation::{FailedReason, MatchSummary, Reservation};
 use models::stored::Stored;
 use table::calendars::{Booked, CalendarHold};
@@ -20,8 +21,8 @@ pub(super) enum Booking {
     Done(Box<Stored<Reservation>>),
     /// The reservation was changed meanwhile, by another request or by this attempt itself, whose acknowledgement was lost.
     ReservationMoved,
-    /// Nothing can be booked.
-    NoMatch(FailedReason, MatchSummary),
+    /// Nothing can be booked. A reservation by need has a plan without a block.
+    NoMatch(FailedReason, MatchSummary, Option<Box<ChargingPlan>>),
 }
 
 /// Books the match with the lowest score. The reservation can be cancelled free of charge for as long as `late_free` from now on.
@@ -51,12 +52,13 @@ pub(super) async fn book(
                 true => FailedReason::NoAvailableConnectors,
                 false => FailedReason::PolicyBlocked,
             };
-            return Ok(Booking::NoMatch(reason, summary));
+            let plan = matcher.plan(None).map(Box::new);
+            return Ok(Booking::NoMatch(reason, summary, plan));
         };
         let mut confirmed = reservation.clone();
         confirmed.confirm(&assignment, summary, late_free, origin.now);
         if let Some(plan) = matcher.plan(Some(&assignment)) {
-            confirmed.plan_confirmed(plan);
+            confirmed.plan_attempt(plan);
         }
         let calendars = matcher.calendars();
         let booked = app

@@ -192,7 +192,7 @@ async fn read_inputs(
     })
 }
 
-/// Returns whether the reserved connector is still in order, its network keeps it free, and the window can still begin.
+/// Returns whether the reserved connector is still in order and fits the vehicle, its network keeps it free, and the window can still begin.
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
@@ -210,7 +210,9 @@ async fn is_still_possible(
         .find::<ChargingStation>(&origin.tenant, &reserved.station)
         .await?;
     let in_order = station.is_some_and(|station| {
-        station.internal.published && station.object.is_reservable(&reserved.connector)
+        let plug = Some(reservation.internal.charging_standard);
+        let station_is_published = station.internal.published;
+        station_is_published && station.object.is_reservable_for(&reserved.connector, plug)
     });
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
@@ -235,7 +237,7 @@ async fn reinstate(
 async fn attempt(
     app: &App,
     origin: &Origin,
-    reservation: Stored<Reservation>,
+    mut reservation: Stored<Reservation>,
     inputs: Option<Inputs>,
 ) -> Result<Attempt, Error> {
     let request = reservation.request();
@@ -258,7 +260,10 @@ async fn attempt(
     match match_and_book(app, origin, &reservation, drive, &windows).await? {
         Booking::Done(confirmed) => Ok(Attempt::Booked(confirmed)),
         Booking::ReservationMoved => Ok(Attempt::Overtaken),
-        Booking::NoMatch(reason, summary) => {
+        Booking::NoMatch(reason, summary, plan) => {
+            if let Some(plan) = plan {
+                reservation.plan_attempt(*plan);
+            }
             record_failure(app, origin, reservation, reason, Some(summary)).await
         }
     }

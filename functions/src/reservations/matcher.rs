@@ -44,6 +44,9 @@ pub struct Matcher<'a> {
 /// The precision, in Wh, with which the energy of a block is found that cannot charge the whole need.
 const SHORT_PRECISION: u32 = 10;
 
+/// The number of parts of a need of which the largest possible one is searched under a price cap.
+const PARTS: u32 = 16;
+
 /// A station that a filter refused.
 pub struct RefusedStation<'a> {
     pub filter: MatchFilter,
@@ -160,20 +163,36 @@ impl<'a> Matcher<'a> {
             return Ok(found);
         }
         let is_booked = self.search.has_candidates();
-        let first = self.energy;
+        let (mut possible, mut impossible) = (0, self.energy);
         self.look_for(0);
         let mut found = self.search().await?;
-        self.limited_by = Some(match (is_booked, self.search.has_candidates()) {
+        let mut has_candidates = self.search.has_candidates();
+        if self.request.has_price_cap() {
+            // A cap can refuse a small energy and allow a larger one, on which a start fee weighs less: the largest part that is possible
+            // is searched from above.
+            let part = impossible / PARTS;
+            for energy in (1..PARTS).rev().map(|parts| parts * part) {
+                self.look_for(energy);
+                let matches = self.search().await?;
+                has_candidates |= self.search.has_candidates();
+                if !matches.is_empty() {
+                    (possible, found) = (energy, matches);
+                    break;
+                }
+                impossible = energy;
+            }
+        }
+        self.limited_by = Some(match (is_booked, has_candidates) {
             (true, _) => LimitedBy::Bookings,
             (false, true) if found.is_empty() => LimitedBy::Bookings,
             (false, true) => LimitedBy::Time,
             (false, false) => LimitedBy::Stations,
         });
         if found.is_empty() {
-            return Ok(found);
+            self.look_for(0);
+            return Ok(self.search().await?);
         }
-        // If an energy is possible, so is any smaller one.
-        let (mut possible, mut impossible) = (0, first);
+        // If an energy is possible, so is any smaller one, apart from caps.
         while impossible - possible > SHORT_PRECISION {
             let energy = possible.midpoint(impossible);
             self.look_for(energy);

@@ -5,6 +5,7 @@ use axum::extract::State;
 use kernel::Reply;
 use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
+use models::departure::VehicleDepartures;
 use models::vehicle::{Vehicle, VehicleChange};
 use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
@@ -13,7 +14,11 @@ use crate::references;
 
 pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .refusing(&[Code::PolicyNotFound, Code::SiteNotFound])
-    .writing(&[Items::Of(Kind::Driver), Items::Of(Kind::Fleet)]);
+    .writing(&[
+        Items::Of(Kind::Driver),
+        Items::Of(Kind::Fleet),
+        Items::Of(Kind::VehicleDepartures),
+    ]);
 
 pub async fn handle(
     context: RequestContext,
@@ -29,9 +34,22 @@ pub async fn handle(
     )
     .await?;
     references::site(&app, context.tenant(), change.site.value()).await?;
+    let site = vehicle.object.site.clone();
     vehicle.update(change, context.now())?;
     let response = context.changed(&vehicle)?;
     let mut tx = app.store.begin(&context.origin);
+    if site.is_some() && site != vehicle.object.site {
+        // Departures are those from the site at which the vehicle charges.
+        let departures = VehicleDepartures::id_of(&id);
+        let departures = app
+            .store
+            .find::<VehicleDepartures>(context.tenant(), &departures);
+        if let Some(mut departures) = departures.await?
+            && departures.cancel()
+        {
+            tx.save(&mut departures)?;
+        }
+    }
     tx.save(&mut vehicle)?;
     tx.commit(response).await
 }

@@ -430,9 +430,19 @@ impl ChargingStation {
 
     /// Checks whether the connector with this id can be reserved.
     pub fn is_reservable(&self, connector: &str) -> bool {
-        let mut connectors = self.connectors.iter();
-        self.status == StationStatus::Active
-            && connectors.any(|candidate| candidate.id == connector && candidate.is_in_order())
+        self.reservable(connector).is_some()
+    }
+
+    /// Checks whether the connector with this id can be reserved and has this plug.
+    pub fn is_reservable_for(&self, connector: &str, plug: Option<ConnectorType>) -> bool {
+        let found = self.reservable(connector);
+        found.is_some_and(|connector| connector.connector_type() == plug)
+    }
+
+    fn reservable(&self, connector: &str) -> Option<&Connector> {
+        let is_active = self.status == StationStatus::Active;
+        let mut connectors = self.connectors.iter().filter(|_| is_active);
+        connectors.find(|candidate| candidate.id == connector && candidate.is_in_order())
     }
 
     /// Recounts the EVSEs after a connector changed. An EVSE is free while all of its connectors are available.

@@ -143,7 +143,7 @@ pub enum ReplacementResult {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDepartures {
-    /// At most 14 departures at different times. An empty list removes all departures.
+    /// At most 14 departures at different times. An empty list removes all that are ahead.
     #[schema(max_items = 14)]
     pub departures: Vec<NewDeparture>,
 }
@@ -273,18 +273,22 @@ impl Stored<VehicleDepartures> {
     /// before still counts. Returns the result for each departure, in the order of the body.
     ///
     /// # Errors
-    /// 409 for a vehicle without a site; 400 for an invalid departure, with its index.
+    /// 409 for a vehicle without a site, unless no departure is left; 400 for an invalid departure, with its index.
     pub fn replace(
         &mut self,
         new: NewDepartures,
         vehicle: &Vehicle,
         now: Timestamp,
     ) -> Result<Vec<DepartureResult>> {
+        new.check(now)?;
         let Some(site) = &vehicle.site else {
+            if new.departures.is_empty() {
+                self.cancel();
+                return Ok(Vec::new());
+            }
             let message = "The vehicle has no site: update it with the site at which it charges.";
             return Err(Error::conflict(message, Some("site")));
         };
-        new.check(now)?;
         let is_scheduled = |departure: &Departure| departure.status == DepartureStatus::Scheduled;
         let (scheduled, mut over): (Vec<_>, Vec<_>) = std::mem::take(&mut self.object.departures)
             .into_iter()
@@ -326,6 +330,14 @@ impl Stored<VehicleDepartures> {
         let results = results.into_iter();
         let results = results.map(|(_, departure, result)| DepartureResult { departure, result });
         Ok(results.collect())
+    }
+
+    /// Removes all scheduled departures. Returns false if there were none.
+    pub fn cancel(&mut self) -> bool {
+        let all = &mut self.object.departures;
+        let before = all.len();
+        all.retain(|departure| departure.status != DepartureStatus::Scheduled);
+        all.len() < before
     }
 
     /// Ends a departure. Returns false if it is not scheduled any more.

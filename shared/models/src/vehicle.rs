@@ -437,7 +437,7 @@ pub struct VehicleChange {
     /// Registration plate, which invoices and reports show.
     #[serde(default)]
     pub registration_plate: Change<Text<64>>,
-    /// The site at which the vehicle charges for its departures.
+    /// The site at which the vehicle charges for its departures. Another site, or null, removes the departures that are ahead.
     #[serde(default)]
     pub site: Patch<Id>,
     /// Whether the vehicle can be charged and have reservations.

@@ -194,6 +194,12 @@ impl<'a> Limits<'a> {
         }
     }
 
+    /// Checks whether a policy limits the price per kWh.
+    pub fn have_price_cap(&self) -> bool {
+        let mut policies = self.enforced.iter();
+        policies.any(|policy| policy.rules.max_price_per_kwh.is_some())
+    }
+
     /// Checks whether every policy allows the station at that price.
     pub fn allow(&self, station: &PricedStation<'_>) -> bool {
         self.broken(station).is_none()

@@ -131,8 +131,9 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Sets the block with which a reservation by need is confirmed.
-    pub fn plan_confirmed(&mut self, plan: ChargingPlan) {
+    /// Sets the plan of an attempt to confirm a reservation by need: the block with which it is confirmed, or none if the attempt has found
+    /// none.
+    pub fn plan_attempt(&mut self, plan: ChargingPlan) {
         let before = self.object.charging_plan.take();
         let plan = plan.following(before.as_deref(), ReplanReason::Confirmation);
         if let Some(block) = plan.block() {

@@ -97,6 +97,12 @@ impl<'a> MatchRequest<'a> {
         self.reservation.need.as_deref()
     }
 
+    /// Checks whether anything limits the price per kWh.
+    pub fn has_price_cap(&self) -> bool {
+        let of_need = self.need().and_then(|need| need.max_price_per_kwh);
+        of_need.or(self.preferences.max_price_per_kwh).is_some() || self.limits.have_price_cap()
+    }
+
     /// Returns the windows of a connector for a charge: for a need, the blocks that begin with the windows of the request and end
     /// in time.
     fn windows_of(&self, charge: &Charge) -> Cow<'a, [Window]> {

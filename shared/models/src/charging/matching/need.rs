@@ -21,9 +21,9 @@ const INCOMPARABLE: i64 = 1 << 60;
 const LATER: i64 = 1 << 40;
 
 /// The points of a gram of carbon dioxide, if that is optimized, and the number of grams from which on values are not
-/// distinguished.
-const GRAM: i64 = LATER;
-const MOST_GRAMS: i64 = (1 << 19) - 1;
+/// distinguished: more than the largest need emits with 1,600 g for each kWh.
+const GRAM: i64 = 1 << 36;
+const MOST_GRAMS: i64 = (1 << 24) - 1;
 
 /// Returns the duration of a block of a charge: until the vehicle has charged the energy that it needs. None if that is more than a
 /// day, or if no power flows.
