@@ -185,6 +185,25 @@ async fn a_suspended_driver_fails_the_reservation_at_first_attempt() {
     assert_has!(failed, {"status": "failed", "failed_reason": "driver_unavailable"});
 }
 
+#[tokio::test]
+async fn a_fleet_that_is_not_active_reserves_nothing() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.station(json!({})).await;
+    let id = reserve(&app, &crew, 60).await;
+    for status in ["suspended", "archived"] {
+        let fleet = format!("/v1/fleets/{}", crew.fleet);
+        app.alice.post_ok(&fleet, json!({"status": status})).await;
+        let body = app.reservation(&crew, 60);
+        for path in ["/v1/reservations", "/v1/reservations/candidates"] {
+            let refused = app.alice.post(path, body.clone()).await;
+            refused.expect_error(400, Some("reservation_invalid_input"), "vehicle");
+        }
+    }
+    app.advance(31 * 60).await;
+    let failed = app.alice.get_ok(&path_of(&id)).await;
+    assert_has!(failed, {"status": "failed", "failed_reason": "vehicle_unavailable"});
+}
+
 /// Rivals for the same connectors: as many reservations as vehicles, in one street with few connectors.
 #[tokio::test]
 async fn no_connector_and_no_vehicle_is_ever_booked_twice() {

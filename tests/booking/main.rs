@@ -160,7 +160,7 @@ impl Round {
                 fee_tax_percent: Default::default(),
             };
             let new = new.expect("a body");
-            let reservation = Reservation::new(new, &driver, vehicle, terms, now);
+            let reservation = Reservation::new(new, &driver, vehicle, None, terms, now);
             let mut stored = reservation.expect("a reservation");
             stored.clear_events();
             self.reservations.push(stored.object.id.clone());

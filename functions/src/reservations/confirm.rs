@@ -132,7 +132,7 @@ struct Drive {
 }
 
 impl Inputs {
-    /// The driver and the vehicle, which have to be active unless the reservation is confirmed.
+    /// The driver and the vehicle, which have to be active, as has the vehicle's fleet, unless the reservation is confirmed.
     ///
     /// # Errors
     /// The reason for which the attempt fails.
@@ -143,7 +143,8 @@ impl Inputs {
         let driver = driver.ok_or(FailedReason::DriverUnavailable)?;
         let vehicle = self
             .vehicle
-            .filter(|vehicle| is_confirmed || vehicle.object.is_active());
+            .filter(|vehicle| is_confirmed || vehicle.object.is_active())
+            .filter(|_| is_confirmed || self.fleet.as_ref().is_none_or(Fleet::is_active));
         Ok(Drive {
             driver,
             vehicle: vehicle.ok_or(FailedReason::VehicleUnavailable)?,

@@ -57,7 +57,7 @@ pub async fn handle(
         let method = references::default_method_of_drive(&app, tenant, &driver, fleet).await?;
         new.payment_method = method;
     }
-    let mut reservation = Reservation::new(new, &driver, &vehicle, terms, now)?;
+    let mut reservation = Reservation::new(new, &driver, &vehicle, fleet, terms, now)?;
     let policies = policies::of(&app, tenant, Some(&driver), fleet, &vehicle).await?;
     let (windows, zone) = (
         matching::windows(&reservation.object, now),

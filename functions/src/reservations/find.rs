@@ -50,7 +50,7 @@ pub async fn handle(
     let fleet = named.fleet.as_ref();
     let terms = references::terms(&app, tenant, &named.driver, fleet).await?;
     let (driver, vehicle) = (&named.driver.object, &named.vehicle);
-    let reservation = Reservation::new(search.reservation(), driver, vehicle, terms, now)?;
+    let reservation = Reservation::new(search.reservation(), driver, vehicle, fleet, terms, now)?;
     let policies = named.policies(&app, tenant).await?;
     let windows = matching::windows(&reservation.object, now);
     let zone = Fleet::zone(fleet);

@@ -35,6 +35,7 @@ use super::action::Action;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
+use super::fleet::Fleet;
 use super::stored::{Object, Stored, is_default};
 use super::vehicle::{ConnectorType, Vehicle};
 use kernel::error::Result;
@@ -196,6 +197,7 @@ impl Reservation {
         new: NewReservation,
         driver: &Driver,
         vehicle: &Vehicle,
+        fleet: Option<&Fleet>,
         terms: Terms,
         now: Timestamp,
     ) -> Result<Stored<Self>> {
@@ -204,6 +206,9 @@ impl Reservation {
         }
         if !vehicle.is_active() {
             return Err(invalid("vehicle", "the vehicle is not active"));
+        }
+        if fleet.is_some_and(|fleet| !fleet.is_active()) {
+            return Err(invalid("vehicle", "the vehicle's fleet is not active"));
         }
         if !driver.may_drive(vehicle) {
             return Err(invalid(

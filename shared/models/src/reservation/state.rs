@@ -183,6 +183,7 @@ pub enum FailedReason {
     PaymentFailed,
     PolicyBlocked,
     DriverUnavailable,
+    /// The vehicle or its fleet is deleted or not active.
     VehicleUnavailable,
     StationUnavailable,
     Other,

@@ -60,7 +60,7 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
     };
     let new: NewReservation = serde_json::from_value(body(change)).unwrap();
     new.check(now())?;
-    Reservation::new(new, &driver, &vehicle, terms, now())
+    Reservation::new(new, &driver, &vehicle, None, terms, now())
 }
 
 /// Returns a reservation that is confirmed at the station of a network `before` its start, and that start.
@@ -167,6 +167,7 @@ fn driver_and_vehicle_must_be_active_and_belong_together() {
             serde_json::from_value(body(json!({}))).unwrap(),
             driver,
             vehicle,
+            None,
             terms,
             now(),
         )
