@@ -16,7 +16,9 @@ use kernel::error::{Code, Error, Violation, ViolationCode, excerpt};
 const MOST: usize = 50;
 
 /// Rust types in error messages, and their names in JSON.
-const NUMBERS: [(&str, &str); 6] = [
+const NUMBERS: [(&str, &str); 8] = [
+    ("a nonzero u32", "an integer above 0"),
+    ("a nonzero u64", "an integer above 0"),
     ("u8", "an integer"),
     ("u16", "an integer"),
     ("u32", "an integer"),
@@ -138,7 +140,7 @@ impl Fault {
         Self {
             code: ViolationCode::Invalid,
             param: path,
-            problem: shortened(message),
+            problem: in_words_of_json(shortened(message)),
             expected: None,
             names: names_of(error.path()),
         }
@@ -171,7 +173,7 @@ impl From<Fault> for Violation {
     fn from(fault: Fault) -> Self {
         let message = match fault.expected {
             Some(expected) => format!("{}, {expected}", fault.problem),
-            None => in_words_of_json(fault.problem),
+            None => fault.problem,
         };
         Self {
             code: fault.code,
@@ -242,6 +244,30 @@ mod tests {
         let found = of::<NewReservation>(body.to_string().as_bytes());
         let parts = |violation: Violation| (violation.code, violation.param, violation.message);
         found.into_iter().map(parts).collect()
+    }
+
+    #[test]
+    fn messages_do_not_name_types_of_rust() {
+        use std::num::{NonZeroU32, NonZeroU64};
+        let problems = [
+            read::<NonZeroU32>(json!(0)).err(),
+            read::<NonZeroU64>(json!(0)).err(),
+            read::<u32>(json!(4_294_967_296_u64)).err(),
+            read::<f64>(json!([])).err(),
+        ];
+        let expected = [
+            "an integer above 0",
+            "an integer above 0",
+            "an integer",
+            "a number",
+        ];
+        for (fault, expected) in problems.into_iter().zip(expected) {
+            let message = fault.unwrap().into_error(None).to_string();
+            assert!(
+                message.ends_with(&format!("expected {expected}")),
+                "{message}"
+            );
+        }
     }
 
     #[test]
