@@ -94,21 +94,8 @@ fn one_by_one(depot: &Depot) -> Plan {
     }
 }
 
-/// Measures the passes after the plan: vehicles whose power decreases beyond half of their need, and chargers with at least 6 A on one
-/// phase.
-fn passes(depot: &Depot, plan: &Plan) {
-    let started = Instant::now();
-    let tapered = depot.plan_tapering(|vehicle, taken| {
-        let need = depot.demands[vehicle].need;
-        let left = u64::from((need + need / 10).saturating_sub(taken));
-        u32::try_from(u64::from(5_500u32) * left * 5 / 3 / u64::from(need)).expect("a power")
-    });
-    let gap: u32 = tapered.gaps.iter().sum();
-    println!(
-        "  tapering   {}, {gap} Wh planned do not flow, {:.1?}",
-        describe(depot, &tapered.taken),
-        started.elapsed()
-    );
+/// Measures the pass after the plan, for chargers with at least 6 A on one phase.
+fn steady(depot: &Depot, plan: &Plan) {
     let minima = vec![vec![345; depot.slots.len()]; depot.demands.len()];
     let started = Instant::now();
     let steady = depot.steady(plan, &minima, 20);
@@ -172,7 +159,7 @@ fn main() {
                     );
                     println!("  together   {}", describe(&depot, &plan));
                     println!("  one by one {}", describe(&depot, &one_by_one(&depot)));
-                    passes(&depot, &plan);
+                    steady(&depot, &plan);
                 }
             }
         }

@@ -25,18 +25,16 @@
 //! The network simplex method finds the flow (`simplex.rs`), exactly, whether prices are one series or differ per vehicle. [`Aims`]
 //! contains the values of a plan for each aim.
 //!
-//! The plan is exact for constant powers. [`Depot::plan_tapering`] plans for vehicles whose power falls as they fill, and [`Depot::steady`]
-//! changes a plan for chargers that have a lowest power. Both report their gap.
+//! The plan is exact for constant powers. [`Depot::steady`] changes a plan for chargers that have a lowest power, and reports the energy
+//! that is still below it.
 
 mod aims;
 mod network;
 mod simplex;
 mod steady;
-mod taper;
 
 pub use aims::Aims;
 pub use steady::Steady;
-pub use taper::Tapered;
 
 /// A time in which all powers and prices are constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

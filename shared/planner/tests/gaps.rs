@@ -1,4 +1,4 @@
-//! The passes after the exact plan: their changes, and whether the reported gaps are correct.
+//! The pass after the exact plan: its changes, and whether the reported gap is correct.
 
 mod depots;
 
@@ -6,51 +6,6 @@ use depots::{check, depots};
 use planner::{Demand, Depot, Plan, Slot};
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-/// A battery that accepts `full` Wh in a slot at first, and less after `knee` Wh: a line to 0 at `size` Wh.
-#[derive(Debug, Clone, Copy)]
-struct Battery {
-    full: u32,
-    knee: u32,
-    size: u32,
-}
-
-impl Battery {
-    fn accepts(&self, taken: u32) -> u32 {
-        if taken < self.knee {
-            return self.full;
-        }
-        let left = u64::from(self.size.saturating_sub(taken));
-        let accepted = u64::from(self.full) * left / u64::from((self.size - self.knee).max(1));
-        u32::try_from(accepted).expect("less than the full power")
-    }
-}
-
-/// Depots whose needs are mostly within their batteries.
-fn tapering() -> impl Strategy<Value = (Depot, Vec<Battery>)> {
-    depots(15, 24, 40_000).prop_flat_map(|depot| {
-        let battery = (500..9_000u32, 0..40_000u32, 0..30_000u32);
-        let battery = battery.prop_map(|(full, knee, taper)| Battery {
-            full,
-            knee,
-            size: knee + taper,
-        });
-        let batteries = vec(battery, depot.demands.len());
-        (Just(depot), batteries)
-    })
-}
-
-/// Executes a plan, a slot at a time for all vehicles.
-fn execute(depot: &Depot, batteries: &[Battery], plan: &Plan) -> Plan {
-    let mut taken = vec![Vec::new(); depot.demands.len()];
-    for slot in 0..depot.slots.len() {
-        for (vehicle, battery) in batteries.iter().enumerate() {
-            let accepted = battery.accepts(taken[vehicle].iter().sum());
-            taken[vehicle].push(accepted.min(plan.flows[vehicle][slot]));
-        }
-    }
-    Plan { flows: taken }
-}
 
 fn flat(capacity: u64, slots: usize) -> Vec<Slot> {
     let slot = Slot {
@@ -73,27 +28,6 @@ fn demand(key: &str, power: Vec<u32>, need: u32) -> Demand {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn a_tapering_plan_flows_as_reported((depot, batteries) in tapering()) {
-        let tapered = depot.plan_tapering(|vehicle, taken| batteries[vehicle].accepts(taken));
-        check(&depot, &tapered.plan);
-        prop_assert_eq!(&execute(&depot, &batteries, &tapered.plan), &tapered.taken);
-        for ((planned, taken), gap) in tapered.plan.flows.iter().zip(&tapered.taken.flows).zip(&tapered.gaps) {
-            prop_assert_eq!(planned.iter().sum::<u32>() - taken.iter().sum::<u32>(), *gap);
-        }
-        // It is no worse than the plan that ignores the taper.
-        let ignorant = execute(&depot, &batteries, &depot.plan());
-        prop_assert!(depot.aims(&tapered.taken) <= depot.aims(&ignorant));
-    }
-
-    #[test]
-    fn without_a_taper_the_plan_is_the_exact_one(depot in depots(12, 12, 500)) {
-        let tapered = depot.plan_tapering(|_, _| u32::MAX);
-        prop_assert_eq!(&tapered.plan, &depot.plan());
-        prop_assert_eq!(tapered.plan, tapered.taken);
-        prop_assert!(tapered.gaps.iter().all(|gap| *gap == 0));
-    }
 
     #[test]
     fn a_steady_plan_keeps_limits_and_energy_and_reports_its_gap(
@@ -148,28 +82,6 @@ fn starts(flows: &[u32]) -> usize {
     (0..flows.len())
         .filter(|slot| flows[*slot] > 0 && (*slot == 0 || flows[slot - 1] == 0))
         .count()
-}
-
-#[test]
-fn a_taper_moves_the_rest_to_a_later_slot() {
-    let depot = Depot {
-        slots: flat(100, 4),
-        demands: vec![demand("a", vec![10; 4], 18)],
-    };
-    let tapered = depot.plan_tapering(|_, taken| if taken < 10 { 10 } else { 3 });
-    assert_eq!(tapered.plan.flows, [[10, 3, 3, 2]]);
-    assert_eq!((tapered.gaps, tapered.taken), (vec![0], tapered.plan));
-}
-
-#[test]
-fn a_need_beyond_the_battery_is_a_gap_or_unserved() {
-    let depot = Depot {
-        slots: flat(100, 3),
-        demands: vec![demand("a", vec![10; 3], 30)],
-    };
-    let tapered = depot.plan_tapering(|_, taken| 15 - taken.min(15));
-    assert_eq!(tapered.taken.flows, [[10, 5, 0]]);
-    assert_eq!(depot.demands[0].unserved(&tapered.taken.flows[0]), 15);
 }
 
 #[test]
