@@ -265,34 +265,20 @@ impl TestApp {
             skip("a service with options of its own");
         }
         let mut options = Options {
-            port: 0,
-            data: ".data".into(),
-            memory: true,
-            new: false,
             store: std::env::var("STORE_URL").ok(),
-            tariffs: None,
-            tiles: None,
-            tiles_attribution: None,
-            stations: None,
             demo_stations: FEW_STATIONS,
-            network: false,
             rate: 100_000,
-            reservation_fee: 0,
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
-            payments: Default::default(),
-            quotas: Default::default(),
             slack: SLACK,
             // The tests' own clients of the table use the credentials of the environment, or their replacement.
             access_key: Some(access_key()),
-            versions: Default::default(),
-            client_limits: Default::default(),
-            encryption_keys: None,
             starts_at: Some(morning_after(SystemClock.now())),
             table_http: functions::aws::unhurried_config(SLACK)
                 .http_client()
                 .map(access::guarded),
+            ..Options::in_memory()
         };
         change(&mut options);
         let running = Self::run(options).await;

@@ -57,31 +57,8 @@ fn main() {
 
 async fn start() -> Running {
     let options = Options {
-        port: 0,
-        data: Default::default(),
-        memory: true,
-        new: false,
-        store: None,
-        stations: None,
-        demo_stations: local::DEMO_STATIONS,
-        network: false,
-        tariffs: None,
-        tiles: None,
-        tiles_attribution: None,
-        rate: 1_000_000,
-        reservation_fee: 0,
-        json: false,
-        table: functions::app::TABLE.to_owned(),
-        payments: Default::default(),
-        versions: Default::default(),
-        client_limits: Default::default(),
         by_hand: true,
-        quotas: Default::default(),
-        slack: 1,
-        access_key: Some("local".into()),
-        encryption_keys: None,
-        starts_at: None,
-        table_http: None,
+        ..Options::in_memory()
     };
     Running::start(options).await.expect("the service starts")
 }

@@ -108,6 +108,18 @@ pub struct Options {
 }
 
 impl Options {
+    /// For tests and benchmarks: the state is in memory, on any free port, and the rate limit is never reached.
+    pub fn in_memory() -> Self {
+        Self {
+            port: 0,
+            memory: true,
+            rate: 1_000_000,
+            slack: 1,
+            access_key: Some("local".into()),
+            ..clap::Parser::parse_from(["local"])
+        }
+    }
+
     /// The settings of the service.
     ///
     /// # Errors
