@@ -14,7 +14,7 @@ use ocpi::reader::lenient;
 use ocpi::versions::{OwnUrls, module as names};
 use web::edge::base_url;
 
-use super::edge::{InVersion, Json, Party};
+use super::edge::{InVersion, Json, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
@@ -64,8 +64,8 @@ async fn retrieve(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): Path<(String, String, String, String)>,
+    Path(path): Path<ObjectPath>,
 ) -> Result {
-    let id = party.object(Objects::Cdrs, &(country, owner, id))?;
+    let id = party.object(Objects::Cdrs, &path)?;
     objects::show(&app, party.mode, &id).await
 }

@@ -12,6 +12,7 @@ use ocpi::envelope::StatusCode;
 use ocpi::network::{Network, NetworkStatus};
 use ocpi::reader::lenient;
 use ocpi::versions::OcpiVersion;
+use serde_json::Value;
 use table::networks::shared_origin;
 use web::edge::base_url;
 
@@ -60,15 +61,7 @@ async fn register(
             "The platform is registered: send PUT to change its credentials.",
         ));
     }
-    let credentials = read(&app, &body)?;
-    exchange(
-        &app,
-        platform,
-        version,
-        &base_url(&app.settings, &headers),
-        credentials,
-    )
-    .await
+    exchange(&app, platform, version, &headers, &body).await
 }
 
 /// Renews the credentials of a registered platform, or changes its version.
@@ -82,15 +75,7 @@ async fn renew(
     if platform.registers {
         return Err(not_registered());
     }
-    let credentials = read(&app, &body)?;
-    exchange(
-        &app,
-        platform,
-        version,
-        &base_url(&app.settings, &headers),
-        credentials,
-    )
-    .await
+    exchange(&app, platform, version, &headers, &body).await
 }
 
 /// Ends the connection: the network is revoked.
@@ -105,7 +90,7 @@ async fn unregister(State(app): State<App>, platform: Platform, InVersion(_): In
     Ok(Reply::success())
 }
 
-fn read(app: &App, body: &serde_json::Value) -> Result<Credentials> {
+fn read(app: &App, body: &Value) -> Result<Credentials> {
     let invalid = |why| Reply::error(StatusCode::INVALID_PARAMETERS, why);
     let credentials: Credentials = lenient(body).map_err(invalid)?;
     credentials
@@ -127,9 +112,11 @@ async fn exchange(
     app: &App,
     platform: Platform,
     version: OcpiVersion,
-    own_url: &str,
-    credentials: Credentials,
+    headers: &HeaderMap,
+    body: &Value,
 ) -> Result {
+    let credentials = read(app, body)?;
+    let own_url = base_url(&app.settings, headers);
     let Platform {
         network,
         is_previous,
@@ -146,10 +133,10 @@ async fn exchange(
             version,
             endpoints,
             credentials,
-            own_url: own_url.to_owned(),
+            own_url: own_url.clone(),
             repeated: is_previous,
         },
     )
     .await?;
-    Reply::data(&handshake::own_credentials(app, own_url, &token))
+    Reply::data(&handshake::own_credentials(app, &own_url, &token))
 }

@@ -20,6 +20,7 @@ use ocpi::credentials::CredentialsToken;
 use ocpi::envelope::{Envelope, StatusCode};
 use ocpi::network::{Network, NetworkStatus, PartyRefusal};
 use ocpi::versions::OcpiVersion;
+use serde::Deserialize;
 use serde_json::Value;
 use table::networks::shared_origin;
 use tokio::time::{Duration, Instant, timeout};
@@ -91,10 +92,9 @@ impl Party {
     ///
     /// # Errors
     /// 404 for any other party, and for an id that no object can have.
-    pub fn object(&self, module: Module, path: &(String, String, String)) -> Result<ObjectId> {
-        let (country_code, party_id, id) = path;
-        let owner = self.owner(country_code, party_id)?;
-        ObjectId::new(owner, module, id).map_err(Reply::not_found)
+    pub fn object(&self, module: Module, path: &ObjectPath) -> Result<ObjectId> {
+        let owner = self.owner(&path.country_code, &path.party_id)?;
+        ObjectId::new(owner, module, &path.id).map_err(Reply::not_found)
     }
 
     /// Returns the party of an object that names its owner itself.
@@ -416,6 +416,22 @@ impl FromRequestParts<App> for Party {
             network,
         })
     }
+}
+
+/// The parts of a path that name an object, or an EVSE or a connector of a location.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ObjectPath {
+    country_code: String,
+    party_id: String,
+    #[serde(
+        alias = "cdr_id",
+        alias = "location_id",
+        alias = "session_id",
+        alias = "tariff_id"
+    )]
+    id: String,
+    pub evse_uid: Option<String>,
+    pub connector_id: Option<String>,
 }
 
 impl Party {

@@ -11,7 +11,7 @@ use ocpi::object::{
 };
 use serde_json::Value;
 
-use super::edge::{InVersion, Json, Party};
+use super::edge::{InVersion, Json, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::stations;
@@ -24,150 +24,72 @@ const CONNECTOR: &str =
 pub fn module() -> Module {
     Module {
         operations: vec![
-            operation("ocpi-retrieve-location", "GET", LOCATION, retrieve_location),
-            operation("ocpi-put-location", "PUT", LOCATION, put_location),
-            operation("ocpi-patch-location", "PATCH", LOCATION, patch_location),
-            operation("ocpi-retrieve-evse", "GET", EVSE, retrieve_evse),
-            operation("ocpi-put-evse", "PUT", EVSE, put_evse),
-            operation("ocpi-patch-evse", "PATCH", EVSE, patch_evse),
-            operation(
-                "ocpi-retrieve-connector",
-                "GET",
-                CONNECTOR,
-                retrieve_connector,
-            ),
-            operation("ocpi-put-connector", "PUT", CONNECTOR, put_connector),
-            operation("ocpi-patch-connector", "PATCH", CONNECTOR, patch_connector),
+            operation("ocpi-retrieve-location", "GET", LOCATION, retrieve),
+            operation("ocpi-put-location", "PUT", LOCATION, replace),
+            operation("ocpi-patch-location", "PATCH", LOCATION, update),
+            operation("ocpi-retrieve-evse", "GET", EVSE, retrieve),
+            operation("ocpi-put-evse", "PUT", EVSE, replace),
+            operation("ocpi-patch-evse", "PATCH", EVSE, update),
+            operation("ocpi-retrieve-connector", "GET", CONNECTOR, retrieve),
+            operation("ocpi-put-connector", "PUT", CONNECTOR, replace),
+            operation("ocpi-patch-connector", "PATCH", CONNECTOR, update),
         ],
     }
 }
 
-type LocationPath = Path<(String, String, String, String)>;
-type EvsePath = Path<(String, String, String, String, String)>;
-type ConnectorPath = Path<(String, String, String, String, String, String)>;
-
-async fn retrieve_location(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id)): LocationPath,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    show(&app, &party, &id, &Part::Location).await
-}
-
-async fn retrieve_evse(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id, evse)): EvsePath,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    show(&app, &party, &id, &Part::Evse(&evse)).await
-}
-
-async fn retrieve_connector(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id, evse, connector)): ConnectorPath,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    show(&app, &party, &id, &Part::Connector(&evse, &connector)).await
-}
-
-async fn put_location(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id)): LocationPath,
-    Json(body): Json,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    check_identity(&body, &id)?;
-    put(&app, &party, &id, &Part::Location, body).await
-}
-
-async fn put_evse(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id, evse)): EvsePath,
-    Json(body): Json,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    put(&app, &party, &id, &Part::Evse(&evse), body).await
-}
-
-async fn put_connector(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id, evse, connector)): ConnectorPath,
-    Json(body): Json,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    put(&app, &party, &id, &Part::Connector(&evse, &connector), body).await
-}
-
-async fn patch_location(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id)): LocationPath,
-    Json(body): Json,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    patch(&app, &party, &id, &Part::Location, &body).await
-}
-
-async fn patch_evse(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id, evse)): EvsePath,
-    Json(body): Json,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    patch(&app, &party, &id, &Part::Evse(&evse), &body).await
-}
-
-async fn patch_connector(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, owner, id, evse, connector)): ConnectorPath,
-    Json(body): Json,
-) -> Result {
-    let id = party.object(Objects::Locations, &(country, owner, id))?;
-    patch(
-        &app,
-        &party,
-        &id,
-        &Part::Connector(&evse, &connector),
-        &body,
-    )
-    .await
+/// The part of a location that a path names.
+fn part_of(path: &ObjectPath) -> Part<'_> {
+    match (&path.evse_uid, &path.connector_id) {
+        (None, _) => Part::Location,
+        (Some(evse), None) => Part::Evse(evse),
+        (Some(evse), Some(connector)) => Part::Connector(evse, connector),
+    }
 }
 
 /// Shows a location or a part of it, as it was received.
-async fn show(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>) -> Result {
-    let stored = app.store.received(party.mode, id).await?;
-    let shown = stored.as_ref().and_then(|stored| part(&stored.object, at));
+async fn retrieve(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path(path): Path<ObjectPath>,
+) -> Result {
+    let id = party.object(Objects::Locations, &path)?;
+    let stored = app.store.received(party.mode, &id).await?;
+    let stored = stored.as_ref();
+    let shown = stored.and_then(|stored| part(&stored.object, &part_of(&path)));
     let shown = shown.ok_or(Refusal::NotFound("There is no such object."))?;
     Reply::data(&as_received(shown))
 }
 
 /// Stores a location or a part of it.
-async fn put(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>, object: Value) -> Result {
-    let change = |stored: Option<&Value>| put_part(stored, at, object.clone(), app.now());
-    store(app, party, id, &change).await
+async fn replace(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path(path): Path<ObjectPath>,
+    Json(body): Json,
+) -> Result {
+    let id = party.object(Objects::Locations, &path)?;
+    let part = part_of(&path);
+    if part == Part::Location {
+        check_identity(&body, &id)?;
+    }
+    let change = |stored: Option<&Value>| put_part(stored, &part, body.clone(), app.now());
+    store(&app, &party, &id, &change).await
 }
 
 /// Stores the changed fields of a location or a part of it.
-async fn patch(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>, sent: &Value) -> Result {
-    let change = |stored: Option<&Value>| patch_part(stored, at, sent, app.now());
-    store(app, party, id, &change).await
+async fn update(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path(path): Path<ObjectPath>,
+    Json(body): Json,
+) -> Result {
+    let id = party.object(Objects::Locations, &path)?;
+    let part = part_of(&path);
+    let change = |stored: Option<&Value>| patch_part(stored, &part, &body, app.now());
+    store(&app, &party, &id, &change).await
 }
 
 async fn store(

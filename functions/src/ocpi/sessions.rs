@@ -9,7 +9,7 @@ use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde_json::Value;
 
-use super::edge::{InVersion, Json, Party};
+use super::edge::{InVersion, Json, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
@@ -26,16 +26,14 @@ pub fn module() -> Module {
     }
 }
 
-type SessionPath = Path<(String, String, String, String)>;
-
 /// Shows a session as it was received.
 async fn retrieve(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): SessionPath,
+    Path(path): Path<ObjectPath>,
 ) -> Result {
-    let id = party.object(Objects::Sessions, &(country, owner, id))?;
+    let id = party.object(Objects::Sessions, &path)?;
     objects::show(&app, party.mode, &id).await
 }
 
@@ -44,10 +42,10 @@ async fn replace(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): SessionPath,
+    Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Sessions, &(country, owner, id))?;
+    let id = party.object(Objects::Sessions, &path)?;
     check_identity(&body, &id)?;
     readable(&body)?;
     let stored = objects::store(&app, &party, &id, |before| {
@@ -62,10 +60,10 @@ async fn update(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): SessionPath,
+    Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Sessions, &(country, owner, id))?;
+    let id = party.object(Objects::Sessions, &path)?;
     objects::store(&app, &party, &id, |before| {
         let before = before.ok_or(Refusal::NotFound("There is no such session."))?;
         let update = patch_session(before, &body, app.now())?;

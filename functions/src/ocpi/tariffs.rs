@@ -10,7 +10,7 @@ use ocpi::object::{Module as Objects, Update, check_identity, put};
 use ocpi::reader::lenient;
 use ocpi::tariff::Tariff;
 
-use super::edge::{InVersion, Json, Party};
+use super::edge::{InVersion, Json, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
@@ -27,16 +27,14 @@ pub fn module() -> Module {
     }
 }
 
-type TariffPath = Path<(String, String, String, String)>;
-
 /// Shows a tariff as it was received.
 async fn retrieve(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): TariffPath,
+    Path(path): Path<ObjectPath>,
 ) -> Result {
-    let id = party.object(Objects::Tariffs, &(country, owner, id))?;
+    let id = party.object(Objects::Tariffs, &path)?;
     objects::show(&app, party.mode, &id).await
 }
 
@@ -45,10 +43,10 @@ async fn replace(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): TariffPath,
+    Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Tariffs, &(country, owner, id))?;
+    let id = party.object(Objects::Tariffs, &path)?;
     check_identity(&body, &id)?;
     let tariff: Tariff =
         lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
@@ -69,9 +67,9 @@ async fn delete(
     State(app): State<App>,
     party: Party,
     InVersion(_): InVersion,
-    Path((_, country, owner, id)): TariffPath,
+    Path(path): Path<ObjectPath>,
 ) -> Result {
-    let id = party.object(Objects::Tariffs, &(country, owner, id))?;
+    let id = party.object(Objects::Tariffs, &path)?;
     objects::delete(&app, party.mode, &id).await?;
     Ok(Reply::success())
 }
