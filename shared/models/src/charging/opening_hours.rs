@@ -257,40 +257,30 @@ mod tests {
     // twice, the second time from 01:00 UTC on.
 
     #[test]
-    fn exceptions_hold_when_clocks_go_forward() {
-        let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
-        assert!(open(
-            &station,
-            "2026-03-28T23:00:00Z",
-            "2026-03-29T04:00:00Z"
-        ));
-        let closed = range("2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z");
-        let opened = range("2026-03-29T04:00:00Z", "2026-03-29T05:00:00Z");
-        station.availability.exceptional_closings = vec![closed];
-        station.availability.exceptional_openings = vec![opened];
-        assert_eq!(
-            spans_of(&station, "2026-03-28T22:00:00Z", "2026-03-29T06:00:00Z"),
-            ["23:00-00:30", "01:30-05:00"]
-        );
-    }
-
-    #[test]
-    fn exceptions_hold_when_clocks_go_back() {
-        let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
-        assert!(open(
-            &station,
-            "2026-10-24T22:00:00Z",
-            "2026-10-25T05:00:00Z"
-        ));
-        // The second of the two hours from 02:00 to 03:00.
-        let closed = range("2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z");
-        let opened = range("2026-10-25T05:00:00Z", "2026-10-25T06:00:00Z");
-        station.availability.exceptional_closings = vec![closed];
-        station.availability.exceptional_openings = vec![opened];
-        assert_eq!(
-            spans_of(&station, "2026-10-24T21:00:00Z", "2026-10-25T07:00:00Z"),
-            ["22:00-01:00", "02:00-06:00"]
-        );
+    fn exceptions_hold_when_clocks_are_changed() {
+        for (night, closing, opening, around, want) in [
+            (
+                ("2026-03-28T23:00:00Z", "2026-03-29T04:00:00Z"),
+                ("2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"),
+                ("2026-03-29T04:00:00Z", "2026-03-29T05:00:00Z"),
+                ("2026-03-28T22:00:00Z", "2026-03-29T06:00:00Z"),
+                ["23:00-00:30", "01:30-05:00"],
+            ),
+            // The second of the two hours from 02:00 to 03:00 is closed.
+            (
+                ("2026-10-24T22:00:00Z", "2026-10-25T05:00:00Z"),
+                ("2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z"),
+                ("2026-10-25T05:00:00Z", "2026-10-25T06:00:00Z"),
+                ("2026-10-24T21:00:00Z", "2026-10-25T07:00:00Z"),
+                ["22:00-01:00", "02:00-06:00"],
+            ),
+        ] {
+            let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
+            assert!(open(&station, night.0, night.1));
+            station.availability.exceptional_closings = vec![range(closing.0, closing.1)];
+            station.availability.exceptional_openings = vec![range(opening.0, opening.1)];
+            assert_eq!(spans_of(&station, around.0, around.1), want);
+        }
     }
 
     fn spans_of(station: &ChargingStation, from: &str, until: &str) -> Vec<String> {

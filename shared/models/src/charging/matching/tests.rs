@@ -1,7 +1,9 @@
 use super::best_first::{BestFirst, IndexedStation, Match, Step};
 use super::*;
+use crate::charging::policies::PolicyContext;
 use crate::charging_station::PriceType;
 use crate::driver::{ChargingSpeed, Driver};
+use crate::policy::Policy;
 use crate::reservation::{Assignment, MatchSummary};
 use kernel::money::Currency;
 use serde_json::json;
@@ -58,6 +60,36 @@ fn the_preferred_window_comes_first_then_the_smallest_shift() {
     let all = windows(&reservation(week), at("2026-03-02T09:30:00Z"));
     assert_eq!(all.len(), 6 + 1 + 7 * 288);
     assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
+}
+
+/// The limits of policies for windows in UTC, with prices in dollars.
+fn limits<'a>(policies: &'a [Policy], windows: &[Window]) -> Limits<'a> {
+    let plan = PolicyContext {
+        station: None,
+        area: None,
+        windows,
+        currency: Currency::USD,
+        zone: &jiff::tz::TimeZone::UTC,
+    };
+    Limits::new(policies, &plan)
+}
+
+fn request<'a>(
+    reservation: &'a Reservation,
+    preferences: &'a DriverPreferences,
+    windows: &'a [Window],
+    limits: &'a Limits<'a>,
+) -> MatchRequest<'a> {
+    MatchRequest {
+        reservation,
+        standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
+        preferences,
+        windows,
+        limits,
+        mode: Mode::Test,
+        refused_evses: &[],
+    }
 }
 
 /// Reads the stations and calendars that the search requests. The index has no outlines, so every station is read.
@@ -140,28 +172,13 @@ fn each_filter_counts_what_it_refuses() {
     denied.operator = "Denied".into();
     closed.push(denied);
     let body = json!({"name": "P", "rules": {"denied_operators": ["Denied"]}});
-    let policy = crate::policy::Policy::new(
+    let policy = Policy::new(
         serde_json::from_value(body).unwrap(),
         at("2026-03-02T08:00:00Z"),
     );
     let policies = [policy.unwrap().object];
-    let plan = crate::charging::policies::PolicyContext {
-        station: None,
-        area: None,
-        windows: &windows,
-        currency: Currency::USD,
-        zone: &jiff::tz::TimeZone::UTC,
-    };
-    let request = MatchRequest {
-        reservation: &reservation,
-        standard: ConnectorType::Type2,
-        vehicle: ChargingVehicle::Any,
-        preferences: &preferences,
-        windows: &windows,
-        limits: &Limits::new(&policies, &plan),
-        mode: Mode::Test,
-        refused_evses: &[],
-    };
+    let limits = limits(&policies, &windows);
+    let request = request(&reservation, &preferences, &windows, &limits);
     for (number, station) in (1..).zip(&mut closed) {
         station.id = Id::from_number(kernel::Kind::ChargingStation, number);
     }
@@ -233,23 +250,8 @@ fn every_part_of_a_score_weighs_what_it_should() {
     preferences.preferred_cpos = vec!["Liked".to_owned().try_into().unwrap()];
     let reservation = reservation(json!({}));
     let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
-    let plan = crate::charging::policies::PolicyContext {
-        station: None,
-        area: None,
-        windows: &windows,
-        currency: Currency::USD,
-        zone: &jiff::tz::TimeZone::UTC,
-    };
-    let request = MatchRequest {
-        reservation: &reservation,
-        standard: ConnectorType::Type2,
-        vehicle: ChargingVehicle::Any,
-        preferences: &preferences,
-        windows: &windows,
-        limits: &Limits::new(&[], &plan),
-        mode: Mode::Test,
-        refused_evses: &[],
-    };
+    let limits = limits(&[], &windows);
+    let request = request(&reservation, &preferences, &windows, &limits);
     let (found, _) = ranking(&request, &stations, 9, |_| Vec::new());
     let number = |pair: &Match| {
         let station = &pair.assignment.station;
@@ -307,22 +309,10 @@ fn matched(
     busy: &[u128],
 ) -> (Option<Assignment>, MatchSummary) {
     let windows = windows(reservation, at("2026-03-02T09:30:00Z"));
-    let plan = crate::charging::policies::PolicyContext {
-        station: None,
-        area: None,
-        windows: &windows,
-        currency: Currency::USD,
-        zone: &jiff::tz::TimeZone::UTC,
-    };
+    let limits = limits(&[], &windows);
     let request = MatchRequest {
-        reservation,
-        standard: ConnectorType::Type2,
-        vehicle: ChargingVehicle::Any,
-        preferences,
-        windows: &windows,
-        limits: &Limits::new(&[], &plan),
         mode,
-        refused_evses: &[],
+        ..request(reservation, preferences, &windows, &limits)
     };
     let taken = Window {
         from: at("2026-03-02T09:00:00Z"),
@@ -461,23 +451,8 @@ fn a_shared_price_list_is_priced_once_for_each_window() {
     let preferences = preferences();
     let reservation = reservation(json!({"latest_end": "2026-03-02T12:30:00Z"}));
     let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
-    let plan = crate::charging::policies::PolicyContext {
-        station: None,
-        area: None,
-        windows: &windows,
-        currency: Currency::USD,
-        zone: &jiff::tz::TimeZone::UTC,
-    };
-    let request = MatchRequest {
-        reservation: &reservation,
-        standard: ConnectorType::Type2,
-        vehicle: ChargingVehicle::Any,
-        preferences: &preferences,
-        windows: &windows,
-        limits: &Limits::new(&[], &plan),
-        mode: Mode::Test,
-        refused_evses: &[],
-    };
+    let limits = limits(&[], &windows);
+    let request = request(&reservation, &preferences, &windows, &limits);
     let mut price_lists = PriceLists::default();
     let allowed = vec![true; windows.len()];
     for station in &stations {
