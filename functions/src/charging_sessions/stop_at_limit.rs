@@ -81,12 +81,12 @@ async fn stay<'a>(
         .owners
         .each_ref()
         .map(|owner| calendars.entries(owner));
-    let displaced = session.displaced(&connector, &vehicle);
-    for entry in &displaced {
+    let blocked = session.blocked_reservations(&connector, &vehicle);
+    for entry in &blocked {
         make_room(app, origin, session, entry).await?;
     }
     let mut session = session.clone();
-    if displaced.iter().any(|entry| entry.window.from <= next.from) {
+    if blocked.iter().any(|entry| entry.window.from <= next.from) {
         // The reservation has to release its time before the session can hold it.
         session.await_room(origin.now);
         let mut tx = app.store.begin(origin);
@@ -119,7 +119,7 @@ async fn make_room(
     let by_tenant = tenant == *own;
     let (station, evse) = (&session.object.charging_station, &session.internal.evse);
     rematch::request(app, tenant, &entry.holder, |reservation, now| {
-        reservation.displace(station, evse, by_tenant, now)
+        reservation.await_rematch(station, evse, by_tenant, now)
     })
     .await
 }

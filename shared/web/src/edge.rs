@@ -19,7 +19,7 @@ use tracing::{Instrument as _, Span};
 use super::auth::{KeyRing, Principal, authenticate};
 use super::body;
 use super::errors::{self, ErrorExtension};
-use super::expand::{self, Wanted};
+use super::expand::{self, Expansions};
 use super::query::QueryString;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
@@ -297,7 +297,7 @@ async fn prepare(
     parts: &Parts,
     body: Bytes,
     version: &str,
-) -> Result<(RequestContext, QueryString, Bytes, Wanted)> {
+) -> Result<(RequestContext, QueryString, Bytes, Expansions)> {
     let rights = authenticated.principal.key.rights.clone();
     let dry_run = is_dry_run(parts)?;
     let idempotency = if route.only_reads() {
@@ -324,7 +324,7 @@ async fn prepare(
             known.push(DRY_RUN);
         }
         let query = QueryString::parse(parts.uri.query().unwrap_or_default(), &known)?;
-        let expansions = Wanted::read(&query, &route, &key.rights)?;
+        let expansions = Expansions::read(&query, &route, &key.rights)?;
         Ok((query, expansions))
     };
     let (query, expansions) = match read() {
@@ -365,7 +365,7 @@ async fn show(
     route: Route,
     key: &ActingKey,
     response: Response,
-    expansions: &Wanted,
+    expansions: &Expansions,
     version: &str,
 ) -> Response {
     let as_it_is = expansions.is_empty() && version == version::CURRENT;

@@ -164,9 +164,9 @@ pub fn is_taken(route: &Route) -> bool {
 
 /// The expansions of a request: members, the kinds of object of their ids, and the expansions within those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted(Vec<(&'static str, Kind, Wanted)>);
+pub struct Expansions(Vec<(&'static str, Kind, Expansions)>);
 
-impl Wanted {
+impl Expansions {
     /// Reads the paths of a query.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ pub async fn expand(
     tenant: &Tenant,
     key: &ActingKey,
     answer: &mut Value,
-    expansions: &Wanted,
+    expansions: &Expansions,
 ) -> Result<()> {
     let size = Size::of(answer)?;
     let mut found = Expansion {
@@ -358,7 +358,7 @@ impl Expansion<'_> {
     fn gather<'b>(
         &'b mut self,
         sources: Sources<'b>,
-        expansions: &'b Wanted,
+        expansions: &'b Expansions,
     ) -> BoxFuture<'b, Result<()>> {
         Box::pin(async move {
             for (member, kind, deeper) in &expansions.0 {
@@ -452,7 +452,7 @@ fn collect(member: Option<&Value>, kind: Kind, times: usize, ids: &mut BTreeMap<
 }
 
 /// Replaces the ids in an object by the objects that were read.
-fn put_in(object: &mut Value, expansions: &Wanted, found: &HashMap<Id, Expanded>) {
+fn put_in(object: &mut Value, expansions: &Expansions, found: &HashMap<Id, Expanded>) {
     for (member, _, deeper) in &expansions.0 {
         if let Some(place) = object.pointer_mut(&pointer(member)) {
             put(place, deeper, found);
@@ -460,7 +460,7 @@ fn put_in(object: &mut Value, expansions: &Wanted, found: &HashMap<Id, Expanded>
     }
 }
 
-fn put(place: &mut Value, deeper: &Wanted, found: &HashMap<Id, Expanded>) {
+fn put(place: &mut Value, deeper: &Expansions, found: &HashMap<Id, Expanded>) {
     match place {
         Value::String(text) => {
             if let Some(expanded) = found.get(&Id::from(text.as_str())) {
@@ -529,9 +529,9 @@ async fn objects_of(
 mod tests {
     use super::*;
 
-    fn read(route: &Route, query: &str, scopes: &[Scope]) -> Result<Wanted> {
+    fn read(route: &Route, query: &str, scopes: &[Scope]) -> Result<Expansions> {
         let query = QueryString::parse(query, &[NAME]).unwrap();
-        Wanted::read(&query, route, &Rights::of(scopes.to_vec()))
+        Expansions::read(&query, route, &Rights::of(scopes.to_vec()))
     }
 
     #[test]
@@ -624,7 +624,7 @@ mod tests {
 
     #[test]
     fn paths_that_share_a_beginning_share_it() {
-        let mut expansions = Wanted::default();
+        let mut expansions = Expansions::default();
         for path in ["vehicle.fleet", "vehicle.drivers"] {
             expansions
                 .add(path, path, &mut vec![Kind::Reservation])

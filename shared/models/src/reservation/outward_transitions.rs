@@ -82,7 +82,13 @@ impl Stored<Reservation> {
 
     /// Records that another vehicle does not leave the reserved EVSE: the reservation is matched again now, without that EVSE. Returns
     /// whether anything changed. `by_tenant` says whether the other vehicle is the tenant's own.
-    pub fn displace(&mut self, station: &Id, evse: &str, by_tenant: bool, now: Timestamp) -> bool {
+    pub fn await_rematch(
+        &mut self,
+        station: &Id,
+        evse: &str,
+        by_tenant: bool,
+        now: Timestamp,
+    ) -> bool {
         let is_there = match &self.object.state {
             ReservationState::Confirmed {
                 reserved,

@@ -164,7 +164,7 @@ impl Stored<Reservation> {
         let late = now.plus(late_free).min(start);
         let is_later = late_free > SignedDuration::ZERO && late > self.object.free_before(start);
         let before = self.object.state.reserved();
-        let late_free_until = if self.is_displaced_by_tenant() {
+        let late_free_until = if self.is_blocked_by_tenant() {
             let before = before.and_then(|before| before.late_free_until);
             before.map(|until| until.min(start))
         } else {
@@ -305,7 +305,7 @@ impl Stored<Reservation> {
     }
 
     /// Checks whether another connector is searched because a vehicle of the same tenant occupies the reserved one.
-    fn is_displaced_by_tenant(&self) -> bool {
+    fn is_blocked_by_tenant(&self) -> bool {
         matches!(
             self.object.state,
             ReservationState::Confirmed {

@@ -130,7 +130,11 @@ impl Stored<ChargingSession> {
 
     /// Returns the reservations of other vehicles at the connector that begin before the next hold of the parked vehicle would end.
     /// They have to be matched again, because the vehicle does not leave.
-    pub fn displaced<'a>(&self, connector: &'a [Entry], vehicle: &[Entry]) -> Vec<&'a Entry> {
+    pub fn blocked_reservations<'a>(
+        &self,
+        connector: &'a [Entry],
+        vehicle: &[Entry],
+    ) -> Vec<&'a Entry> {
         let Some(next) = self.next_hold() else {
             return Vec::new();
         };

@@ -273,13 +273,13 @@ fn a_parked_vehicles_hold_is_extended_in_steps_of_20_minutes() {
     let rival = entry(Kind::Reservation, 1, "08:50", "09:30");
     let connector = [own, rival.clone()];
     let mut stay = |connector: &[Entry], vehicle: &[Entry]| {
-        let displaced = session.displaced(connector, vehicle).len();
+        let blocked = session.blocked_reservations(connector, vehicle).len();
         let stays = session.extend_hold(simulated(), connector, vehicle, now());
         (
             stays,
             session.next_action_at(),
             session.object.state.ends_by().unwrap().reason,
-            displaced,
+            blocked,
         )
     };
     let longest = EndReason::MaximumDuration;
