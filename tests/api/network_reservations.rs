@@ -120,6 +120,13 @@ impl Stage {
     }
 }
 
+/// Returns whether a reservation is at the EVSE of a command.
+pub fn is_at(reservation: &Value, command: &Received) -> bool {
+    let evse = command.body["evse_uid"].as_str().expect("an EVSE");
+    let connector = reservation["connector"].as_str();
+    connector.is_some_and(|connector| connector.starts_with(evse))
+}
+
 fn evses(commands: &[Received]) -> Vec<&str> {
     let evses = commands.iter();
     evses
@@ -243,13 +250,16 @@ async fn a_reservation_refused_by_its_network_moves_to_another_evse() {
             let mut want = reassigned.to_vec();
             want.extend(["reservation.unassigned", "reservation.failed"]);
             assert_eq!(stage.events().await, want, "{refusal}");
+            assert_eq!(stage.sent(RESERVE).len(), 2, "{refusal}");
             continue;
         }
         stage.result(&sent[1], "ACCEPTED").await;
+        assert_eq!(cancelled.len(), 1, "{refusal}");
         // A late result of the first one changes nothing.
         stage.result(&sent[0], "ACCEPTED").await;
         let reservation = stage.reservation().await;
         assert_eq!(reservation["status"], "confirmed", "{refusal}");
+        assert!(is_at(&reservation, &sent[1]), "{refusal}");
         assert_eq!(stage.events().await, reassigned, "{refusal}");
         assert_eq!(stage.sent(RESERVE).len(), 2, "{refusal}");
     }
@@ -262,7 +272,9 @@ async fn a_reservation_that_its_network_cancels_is_matched_again() {
     let first = stage.sent(RESERVE).remove(0);
     stage.result(&first, "ACCEPTED").await;
     stage.result(&first, "CANCELED_RESERVATION").await;
-    assert_eq!(stage.sent(RESERVE).len(), 2);
+    let sent = stage.sent(RESERVE);
+    assert_eq!(sent.len(), 2);
+    assert_ne!(evses(&sent)[0], evses(&sent)[1]);
     let events = stage.events().await;
     assert_eq!(
         events.last().map(String::as_str),

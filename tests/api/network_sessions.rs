@@ -342,6 +342,17 @@ mod start {
         let fleet = format!("/v1/fleets/{}", scene.crew.fleet);
         let fleet = scene.get(&fleet).await;
         assert_has!(fleet, {"total_sessions": 1, "total_energy_consumed_kwh": 20.0});
+        // The same CDR again changes nothing, and a corrected one adjusts the invoiced amount once.
+        scene.bill(&cdr).await;
+        assert_eq!(scene.invoice().await.1, []);
+        let cost = json!({"id": "C2", "total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
+        let corrected = scene.cdr(&theirs, cost);
+        scene.bill(&corrected).await;
+        scene.bill(&corrected).await;
+        assert_eq!(scene.invoice().await.1, [adjustment(121)]);
+        assert_eq!(scene.invoice().await.1, []);
+        assert_eq!(scene.shown(&session).await["amount_due"], 968);
+        assert_eq!(scene.unmatched().await, 0);
     }
 
     #[tokio::test]
@@ -384,28 +395,32 @@ mod start {
             // A second result has no effect.
             scene.result("ACCEPTED").await;
             assert_eq!(scene.status(&session).await, failed(reason), "{result}");
+            assert_eq!(scene.shown(&session).await["amount_due"], 0);
+            assert_eq!(scene.invoice().await.1, []);
         }
     }
 
     #[tokio::test]
     async fn without_a_report_the_session_fails_after_five_minutes() {
         let scene = Scene::new().await;
-        let silent = scene.start().await;
-        // The clock also advances by itself.
-        scene.app.advance(240).await;
-        assert_eq!(scene.status(&silent).await, is("pending"));
-        scene.app.advance(60).await;
-        assert_eq!(scene.status(&silent).await, failed("network_timeout"));
-        let timed_out = scene.start().await;
-        scene.result("TIMEOUT").await;
-        scene.app.advance(300).await;
-        assert_eq!(scene.status(&timed_out).await, failed("network_timeout"));
-        let no_vehicle = scene.start().await;
-        scene.result("ACCEPTED").await;
-        scene.app.advance(300).await;
-        assert_eq!(scene.status(&no_vehicle).await, failed("not_plugged_in"));
+        for (result, reason) in [
+            (None, "network_timeout"),
+            (Some("TIMEOUT"), "network_timeout"),
+            (Some("ACCEPTED"), "not_plugged_in"),
+        ] {
+            let session = scene.start().await;
+            if let Some(result) = result {
+                scene.result(result).await;
+            }
+            // The clock also advances by itself.
+            scene.app.advance(240).await;
+            assert_eq!(scene.status(&session).await, is("pending"), "{result:?}");
+            scene.app.advance(60).await;
+            assert_eq!(scene.status(&session).await, failed(reason), "{result:?}");
+        }
         assert_eq!(scene.invoice().await.1, []);
         assert_eq!(scene.commands("START_SESSION").len(), 3);
+        assert!(scene.commands("STOP_SESSION").is_empty());
     }
 
     #[tokio::test]
@@ -426,12 +441,15 @@ mod start {
         let scene = Scene::new().await;
         let session = scene.start().await;
         scene.result("TIMEOUT").await;
-        scene.report(&scene.session(json!({}))).await;
-        for result in ["ACCEPTED", "ACCEPTED", "FAILED"] {
+        let theirs = scene.begin().await;
+        for result in ["TIMEOUT", "ACCEPTED", "ACCEPTED", "FAILED", "FAILED"] {
             scene.result(result).await;
             assert_eq!(scene.status(&session).await, is("active"));
         }
         assert_eq!(scene.events().await, ["started"]);
+        scene.app.advance(3600).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
     }
 
     #[tokio::test]
@@ -480,7 +498,11 @@ mod start {
         assert_eq!(scene.stop(&session).await.status, 409);
         let theirs = scene.begin().await;
         assert_eq!(scene.status(&session).await, is("cancelled"));
-        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        let stops = scene.commands("STOP_SESSION");
+        assert_eq!(
+            (stops.len(), &stops[0].body["session_id"]),
+            (1, &json!("S1"))
+        );
         // The network ends it without energy.
         let nothing =
             json!({"status": "COMPLETED", "last_updated": scene.app.now().plus(seconds(1))});
@@ -524,8 +546,11 @@ mod stop {
         scene.stop(&session).await.expect(200);
         scene.stop(&session).await.expect(200);
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        // A refused one is repeated too.
+        scene.cpo.script().commands = Some(json!({"result": "REJECTED", "timeout": 0}));
         scene.app.advance(300).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 2);
+        scene.cpo.script().commands = None;
         scene.app.advance(3600).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 5);
         let shown = scene.shown(&session).await;
@@ -587,7 +612,7 @@ mod billing {
         scene.bill(&scene.cdr(&theirs, dear)).await;
         let check = json!({"network": 1210, "ours": 968, "difference": 242});
         let shown = scene.shown(&session).await;
-        assert_has!(shown, {"status": "completed", "price_check": check});
+        assert_has!(shown, {"status": "completed", "amount_due": 1210, "price_check": check});
         let line = json!({"type": "FLAT", "description": "Price of the charging network", "quantity": "1",
             "unit": "session", "unit_price": "1210", "tax_included": true, "tax_percent": "21", "net": 1000, "tax": 210,
             "gross": 1210});
@@ -691,7 +716,7 @@ mod billing {
         };
         for credit_first in [true, false] {
             let scene = Scene::new().await;
-            let (_, theirs) = scene.billed().await;
+            let (session, theirs) = scene.billed().await;
             assert_eq!(scene.invoice().await.1, [energy(968)]);
             scene.app.advance(60).await;
             let mut sent = [credit(&scene, &theirs), corrected(&scene, &theirs)];
@@ -710,6 +735,8 @@ mod billing {
                 .map(|draft| draft["amount_due"].as_i64().expect("an amount"))
                 .sum();
             assert_eq!(due, 847);
+            assert_eq!(scene.invoice().await.1, []);
+            assert_eq!(scene.shown(&session).await["amount_due"], 968);
         }
     }
 
@@ -741,8 +768,9 @@ mod billing {
         scene.app.advance(3600).await;
         let cdr = scene.cdr(&theirs, json!({"session_id": null}));
         scene.bill(&cdr).await;
-        assert_eq!(scene.status(&session).await, is("completed"));
+        assert_has!(scene.shown(&session).await, {"status": "completed", "cost_source": "cdr"});
         assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.unmatched().await, 0);
     }
 
     #[tokio::test]

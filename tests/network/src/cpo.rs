@@ -65,8 +65,6 @@ pub enum Fault {
     Status(u16),
     /// The same, after the request has had its effect.
     StatusAfterEffect(u16),
-    /// No response, for longer than any client waits.
-    Hang,
     /// HTTP status 200 and a body that is not JSON.
     Malformed,
     /// HTTP status 200 and JSON without an envelope.
@@ -327,7 +325,6 @@ async fn fail(State(cpo): State<Cpo>, request: Request, next: Next) -> Response 
             next.run(request).await;
             error_page(status)
         }
-        Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::Malformed) => "<html>".into_response(),
         Some(Fault::NoEnvelope) => axum::Json(serde_json::json!({"error": "none"})).into_response(),
     }

@@ -69,7 +69,10 @@ async fn reserve_now_is_sent_15_minutes_before_the_start() {
         assert_eq!(expires, start + SignedDuration::from_mins(15));
         assert_eq!(command.body["location_id"], "LOC1");
         assert_eq!(
-            (&command.body["token"]["type"], &command.body["token"]["valid"]),
+            (
+                &command.body["token"]["type"],
+                &command.body["token"]["valid"]
+            ),
             (&json!("APP_USER"), &json!(true))
         );
         let connector = text(&shown["connector"]);
@@ -104,16 +107,6 @@ async fn reserve_now_is_sent_15_minutes_before_the_start() {
 }
 
 #[tokio::test]
-async fn reserve_now_is_not_sent_for_a_cancelled_reservation() {
-    let scene = Scene::new(VersionNumber::V2_2_1).await;
-    let reservation = confirmed(&scene).await;
-    let cancel = format!("{reservation}/cancel");
-    scene.runner.post(&cancel, json!({})).await.ok();
-    scene.runner.advance(3600).await;
-    assert_eq!(scene.cpo.commands(), []);
-}
-
-#[tokio::test]
 async fn a_rejected_reserve_now_leads_to_the_other_evse() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
@@ -143,70 +136,6 @@ async fn a_rejected_reserve_now_leads_to_the_other_evse() {
 }
 
 #[tokio::test]
-async fn a_reservation_fails_when_every_evse_is_refused() {
-    let scene = Scene::new(VersionNumber::V2_3_0).await;
-    let reservation = confirmed(&scene).await;
-    scene.cpo.answer(CommandReply::Rejected);
-    scene.cpo.answer(CommandReply::NotSupported);
-    sent(&scene, 1).await;
-    sent(&scene, 2).await;
-    // It is matched again until its start time.
-    scene.runner.advance(30 * 60).await;
-    let failed = json!({"status": "failed", "failed_reason": "station_unavailable"});
-    scene.shows(&reservation, failed).await;
-    assert_eq!(
-        scene.events("reservation").await,
-        ["created", "confirmed", "reassigned", "unassigned", "failed"]
-    );
-    assert_eq!(scene.received(RESERVE).len(), 2);
-}
-
-#[tokio::test]
-async fn a_failed_or_missing_result_cancels_and_uses_another_evse() {
-    for (version, result) in [
-        (VersionNumber::V2_2_1, Some(CommandResultType::Failed)),
-        (VersionNumber::V2_3_0, Some(CommandResultType::EvseOccupied)),
-        (VersionNumber::V2_2_1, None),
-    ] {
-        let scene = Scene::new(version).await;
-        let reservation = confirmed(&scene).await;
-        let first = sent(&scene, 1).await;
-        match result {
-            Some(result) => scene.result(&first, result).await,
-            None => scene.runner.advance(60).await,
-        }
-        let second = sent(&scene, 2).await;
-        scene.result(&second, CommandResultType::Accepted).await;
-        assert_ne!(first.body["evse_uid"], second.body["evse_uid"]);
-        // The operator may have kept the reservation of the first EVSE nevertheless.
-        let cancelled = scene.command(CANCEL, 1).await;
-        assert_eq!(
-            cancelled.body["reservation_id"],
-            first.body["reservation_id"]
-        );
-        let connector = format!("{}-1", text(&second.body["evse_uid"]));
-        scene.runner.advance(120).await;
-        let confirmed = json!({"status": "confirmed", "connector": connector});
-        scene.shows(&reservation, confirmed).await;
-        assert_eq!(scene.received(CANCEL).len(), 1);
-    }
-}
-
-#[tokio::test]
-async fn a_reservation_cancelled_by_the_operator_gets_the_other_evse() {
-    let scene = Scene::new(VersionNumber::V2_2_1).await;
-    confirmed(&scene).await;
-    let first = sent(&scene, 1).await;
-    scene.result(&first, CommandResultType::Accepted).await;
-    scene.settle().await;
-    scene
-        .result(&first, CommandResultType::CanceledReservation)
-        .await;
-    let second = sent(&scene, 2).await;
-    assert_ne!(first.body["evse_uid"], second.body["evse_uid"]);
-}
-
-#[tokio::test]
 async fn reserve_now_with_errors_is_sent_once_per_evse_and_cancelled() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let reservation = confirmed(&scene).await;
@@ -226,31 +155,6 @@ async fn reserve_now_with_errors_is_sent_once_per_evse_and_cancelled() {
     let failed = json!({"status": "failed", "failed_reason": "station_unavailable"});
     scene.shows(&reservation, failed).await;
     assert_eq!(scene.cpo.failed(), 2);
-}
-
-#[tokio::test]
-async fn an_unreadable_response_uses_the_other_evse_after_a_minute() {
-    for fault in [Fault::Malformed, Fault::NoEnvelope] {
-        let scene = Scene::new(VersionNumber::V2_2_1).await;
-        let reservation = confirmed(&scene).await;
-        let before = scene.runner.get(&reservation).await.ok();
-        scene.cpo.fail(RESERVE, fault);
-        scene.runner.advance(60).await;
-        let failed = async || (scene.cpo.failed() > 0).then_some(());
-        scene.until("a RESERVE_NOW", failed).await;
-        scene.cpo.heal();
-        let confirmed = json!({"status": "confirmed", "connector": before["connector"]});
-        scene.shows(&reservation, confirmed).await;
-        // The command may have had its effect, and its result may still come.
-        scene.runner.advance(60).await;
-        let second = scene.command(RESERVE, 1).await;
-        scene.result(&second, CommandResultType::Accepted).await;
-        scene.command(CANCEL, 1).await;
-        let connector = format!("{}-1", text(&second.body["evse_uid"]));
-        assert_ne!(before["connector"], connector);
-        let confirmed = json!({"status": "confirmed", "connector": connector});
-        scene.shows(&reservation, confirmed).await;
-    }
 }
 
 #[tokio::test]

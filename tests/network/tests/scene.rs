@@ -35,7 +35,7 @@ pub fn with<T: Serialize + DeserializeOwned>(object: &T, change: Value) -> T {
 }
 
 /// A price with 10 % VAT, in cents without it.
-pub fn price(cents: i32) -> Value {
+fn price(cents: i32) -> Value {
     let (net, tax) = (f64::from(cents) / 100.0, f64::from(cents / 10) / 100.0);
     json!({"before_taxes": net, "taxes": [{"name": "VAT", "amount": tax}]})
 }
@@ -96,7 +96,8 @@ impl Scene {
         let mut stations = runner.stations().await;
         stations.retain(|station| station["network"]["party_id"] == "TNM");
         let station = stations.pop().expect("a station");
-        let create = async |path: &str, body: Value| runner.post(path, body).await.ok()["id"].clone();
+        let create =
+            async |path: &str, body: Value| runner.post(path, body).await.ok()["id"].clone();
         let address = json!({"city": "Gent", "country": "BE", "line1": "1", "postal_code": "9000"});
         let fleet = json!({"name": "Vans", "email": "ops@fleet.example", "address": address});
         let fleet = create("/v1/fleets", fleet).await;
@@ -333,10 +334,6 @@ impl Scene {
 
 pub fn energy(gross: i64) -> (String, i64) {
     ("energy_session".into(), gross)
-}
-
-pub fn adjustment(gross: i64) -> (String, i64) {
-    ("adjustment".into(), gross)
 }
 
 #[track_caller]
