@@ -79,6 +79,16 @@ impl Ledger {
         panic!("the provider was not asked {times} times");
     }
 
+    /// The charges that were requested, repetitions included.
+    pub fn requests(&self) -> usize {
+        self.books().requests
+    }
+
+    /// The different keys of the charges.
+    pub fn keys(&self) -> Vec<String> {
+        self.books().charges.keys().cloned().collect()
+    }
+
     /// The charges that succeeded, repetitions not counted.
     pub fn charges(&self) -> usize {
         let books = self.books();

@@ -1,5 +1,7 @@
 //! Rules for every request: keys, headers, errors, the order of checks, limits and versions.
 
+use std::collections::HashSet;
+
 use kernel::origin::Mode;
 use serde_json::{Value, json};
 use tests::{
@@ -58,29 +60,41 @@ async fn an_error_has_the_shape_of_the_specification() {
 }
 
 #[tokio::test]
-async fn every_response_carries_the_headers() {
-    let app = TestApp::start_with(|options| options.rate = 50).await;
-    let answers: Vec<TestResponse> = vec![
+async fn every_response_has_the_headers_and_a_unique_request_id() {
+    let app = TestApp::start_with(|options| options.rate = 1).await;
+    let bob = app.other_account(Mode::Test).await;
+    let answers = [
         app.alice.get("/v1/fleets").await.expect(200),
         app.alice.post("/v1/fleets", json!({})).await.expect(400),
+        app.alice.get("/v1/fleets").await.expect(429),
         app.anon.get("/v1/fleets").await.expect(401),
         app.alice.get("/v1/nothing").await.expect(404),
         app.alice.delete("/v1/fleets").await.expect(405),
+        fleets(&bob, &[("service-version", "2020-01-01")])
+            .await
+            .expect(400),
+        fleets(&bob, &[("service-account", "acct_1")])
+            .await
+            .expect(404),
     ];
-    for answer in answers {
-        for name in [
-            "service-request-id",
-            "ratelimit-limit",
-            "ratelimit-remaining",
-            "ratelimit-reset",
-        ] {
-            assert_ne!(answer.header(name), "", "{name} of {}", answer.text);
+    let mut ids = HashSet::new();
+    for answer in &answers {
+        for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
+            let number = answer.header(name).parse::<u64>();
+            assert!(number.is_ok(), "{name} of {}", answer.text);
         }
+        assert_eq!(answer.header("ratelimit-limit"), "2");
         assert_eq!(answer.header("service-version"), "2026-03-01");
         assert_eq!(answer.header("content-type"), "application/json");
         assert_eq!(answer.header("cache-control"), "no-store");
-        assert_eq!(answer.header("ratelimit-limit"), "100");
+        let id = answer.header("service-request-id");
+        assert!(id.starts_with("req_") && ids.insert(id));
     }
+    let limited = &answers[2];
+    assert_eq!(
+        limited.body["request"],
+        limited.header("service-request-id")
+    );
 }
 
 #[tokio::test]
@@ -126,10 +140,7 @@ async fn too_many_requests_are_429_with_a_time_to_wait() {
 #[tokio::test]
 async fn checks_come_in_their_order() {
     let app = TestApp::start().await;
-    let scopes = json!({"scopes": ["drivers:read"]});
-    let key = app.alice.post_ok("/v1/api_keys", scopes).await;
-    let secret = key["secret"].as_str().expect("a secret").to_owned();
-    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    let reader = app.restricted(&app.alice, &["drivers:read"]).await;
     reader.get_ok("/v1/drivers").await;
     // A missing scope (403) is reported before errors of the body, and an unknown path (404) before the scope.
     let refused = reader.post("/v1/drivers", json!({"x": 1})).await;
@@ -301,6 +312,12 @@ async fn a_parent_acts_inside_its_children_and_nowhere_else() {
     fleets(&inside, &[("service-account", own.as_str())])
         .await
         .expect(404);
+    // A restricted key has the same restrictions inside a child.
+    let reader = app.restricted(&app.alice, &["fleets:read"]).await;
+    fleets(&reader, &acting).await.expect(200);
+    let body = Some(tests::fleet().to_string());
+    let refused = reader.send("POST", "/v1/fleets", body, &acting).await;
+    assert_eq!(refused.error(), (403, "authentication_error", None, None));
 }
 
 #[tokio::test]
@@ -316,53 +333,9 @@ async fn without_a_key_the_error_is_whole_and_asks_for_a_bearer_key() {
 }
 
 #[tokio::test]
-async fn error_responses_have_all_headers_and_a_unique_request_id() {
-    let app = TestApp::start_with(|options| options.rate = 1).await;
-    let bob = app.other_account(Mode::Test).await;
-    let version = [("service-version", "2020-01-01")];
-    let mut answers = vec![
-        fleets(&app.alice, &version).await.expect(400),
-        fleets(&bob, &[("service-account", "acct_1")])
-            .await
-            .expect(404),
-    ];
-    for _ in 0..50 {
-        let answer = app.alice.get("/v1/fleets").await;
-        let refused = answer.status == 429;
-        answers.push(answer);
-        if refused {
-            break;
-        }
-    }
-    let last = answers.last().expect("an answer");
-    assert_eq!(last.status, 429, "the rate was never reached");
-    assert_eq!(last.body["request"], last.header("service-request-id"));
-    let mut ids = Vec::new();
-    for answer in &answers {
-        for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
-            let number = answer.header(name).parse::<u64>();
-            assert!(number.is_ok(), "{name} of {}", answer.text);
-        }
-        assert_eq!(answer.header("ratelimit-limit"), "2");
-        assert_eq!(answer.header("service-version"), "2026-03-01");
-        assert_eq!(answer.header("content-type"), "application/json");
-        assert_eq!(answer.header("cache-control"), "no-store");
-        ids.push(answer.header("service-request-id"));
-    }
-    let distinct: std::collections::HashSet<_> = ids.iter().collect();
-    assert_eq!(distinct.len(), ids.len());
-    assert!(ids.iter().all(|id| id.starts_with("req_")));
-}
-
-#[tokio::test]
 async fn the_rate_comes_before_the_scope() {
     let app = TestApp::start_with(|options| options.rate = 1).await;
-    let key = app
-        .alice
-        .post_ok("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
-        .await;
-    let secret = key["secret"].as_str().expect("a secret").to_owned();
-    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    let reader = app.restricted(&app.alice, &["drivers:read"]).await;
     for _ in 0..50 {
         let answer = reader.get("/v1/fleets").await;
         if answer.status == 429 {
@@ -377,12 +350,7 @@ async fn the_rate_comes_before_the_scope() {
 #[tokio::test]
 async fn the_scope_is_checked_before_version_idempotency_and_query() {
     let app = TestApp::start().await;
-    let api_key = app
-        .alice
-        .post_ok("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
-        .await;
-    let secret = api_key["secret"].as_str().expect("a secret").to_owned();
-    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    let reader = app.restricted(&app.alice, &["fleets:read"]).await;
     let key = ("idempotency-key", "k");
     let first = app
         .alice
@@ -524,46 +492,4 @@ async fn metadata_at_its_limits_is_kept_whole() {
     let refused = app.alice.post(&path, wrong).await;
     assert_eq!(refused.status, 400);
     assert_has!(app.alice.get_ok(&path).await, {"metadata": metadata, "name": fleet["name"]});
-}
-
-#[tokio::test]
-async fn a_grandchild_and_a_sibling_are_strangers() {
-    let app = TestApp::start().await;
-    let body = json!({"email": "c@d.example", "name": "Child", "type": "business"});
-    let child = app.alice.create("/v1/accounts", body.clone()).await;
-    let sibling = app.alice.create("/v1/accounts", body.clone()).await;
-    let acting = [("service-account", child.as_str())];
-    let grandchild = app
-        .alice
-        .send("POST", "/v1/accounts", Some(body.to_string()), &acting)
-        .await
-        .id();
-    let key = app
-        .alice
-        .send(
-            "POST",
-            "/v1/api_keys",
-            Some(json!({"scopes": ["fleets:read"]}).to_string()),
-            &acting,
-        )
-        .await
-        .expect(200);
-    let secret = key.body["secret"].as_str().expect("a secret").to_owned();
-    let inside = app.with_key(secret, child.as_str().into());
-    let act = async |client: &tests::Client, account: &str| {
-        fleets(client, &[("service-account", account)]).await.status
-    };
-    assert_eq!(act(&app.alice, &grandchild).await, 404);
-    assert_eq!(act(&inside, &sibling).await, 404);
-    assert_eq!(act(&inside, &grandchild).await, 200);
-    // A restricted key has the same restrictions inside a child.
-    let refused = inside
-        .send(
-            "POST",
-            "/v1/fleets",
-            Some(fleet().to_string()),
-            &[("service-account", grandchild.as_str())],
-        )
-        .await;
-    assert_eq!(refused.error(), (403, "authentication_error", None, None));
 }

@@ -108,10 +108,7 @@ async fn what_cannot_be_expanded_is_refused_before_anything_happens() {
 #[tokio::test]
 async fn a_key_expands_only_what_it_may_read() {
     let (app, crew) = TestApp::with_crew().await;
-    let scopes = json!({"scopes": ["vehicles:read"]});
-    let key = app.alice.post_ok("/v1/api_keys", scopes).await;
-    let secret = key["secret"].as_str().expect("a secret").to_owned();
-    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    let reader = app.restricted(&app.alice, &["vehicles:read"]).await;
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     reader.get_ok(&path).await;
     let answer = reader.get(&format!("{path}?expand[]=fleet")).await;

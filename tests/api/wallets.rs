@@ -1,22 +1,18 @@
 //! `POST …/top_up` of accounts, drivers and fleets, and other transfers of money between wallets.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use functions::app::Ports;
 use functions::payments::{self, Bill};
-use futures::future::BoxFuture;
-use kernel::error::{Error, Result};
+use kernel::error::Error;
 use kernel::money::{Currency, Money};
 use kernel::origin::{Mode, Origin};
 use models::payment_method::PaymentMethod;
-use models::payment_method::ProviderMethod;
-use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Simulated};
 use models::transaction::PaymentOutcome;
-use models::transaction::TransactionStatus;
 use serde_json::{Value, json};
 
 use kernel::{Id, Tenant};
 use table::wallets::Wallet;
+use tests::ledger::Ledger;
 use tests::{Client, TestApp, assert_has, with};
 
 async fn card(client: &Client, token: &str, owner: Value) -> String {
@@ -200,47 +196,6 @@ async fn whoever_has_money_is_not_removed() {
 }
 
 #[tokio::test]
-async fn many_top_ups_at_once_all_count() {
-    let app = TestApp::start().await;
-    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
-    let method = card(&app.alice, "tok_success", json!({})).await;
-    let path = format!("/v1/fleets/{fleet}");
-    let requests = (0..8).map(|_| {
-        let (client, path, body) = (
-            app.alice.clone(),
-            format!("{path}/top_up"),
-            top_up(&method, 100),
-        );
-        tokio::spawn(async move { client.post(&path, body).await.status })
-    });
-    let mut paid = 0;
-    for request in requests.collect::<Vec<_>>() {
-        let status = request.await.expect("an answer");
-        assert!(matches!(status, 200 | 503), "{status}");
-        paid += i64::from(status == 200);
-    }
-    assert_eq!(app.alice.get_ok(&path).await["wallet_balance"], paid * 100);
-    let transactions = app.transactions(&app.alice).await;
-    let done = transactions
-        .iter()
-        .filter(|transaction| transaction.status == TransactionStatus::Succeeded);
-    assert_eq!(done.count() as i64, paid);
-    // A request that lost to the others at every try is completed a minute later.
-    app.advance(90).await;
-    let transactions = app.alice.get_ok("/v1/transactions").await;
-    let transactions = transactions["data"].as_array().expect("transactions");
-    assert!(
-        transactions
-            .iter()
-            .all(|transaction| transaction["status"] == "succeeded")
-    );
-    assert!((paid..=8).contains(&(transactions.len() as i64)));
-    let shown = app.alice.get_ok(&path).await;
-    assert_eq!(shown["wallet_balance"], transactions.len() * 100);
-    app.drain().await;
-}
-
-#[tokio::test]
 async fn the_play_money_of_test_mode_is_none_in_live_mode() {
     let app = TestApp::start().await;
     let account = app.alice.account.clone().expect("an account");
@@ -369,55 +324,15 @@ async fn a_wallet_is_debited_only_if_the_unit_of_work_commits() {
     app.drain().await;
 }
 
-/// A provider that records the keys of charges, and loses the response of the first charge.
-#[derive(Default)]
-struct Notes {
-    keys: Mutex<Vec<String>>,
-}
-
-impl Payments for Notes {
-    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
-        let mut keys = self.keys.lock().expect("notes");
-        keys.push(charge.key.clone());
-        let lost = keys.len() == 1;
-        Box::pin(async move {
-            if lost {
-                return Err(Error::unavailable("the acknowledgement was lost"));
-            }
-            Simulated.charge(charge).await
-        })
-    }
-
-    fn refund<'a>(
-        &'a self,
-        _: &'a models::ports::payments::Refund,
-    ) -> BoxFuture<'a, Result<PaymentOutcome, Error>> {
-        Box::pin(async { Ok(PaymentOutcome::Succeeded) })
-    }
-
-    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
-        Simulated.method(token)
-    }
-}
-
-/// A client of the service with such a provider.
-async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
-    let notes = Arc::new(Notes::default());
-    let parts = app.app();
-    let noted = functions::App::new(
-        Ports {
-            payments: Providers::new(notes.clone(), None),
-            ..parts.ports.clone()
-        },
-        parts.settings.clone(),
-    );
-    let url = tests::serve(noted).await;
-    (notes, Client::new(&url, app.alice.key.as_deref()))
+async fn app_with_ledger() -> (TestApp, Arc<Ledger>) {
+    let (ledger, change) = Ledger::new();
+    (TestApp::start_with(change).await, ledger)
 }
 
 #[tokio::test]
 async fn an_interrupted_top_up_is_finished_in_the_background() {
-    let (app, crew) = TestApp::with_crew().await;
+    let (app, ledger) = app_with_ledger().await;
+    let crew = app.crew(&app.alice).await;
     for (token, status, balance) in [
         ("tok_success", "succeeded", 300),
         ("tok_declined", "failed", 0),
@@ -432,14 +347,13 @@ async fn an_interrupted_top_up_is_finished_in_the_background() {
             ),
         ] {
             let before = app.alice.get_ok(&owner).await["wallet_balance"].clone();
-            let (notes, client) = noted(&app).await;
-            let cut = client
+            let requests = ledger.requests();
+            ledger.lose_answers(1);
+            let cut = app
+                .alice
                 .post(&format!("{owner}/top_up"), top_up(&method, 300))
                 .await;
-            assert_eq!(
-                (cut.status, notes.keys.lock().expect("notes").len()),
-                (503, 1)
-            );
+            assert_eq!((cut.status, ledger.requests()), (503, requests + 1));
             let newest =
                 async || app.alice.get_ok("/v1/transactions?limit=1").await["data"][0].clone();
             let pending = newest().await;
@@ -463,13 +377,14 @@ async fn an_interrupted_top_up_is_finished_in_the_background() {
 
 #[tokio::test]
 async fn a_retried_top_up_reuses_its_key_and_is_credited_once() {
-    let (app, crew) = TestApp::with_crew().await;
+    let (app, ledger) = app_with_ledger().await;
+    let crew = app.crew(&app.alice).await;
     let method = card(&app.alice, "tok_success", json!({})).await;
-    let (notes, client) = noted(&app).await;
+    ledger.lose_answers(1);
     let path = format!("/v1/fleets/{}/top_up", crew.fleet);
     let send = async |amount: i64, key: &str| {
         let body = top_up(&method, amount).to_string();
-        client
+        app.alice
             .send("POST", &path, Some(body), &[("idempotency-key", key)])
             .await
     };
@@ -477,18 +392,15 @@ async fn a_retried_top_up_reuses_its_key_and_is_credited_once() {
     let done = send(300, "k").await.expect(200);
     assert_eq!(done.body["wallet_balance"], 300);
     assert_eq!(send(300, "k").await.expect(200).body, done.body);
-    {
-        let keys = notes.keys.lock().expect("notes");
-        assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
-        assert!(keys[0].len() <= 64 && !keys[0].contains("acct"));
-    }
+    let keys = ledger.keys();
+    assert_eq!((ledger.requests(), keys.len()), (2, 1));
+    assert!(keys[0].len() <= 64 && !keys[0].contains("acct"));
     let other = send(301, "k").await;
     let want = (400, "idempotency_error", None, Some("Idempotency-Key"));
     assert_eq!(other.error(), want);
-    assert_eq!(notes.keys.lock().expect("notes").len(), 2);
+    assert_eq!(ledger.requests(), 2);
     send(300, "other").await.expect(200);
-    let keys = notes.keys.lock().expect("notes").clone();
-    assert_ne!(keys[1], keys[2]);
+    assert_eq!((ledger.requests(), ledger.keys().len()), (3, 2));
     assert_eq!(app.alice.walk("/v1/transactions").await.len(), 2);
     app.drain().await;
 }

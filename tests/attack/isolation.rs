@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use functions::Endpoint;
 use functions::request_spec::BodyType;
-use kernel::Kind;
 use kernel::origin::Mode;
+use kernel::{Code, Kind};
+use models::api_key::Resource;
 use serde_json::{Value, json};
 use table::shown::Shows;
 use tests::samples::{Sample, lists, one_of_each, steady};
@@ -24,19 +25,15 @@ fn routes() -> Vec<Route> {
         .collect()
 }
 
-fn resource(route: &Route) -> &'static str {
-    route.path.split('/').nth(2).expect("a resource")
-}
-
 /// Everything that the owner of some objects can see of them and of their other objects.
 async fn snapshot(owner: &Client, objects: &Objects) -> BTreeMap<String, Value> {
     let mut seen = BTreeMap::new();
     for route in routes().iter().filter(|route| route.method == Method::Get) {
         if route.path.contains("{id}") {
-            let path = route.path.replace("{id}", &objects[resource(route)]);
+            let path = route.path.replace("{id}", &objects[route.resource()]);
             let shown = steady(owner.get(&path).await.body);
             seen.insert(path, shown);
-        } else if matches!(route.shows, Shows::Page(_)) && resource(route) != "charging_stations" {
+        } else if matches!(route.shows, Shows::Page(_)) && route.resource() != "charging_stations" {
             let listed = owner.walk(&format!("{}?limit=100", route.path)).await;
             seen.insert(route.path.to_owned(), json!(listed));
         }
@@ -70,23 +67,34 @@ fn body(name: &str, fleet: &str) -> Value {
     }
 }
 
+/// The code of the error for an object of the route's resource that does not exist.
+fn not_found(route: &Route) -> Option<&'static str> {
+    let mut resources = Resource::ALL.iter();
+    let resource = resources.find(|resource| resource.as_str() == route.resource());
+    let kind = resource.expect("a resource").kind();
+    Code::not_found(kind).map(Code::as_str)
+}
+
 /// Requests every route with an id in its path as a stranger.
 async fn attack_by_path(stranger: &Client, who: &str, objects: &Objects, shared: &[&str]) {
     let own_fleet = stranger.post("/v1/fleets", fleet()).await.id();
     for route in routes().iter().filter(|route| route.path.contains("{id}")) {
-        let resource = resource(route);
+        let resource = route.resource();
         if shared.contains(&resource) {
             continue;
         }
         let path = route.path.replace("{id}", &objects[resource]);
         let body = (route.method == Method::Post).then(|| body(route.name, &own_fleet).to_string());
         let answer = stranger.send(route.method.as_str(), &path, body, &[]).await;
+        let (status, _, code, param) = answer.error();
         assert_eq!(
-            answer.status, 404,
+            (status, code),
+            (404, not_found(route)),
             "{} by {who}: {}",
-            route.name, answer.text
+            route.name,
+            answer.text
         );
-        assert!(answer.body["param"].is_string() || answer.body["code"].is_null());
+        assert!(param.is_some() || code.is_none());
     }
 }
 
@@ -147,12 +155,18 @@ async fn an_object_of_the_other_mode_is_404_in_every_path() {
     let objects = one_of_each(&app, &app.alice).await;
     app.drain().await;
     let live = live_mode(&app, &app.alice).await;
+    let other = app.other_account(Mode::Live).await;
     let before = snapshot(&app.alice, &objects).await;
     // An account is the same in both modes.
     attack_by_path(&live, "its own live mode", &objects, &["accounts"]).await;
-    for route in lists().filter(|route| resource(route) != "accounts") {
+    attack_by_path(&other, "another account in live mode", &objects, &[]).await;
+    let attach = format!("/v1/drivers/{}/attach", objects["drivers"]);
+    let live_fleet = json!({"fleet": live.create("/v1/fleets", fleet()).await});
+    let refused = app.alice.post(&attach, live_fleet).await;
+    refused.expect_error(404, "fleet_not_found", "fleet");
+    for route in lists().filter(|route| route.resource() != "accounts") {
         let listed = live.walk(route.path).await;
-        let id = &objects[resource(&route)];
+        let id = &objects[route.resource()];
         assert!(!listed.contains(id), "{} shows {id}", route.name);
     }
     app.drain().await;
@@ -169,8 +183,7 @@ fn named(member: &str) -> Option<&'static str> {
     let kind = Kind::ALL
         .iter()
         .find(|kind| [word, word.trim_end_matches('s')].contains(&kind.name()));
-    let resources = models::api_key::Resource::ALL;
-    let resource = resources
+    let resource = Resource::ALL
         .iter()
         .find(|resource| Some(&resource.kind()) == kind);
     resource.map(|resource| resource.as_str())
@@ -393,7 +406,7 @@ async fn only_the_own_account_and_its_children_can_be_acted_in() {
             let acting = [("service-account", account.as_str())];
             // Sums require a fleet, and a search requires a text.
             let above = |route: &&Route| {
-                let of_query = ["analytics", "search"].contains(&resource(route));
+                let of_query = ["analytics", "search"].contains(&route.resource());
                 !route.path.contains("{id}") && !of_query
             };
             for route in routes().iter().filter(above) {

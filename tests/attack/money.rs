@@ -113,6 +113,15 @@ async fn top_ups_at_once_without_keys_all_end_and_count_once_each() {
             .iter()
             .all(|answer| answer.status == 200 || is_open(answer))
     );
+    let done = (100..).zip(&answers);
+    let done = done.filter(|(_, answer)| answer.status == 200);
+    let credited: Vec<i64> = done.map(|(amount, _)| amount).collect();
+    assert_eq!(balance(&app, &path).await, credited.iter().sum::<i64>());
+    let succeeded = transactions(&app).await;
+    let succeeded = succeeded
+        .iter()
+        .filter(|transaction| transaction["status"] == "succeeded");
+    assert_eq!(succeeded.count(), credited.len());
     app.advance(90).await;
     app.advance(90).await;
     for answer in answers.iter().filter(|answer| answer.status != 200) {

@@ -159,6 +159,13 @@ async fn every_operation_requires_exactly_the_scopes_in_its_x_scope() {
                 refused.text
             );
             assert_eq!(state(&app, &route, &event).await, before, "{}", route.name);
+            if *scope == route.scope {
+                // It is checked before the body and before the object in the path.
+                let path = route.path.replace("{id}", "x");
+                let refused = lacking.send(route.method.as_str(), &path, None, &[]);
+                let want = (403, "authentication_error", None, None);
+                assert_eq!(refused.await.error(), want, "{}", route.name);
+            }
         }
         let needed: BTreeSet<String> = needed.iter().map(Scope::to_string).collect();
         let exact: Vec<String> = needed.into_iter().collect();
