@@ -162,9 +162,10 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
                 seen.extend(handled.flatten());
             }
             let deployment = functions::deployment_named(name)?;
-            Some(match deployment.needs.contains(&Need::ScanTable) {
-                true => widened(&seen, deployment.writes),
-                false => seen,
+            Some(if deployment.needs.contains(&Need::ScanTable) {
+                widened(&seen, deployment.writes)
+            } else {
+                seen
             })
         }
         (None, None) => of_scope(name),
@@ -187,9 +188,10 @@ fn widened(seen: &BTreeSet<Access>, groups: &[Items]) -> BTreeSet<Access> {
     let declared: Vec<String> = groups.iter().flat_map(|group| group.patterns()).collect();
     let widen = |access: &Access| {
         let covered = declared.iter().any(|pattern| fits(pattern, &access.keys));
-        match covered && !access.is_read() {
-            true => declared.iter().map(|pattern| access.on(pattern)).collect(),
-            false => vec![access.clone()],
+        if covered && !access.is_read() {
+            declared.iter().map(|pattern| access.on(pattern)).collect()
+        } else {
+            vec![access.clone()]
         }
     };
     seen.iter().flat_map(widen).collect()

@@ -131,9 +131,12 @@ impl Line {
         };
         // The relay sends the messages of its changes at the end, ten to a function with one call.
         let is_relay = self.function == "relay-stream";
-        let sent = self.queued.iter().map(|messages| match is_relay {
-            true => messages.min(runs).max(messages / MESSAGES_AT_ONCE),
-            false => *messages,
+        let sent = self.queued.iter().map(|messages| {
+            if is_relay {
+                messages.min(runs).max(messages / MESSAGES_AT_ONCE)
+            } else {
+                *messages
+            }
         });
         let sent: f64 = sent.sum();
         Cost {

@@ -90,9 +90,10 @@ pub fn check_members(object: &Value, members: Value) {
         panic!("the members are an object");
     };
     for (name, expected) in members {
-        let found = match name.starts_with('/') {
-            true => object.pointer(&name).unwrap_or(&Value::Null),
-            false => &object[&name],
+        let found = if name.starts_with('/') {
+            object.pointer(&name).unwrap_or(&Value::Null)
+        } else {
+            &object[&name]
         };
         assert_eq!(*found, expected, "`{name}` of {object}");
     }

@@ -82,17 +82,19 @@ impl Redaction {
     fn word(&mut self, text: &str) -> String {
         if let Ok(time) = Timestamp::parse(text) {
             let since = time.unix_millis() - self.started.unix_millis();
-            return match since.abs() < NEAR {
-                true => format!("start{:+} min", (since + MINUTE / 2).div_euclid(MINUTE)),
-                false => text.to_owned(),
+            return if since.abs() < NEAR {
+                format!("start{:+} min", (since + MINUTE / 2).div_euclid(MINUTE))
+            } else {
+                text.to_owned()
             };
         }
         if let Ok(midnight) = Timestamp::parse(&format!("{text}T00:00:00Z")) {
             let days = |time: Timestamp| time.unix_millis().div_euclid(DAY);
             let since = days(midnight) - days(self.started);
-            return match since.abs() < NEAR / DAY {
-                true => format!("start{since:+} days"),
-                false => text.to_owned(),
+            return if since.abs() < NEAR / DAY {
+                format!("start{since:+} days")
+            } else {
+                text.to_owned()
             };
         }
         self.ids(&without_port(text))

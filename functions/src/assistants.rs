@@ -178,12 +178,13 @@ impl Calls {
         let body = body.map_err(|error| lost(Error::unavailable(error)))?;
         let body = serde_json::from_slice(&body);
         let body: Value = body.map_err(|error| lost(Error::unavailable(error)))?;
-        match parts.status.is_success() {
-            true => Ok(body),
-            false => Err(Failure::Refused {
+        if parts.status.is_success() {
+            Ok(body)
+        } else {
+            Err(Failure::Refused {
                 status: parts.status.as_u16(),
                 body,
-            }),
+            })
         }
     }
 

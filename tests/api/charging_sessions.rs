@@ -217,9 +217,10 @@ async fn a_parked_vehicle_stays_and_the_reservation_is_matched_again() {
         app.advance(11 * 60).await;
         assert_has!(bob.get_ok(&reservation).await, {"status": "confirmed", "charging_station": station});
         let place = json!({"location": {"latitude": 10.001, "longitude": 10.0}});
-        let other = match has_other {
-            true => Some(app.station(with(change, place)).await),
-            false => None,
+        let other = if has_other {
+            Some(app.station(with(change, place)).await)
+        } else {
+            None
         };
         app.advance(31 * 60).await;
         let parked = app.alice.get_ok(&path(&session)).await;

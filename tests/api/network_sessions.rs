@@ -1207,9 +1207,10 @@ mod review {
         for is_paid in [true, false] {
             let scene = Scene::new().await;
             let method = scene.app.payment_method("tok_success", json!({})).await;
-            let change = match is_paid {
-                true => json!({"payment_method": method}),
-                false => json!({}),
+            let change = if is_paid {
+                json!({"payment_method": method})
+            } else {
+                json!({})
             };
             let session = scene.start_with(change).await;
             let theirs = scene.begin().await;
@@ -1286,14 +1287,11 @@ mod review {
             let scene = Scene::new().await;
             let (session, theirs) = opened(&scene).await;
             scene.app.advance(60).await;
-            let change = match is_credit {
-                true => {
-                    json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1", "total_energy": 0,
+            let change = if is_credit {
+                json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1", "total_energy": 0,
                     "total_cost": {"excl_vat": -9_999_994.16, "incl_vat": -9_999_994.16}})
-                }
-                false => {
-                    json!({"id": "C2", "total_energy": 10, "total_cost": {"excl_vat": 4.0, "incl_vat": 4.84}})
-                }
+            } else {
+                json!({"id": "C2", "total_energy": 10, "total_cost": {"excl_vat": 4.0, "incl_vat": 4.84}})
             };
             scene.bill(&scene.cdr(&theirs, change)).await;
             let shown = scene.shown(&session).await;

@@ -394,9 +394,10 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
         let mut tx = store.begin(&origin);
         for n in batch * 100..batch * 100 + 100 {
             let is_rare = [0, 3_000, 5_999].contains(&n);
-            let kind = match is_rare {
-                true => EventType::FleetDeleted,
-                false => EventType::FleetCreated,
+            let kind = if is_rare {
+                EventType::FleetDeleted
+            } else {
+                EventType::FleetCreated
             };
             let cause = Cause {
                 at: origin.now.plus(millis(n - 6_000)),

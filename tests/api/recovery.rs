@@ -403,9 +403,10 @@ impl Queue for Calls {
             calls.1.push(messages.collect());
         }
         Box::pin(async move {
-            match is_first {
-                true => Err(Error::unavailable("the first call")),
-                false => Ok(()),
+            if is_first {
+                Err(Error::unavailable("the first call"))
+            } else {
+                Ok(())
             }
         })
     }

@@ -347,9 +347,12 @@ async fn an_object_of_another_tenant_is_404_in_every_body() {
         let is_listed = routes()
             .iter()
             .any(|known| known.method == Method::Get && known.path == list);
-        let own = async || match is_listed {
-            true => app.alice.walk(&format!("{list}?limit=100")).await,
-            false => Vec::new(),
+        let own = async || {
+            if is_listed {
+                app.alice.walk(&format!("{list}?limit=100")).await
+            } else {
+                Vec::new()
+            }
         };
         let mine = own().await;
         for (_, objects, _) in &owners {
@@ -416,17 +419,16 @@ async fn only_the_own_account_and_its_children_can_be_acted_in() {
                 let answer = client
                     .send(route.method.as_str(), route.path, None, &acting)
                     .await;
-                match allowed.contains(&(n, m)) {
-                    true => assert_eq!(answer.status, 200, "{}", answer.text),
-                    false => {
-                        let want = (
-                            404,
-                            "invalid_request_error",
-                            Some("account_not_found"),
-                            Some("Service-Account"),
-                        );
-                        assert_eq!(answer.error(), want, "{}", route.name);
-                    }
+                if allowed.contains(&(n, m)) {
+                    assert_eq!(answer.status, 200, "{}", answer.text)
+                } else {
+                    let want = (
+                        404,
+                        "invalid_request_error",
+                        Some("account_not_found"),
+                        Some("Service-Account"),
+                    );
+                    assert_eq!(answer.error(), want, "{}", route.name);
                 }
             }
         }

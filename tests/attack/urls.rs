@@ -163,9 +163,10 @@ async fn endpoints_of_live_mode_have_port_443_or_8443() {
     ] {
         let body = json!({"url": url, "enabled_events": ["*"]});
         let response = live.post("/v1/webhook_endpoints", body.clone()).await;
-        match is_fine {
-            true => drop(response.expect(200)),
-            false => response.expect_error(400, None, Some("url")),
+        if is_fine {
+            drop(response.expect(200))
+        } else {
+            response.expect_error(400, None, Some("url"))
         }
         test.post("/v1/webhook_endpoints", body).await.expect(200);
     }

@@ -491,12 +491,13 @@ fn report(player: &Player, crews: &[Crew], completed: &[u64]) {
             format!("{written:.0} W, {read:.0} R")
         };
         let goal = hot.scope.goal().map(|goal| rates(hot.each, goal));
-        let (average, minute) = match hot.scope.grows() {
-            true => (
+        let (average, minute) = if hot.scope.grows() {
+            (
                 rates(hot.totals.all, scale / 86_400.0),
                 rates(hot.totals.minute, scale / 60.0),
-            ),
-            false => ("–".to_owned(), "–".to_owned()),
+            )
+        } else {
+            ("–".to_owned(), "–".to_owned())
         };
         println!(
             "| {} | `{}` | {} | {} | {:.3} | {:.3} | {:.0} | {} | {average} | {minute} | {} |",

@@ -228,9 +228,10 @@ impl Samples {
         self.calls.push(calls.len());
         self.in_a_row.push(in_a_row(calls));
         for call in calls {
-            match call.operation.contains("Write") || call.operation.contains("Put") {
-                true => self.written += call.capacity,
-                false => self.read += call.capacity,
+            if call.operation.contains("Write") || call.operation.contains("Put") {
+                self.written += call.capacity
+            } else {
+                self.read += call.capacity
             }
         }
     }

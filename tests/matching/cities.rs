@@ -128,11 +128,10 @@ impl City {
         let driver = json!({"preferences": {"charging_speed": one_of(dice, &["any", "any", "slow", "fast", "ultra_fast"]),
             "currency": "usd", "default_payment_method": null, "max_price_per_kwh": cap, "notifications": true,
             "preferred_charging_stations": liked, "preferred_cpos": networks}});
-        let policies = match dice.percent(20) {
-            true => vec![
-                json!({"name": "P", "rules": {"denied_operators": [one_of(dice, &OPERATORS)]}}),
-            ],
-            false => Vec::new(),
+        let policies = if dice.percent(20) {
+            vec![json!({"name": "P", "rules": {"denied_operators": [one_of(dice, &OPERATORS)]}})]
+        } else {
+            Vec::new()
         };
         let mut booked = Vec::new();
         for station in &stations {
@@ -341,10 +340,7 @@ fn station(dice: &Dice, number: u64, radius: u64, currencies: &[&str]) -> Value 
 fn pricing(dice: &Dice, currencies: &[&str]) -> Vec<Value> {
     let currency = one_of(dice, currencies);
     // Often the same price, so that other parts of the score decide.
-    let price = match dice.percent(40) {
-        true => 45,
-        false => dice.below(90),
-    };
+    let price = if dice.percent(40) { 45 } else { dice.below(90) };
     if currency.is_empty() {
         return Vec::new();
     }

@@ -333,9 +333,10 @@ impl City {
             let (status, reservable) = (self.one_of(&statuses), dice.percent(80));
             let shared_prices = self.pricing();
             for cable in 0..1 + dice.below(3) {
-                let prices = match dice.percent(70) {
-                    true => shared_prices.clone(),
-                    false => self.pricing(),
+                let prices = if dice.percent(70) {
+                    shared_prices.clone()
+                } else {
+                    self.pricing()
                 };
                 connectors.push(json!({"id": format!("E{evse}-{cable}"), "evse": format!("E{evse}"),
                     "power": self.one_of(&[3.7, 22.0, 42.9, 43.0, 50.0, 149.9, 150.0, 300.0]), "pricing": prices,

@@ -308,9 +308,10 @@ fn of_station<'a>(
         let until = pair.start + length;
         is_free(world, station, pair.connector, pair.start, until)
     });
-    match pairs.is_empty() {
-        true => Err("booked"),
-        false => Ok(pairs),
+    if pairs.is_empty() {
+        Err("booked")
+    } else {
+        Ok(pairs)
     }
 }
 
@@ -419,9 +420,10 @@ fn level(world: &World<'_>) -> i128 {
     let battery = &world.telemetry["battery"];
     let is_fresh =
         !battery.is_null() && world.now - millis(&battery["updated"]) <= 24 * 60 * MINUTE;
-    match is_fresh {
-        true => (battery["level"].as_f64().expect("percent") * 100.0).round() as i128,
-        false => 2_000,
+    if is_fresh {
+        (battery["level"].as_f64().expect("percent") * 100.0).round() as i128
+    } else {
+        2_000
     }
 }
 
@@ -554,9 +556,10 @@ fn effective_price<'a>(
         list(&connector["pricing"]).filter(|price| price["restrictions"]["reservation"].is_null())
     };
     let preferred = text(&world.reservation["currency"]);
-    let currency = match for_sessions().any(|price| price["currency"] == preferred) {
-        true => for_sessions().find(|price| price["currency"] == preferred)?,
-        false => for_sessions().next()?,
+    let currency = if for_sessions().any(|price| price["currency"] == preferred) {
+        for_sessions().find(|price| price["currency"] == preferred)?
+    } else {
+        for_sessions().next()?
     };
     let currency = text(&currency["currency"]);
     let in_currency = for_sessions().filter(|price| price["currency"] == currency);
@@ -646,9 +649,10 @@ fn gross(price: &Value) -> i128 {
         Some("none") => 0,
         _ => decimal(text(&price["tax_percent"]), 2),
     };
-    match price["tax_included"] == true {
-        true => exact * (SCALE / 10_000),
-        false => exact * (10_000 + percent),
+    if price["tax_included"] == true {
+        exact * (SCALE / 10_000)
+    } else {
+        exact * (10_000 + percent)
     }
 }
 

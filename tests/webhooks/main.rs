@@ -191,9 +191,10 @@ impl World {
             30..=49 => self.change_fleet().await,
             50..=59 => {
                 let place = self.stage.dice.below(3) as usize;
-                match self.hooks[place].is_failing {
-                    true => self.hooks[place].recover(),
-                    false => self.hooks[place].fail(),
+                if self.hooks[place].is_failing {
+                    self.hooks[place].recover()
+                } else {
+                    self.hooks[place].fail()
                 }
             }
             60..=66 => {

@@ -79,9 +79,10 @@ pub fn command(tag: &str, id: &str, method: &str) -> String {
     if let Some(place) = found {
         rest.drain(place..place + tag.len());
     }
-    match rest.is_empty() {
-        true => method.to_lowercase(),
-        false => rest.join("-"),
+    if rest.is_empty() {
+        method.to_lowercase()
+    } else {
+        rest.join("-")
     }
 }
 
@@ -91,8 +92,9 @@ pub fn flag(path: &[String]) -> String {
     let segments = segments.filter(|segment| !segment.is_empty());
     let kebab = segments.map(|segment| segment.replace('_', "-").to_lowercase());
     let name = kebab.collect::<Vec<_>>().join(".");
-    match RESERVED.contains(&name.as_str()) {
-        true => format!("{name}-field"),
-        false => name,
+    if RESERVED.contains(&name.as_str()) {
+        format!("{name}-field")
+    } else {
+        name
     }
 }

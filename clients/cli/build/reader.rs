@@ -147,9 +147,10 @@ impl Reader<'_> {
 
     fn parameter(&self, parameter: &Value) -> Result<Field, String> {
         let path = vec![text(&parameter["name"])];
-        let presence = match parameter["required"] == true {
-            true => Presence::Required,
-            false => Presence::Optional,
+        let presence = if parameter["required"] == true {
+            Presence::Required
+        } else {
+            Presence::Optional
         };
         let schema = self.plain(&parameter["schema"])?;
         let mut field = self.leaf(path, &schema, presence)?;
@@ -255,9 +256,10 @@ impl Reader<'_> {
     /// A field of a schema without references.
     fn leaf(&self, path: Vec<String>, schema: &Value, presence: Presence) -> Result<Field, String> {
         let list = kind(schema) == Some("array");
-        let element = match list {
-            true => self.plain(&schema["items"])?,
-            false => schema.clone(),
+        let element = if list {
+            self.plain(&schema["items"])?
+        } else {
+            schema.clone()
         };
         let values = enum_values(&element);
         let kind = match kind(&element) {
@@ -276,9 +278,10 @@ impl Reader<'_> {
             kind
         };
         let description = line(&schema["description"]);
-        let description = match description.is_empty() {
-            true => line(&element["description"]),
-            false => description,
+        let description = if description.is_empty() {
+            line(&element["description"])
+        } else {
+            description
         };
         Ok(Field {
             flag: names::flag(&path),

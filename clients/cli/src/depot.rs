@@ -77,9 +77,10 @@ pub async fn plan(context: &Context, matches: &ArgMatches) -> Result<(), Failure
             member("not_enforced_because").replace('_', " ")
         ))?;
     }
-    match rows.is_empty() {
-        true => output::print("No vehicle departs within the next 48 hours."),
-        false => output::print(&output::table(Some(&headings), &rows)),
+    if rows.is_empty() {
+        output::print("No vehicle departs within the next 48 hours.")
+    } else {
+        output::print(&output::table(Some(&headings), &rows))
     }
 }
 

@@ -99,9 +99,10 @@ pub async fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 fn configuration(context: &Context, report: &mut Report) -> Result<(), Failure> {
     let file = profile::file()?;
-    let file = match file.exists() {
-        true => file.display().to_string(),
-        false => format!("{} (none yet)", file.display()),
+    let file = if file.exists() {
+        file.display().to_string()
+    } else {
+        format!("{} (none yet)", file.display())
     };
     let used = match &context.profile {
         Some(name) => format!("{file}, profile {name}"),

@@ -80,9 +80,10 @@ fn times<'a>(body: &Body, example: &'a Value) -> Vec<&'a str> {
 /// hours ahead.
 fn relative(flag: &str, time: &str, times: &[&str]) -> String {
     let place = times.iter().position(|known| *known == time).unwrap_or(0);
-    match flag.contains("period") || flag.ends_with("from") {
-        true => ["-30d", "now"][place.min(1)].to_owned(),
-        false => format!("+{}h", place + 1),
+    if flag.contains("period") || flag.ends_with("from") {
+        ["-30d", "now"][place.min(1)].to_owned()
+    } else {
+        format!("+{}h", place + 1)
     }
 }
 
@@ -96,8 +97,9 @@ fn plain(value: &Value) -> String {
 /// Quotes a word for a shell.
 pub fn quote(word: &str) -> String {
     let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@+,*%".contains(letter);
-    match !word.is_empty() && word.chars().all(safe) && word != "*" {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(safe) && word != "*" {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

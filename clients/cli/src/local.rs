@@ -128,9 +128,10 @@ pub async fn tail(context: &Context, matches: &ArgMatches) -> Result<(), Failure
             ));
         }
         entries.retain(is_shown);
-        let skipped = match first {
-            true => entries.len().saturating_sub(lines),
-            false => 0,
+        let skipped = if first {
+            entries.len().saturating_sub(lines)
+        } else {
+            0
         };
         for entry in &entries[skipped..] {
             print_entry(context, entry)?;
@@ -163,13 +164,12 @@ fn print_entry(context: &Context, entry: &Value) -> Result<(), Failure> {
     let (time, status, method) = (text("time"), text("status"), text("method"));
     let (path, request) = (text("path"), text("request"));
     let duration = entry["duration_ms"].as_f64().unwrap_or_default();
-    match terminal {
-        true => output::print(&format!(
+    if terminal {
+        output::print(&format!(
             "{time}  {status}  {method:<6} {path}  {duration:.1} ms  {request}"
-        )),
-        false => {
-            output::print(&[time, status, method, path, duration.to_string(), request].join("\t"))
-        }
+        ))
+    } else {
+        output::print(&[time, status, method, path, duration.to_string(), request].join("\t"))
     }
 }
 

@@ -81,9 +81,10 @@ async fn list(
     let all = matches.get_flag("all");
     let limit = matches.get_one::<u64>("limit").copied();
     let most = page_size(operation);
-    let maximum = match all {
-        true => u64::MAX,
-        false => limit.unwrap_or(DEFAULT_LIMIT),
+    let maximum = if all {
+        u64::MAX
+    } else {
+        limit.unwrap_or(DEFAULT_LIMIT)
     };
     let first = request.clone().with("limit", maximum.min(most).to_string());
     let mut page = context.client.send(&first).await?.body;
@@ -107,14 +108,16 @@ async fn list(
         };
         let has = objects.len();
         objects.truncate(usize::try_from(maximum - count).unwrap_or(usize::MAX));
-        whole["next_page_url"] = match objects.len() == has {
-            true => page["next_page_url"].clone(),
-            false => read,
+        whole["next_page_url"] = if objects.len() == has {
+            page["next_page_url"].clone()
+        } else {
+            read
         };
         count += objects.len() as u64;
-        match context.form.is_streamed() {
-            true => context.form.list(&objects)?,
-            false => listed.extend(objects),
+        if context.form.is_streamed() {
+            context.form.list(&objects)?
+        } else {
+            listed.extend(objects)
         }
         let next = page["next_page_url"].as_str().map(str::to_owned);
         let Some(next) = next else {

@@ -84,12 +84,13 @@ impl Form {
                 terminal: std::io::stdout().is_terminal(),
             },
         };
-        match paths.is_empty() {
-            true => Ok(form),
-            false => Err(Failure::Usage(clap::Command::new("fleet").error(
+        if paths.is_empty() {
+            Ok(form)
+        } else {
+            Err(Failure::Usage(clap::Command::new("fleet").error(
                 ErrorKind::ArgumentConflict,
                 "--get goes with --output csv, or without --output",
-            ))),
+            )))
         }
     }
 
@@ -107,9 +108,10 @@ impl Form {
             Self::Text { terminal } => {
                 let mut rows = Vec::new();
                 flatten("", object, &mut rows);
-                match terminal {
-                    true => print(&table(None, &rows)),
-                    false => lines(&rows),
+                if terminal {
+                    print(&table(None, &rows))
+                } else {
+                    lines(&rows)
                 }
             }
         }
@@ -207,9 +209,12 @@ pub fn table(headings: Option<&[&str]>, rows: &[Vec<String>]) -> String {
     }
     let coloured = is_coloured(&std::io::stdout());
     if let Some(headings) = headings {
-        let heading = |name: &&str| match coloured {
-            true => Cell::new(name.to_uppercase()).add_attribute(Attribute::Bold),
-            false => Cell::new(name.to_uppercase()),
+        let heading = |name: &&str| {
+            if coloured {
+                Cell::new(name.to_uppercase()).add_attribute(Attribute::Bold)
+            } else {
+                Cell::new(name.to_uppercase())
+            }
         };
         table.set_header(headings.iter().map(heading));
     }

@@ -60,9 +60,10 @@ pub fn masked(key: &str) -> String {
     };
     let letters: Vec<char> = key.chars().collect();
     let end: String = letters[letters.len().saturating_sub(4)..].iter().collect();
-    match letters.len() > 16 {
-        true => format!("{begin}…{end}"),
-        false => "…".into(),
+    if letters.len() > 16 {
+        format!("{begin}…{end}")
+    } else {
+        "…".into()
     }
 }
 
@@ -126,9 +127,10 @@ impl Config {
         let found = self.profiles.get_key_value(name);
         let missing = || {
             let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
-            let known = match known.is_empty() {
-                true => "there is none; `fleet profiles add` makes one".to_owned(),
-                false => format!("there are {}", known.join(", ")),
+            let known = if known.is_empty() {
+                "there is none; `fleet profiles add` makes one".to_owned()
+            } else {
+                format!("there are {}", known.join(", "))
             };
             Failure::Local(format!("no profile `{name}`: {known}"))
         };

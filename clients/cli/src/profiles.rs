@@ -154,9 +154,10 @@ fn list(config: &Config, matches: &ArgMatches) -> Result<(), Failure> {
             };
             let rows: Vec<Vec<String>> =
                 shown.iter().map(|profile| row(profile).to_vec()).collect();
-            match terminal {
-                true => print(&table(Some(&columns), &rows)),
-                false => rows.iter().try_for_each(|row| print(&row.join("\t"))),
+            if terminal {
+                print(&table(Some(&columns), &rows))
+            } else {
+                rows.iter().try_for_each(|row| print(&row.join("\t")))
             }
         }
         form => form.list(&shown),

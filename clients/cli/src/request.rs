@@ -25,9 +25,10 @@ pub async fn read(
     matches: &ArgMatches,
     command: &mut Command,
 ) -> Result<Request, Failure> {
-    let now = match needs_clock(operation, matches) {
-        true => client.now().await?,
-        false => Timestamp::now(),
+    let now = if needs_clock(operation, matches) {
+        client.now().await?
+    } else {
+        Timestamp::now()
     };
     let zone = TimeZone::system();
     build(operation, matches, command, now, &zone)
@@ -220,9 +221,10 @@ pub fn whole_body(source: &str) -> Result<Value, Failure> {
         None => source.to_owned(),
     };
     let body: Value = serde_json::from_str(&text).map_err(|error| unusable(&error))?;
-    match body.is_object() {
-        true => Ok(body),
-        false => Err(unusable(&"the body must be a JSON object")),
+    if body.is_object() {
+        Ok(body)
+    } else {
+        Err(unusable(&"the body must be a JSON object"))
     }
 }
 

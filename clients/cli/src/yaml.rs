@@ -16,12 +16,11 @@ fn block(value: &Value, indent: usize, out: &mut String) {
         Value::Object(members) if !members.is_empty() => {
             for (name, member) in members {
                 *out += &format!("{margin}{}:", text(name));
-                match is_block(member) {
-                    true => {
-                        out.push('\n');
-                        block(member, indent + 2, out);
-                    }
-                    false => *out += &format!(" {}\n", scalar(member)),
+                if is_block(member) {
+                    out.push('\n');
+                    block(member, indent + 2, out);
+                } else {
+                    *out += &format!(" {}\n", scalar(member))
                 }
             }
         }

@@ -201,12 +201,13 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
 
 fn check_closed(app: &App, account: &Account) -> Result<(), Error> {
     let closed_for = app.now().since(account.updated);
-    match account.status == AccountStatus::Closed && closed_for >= CLOSED_FOR {
-        true => Ok(()),
-        false => Err(Error::conflict(
+    if account.status == AccountStatus::Closed && closed_for >= CLOSED_FOR {
+        Ok(())
+    } else {
+        Err(Error::conflict(
             "An account can be erased when it has been closed for five minutes: set its status to closed first.",
             Some("account"),
-        )),
+        ))
     }
 }
 

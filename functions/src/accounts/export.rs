@@ -156,9 +156,10 @@ async fn write_parts(app: &App, export: Export) -> Result<Exported, Error> {
     }
     let (files, objects) = (at.files, at.objects);
     Ok(Exported {
-        status: match is_complete {
-            true => ExportStatus::Succeeded,
-            false => ExportStatus::Running,
+        status: if is_complete {
+            ExportStatus::Succeeded
+        } else {
+            ExportStatus::Running
         },
         account,
         mode,

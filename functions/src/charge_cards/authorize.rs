@@ -173,9 +173,10 @@ impl ValidCard<'_> {
             if judge(&policies, &policy_context).blocked.is_some() {
                 continue;
             }
-            match self.can_pay(default_method(driver, pair.fleet)).await? {
-                true => return Ok(AllowedType::Allowed),
-                false => allowed = AllowedType::NoCredit,
+            if self.can_pay(default_method(driver, pair.fleet)).await? {
+                return Ok(AllowedType::Allowed);
+            } else {
+                allowed = AllowedType::NoCredit
             }
         }
         Ok(allowed)
@@ -199,9 +200,10 @@ impl ValidCard<'_> {
         let reservation = card_use.reservation.as_ref();
         let reserved = reservation.and_then(|stored| stored.object.payment_method.as_ref());
         let method = reserved.or(default_method(&card_use.driver.object, &card_use.fleet));
-        Ok(match self.can_pay(method).await? {
-            true => AllowedType::Allowed,
-            false => AllowedType::NoCredit,
+        Ok(if self.can_pay(method).await? {
+            AllowedType::Allowed
+        } else {
+            AllowedType::NoCredit
         })
     }
 
@@ -224,14 +226,13 @@ impl ValidCard<'_> {
             None => self.policies_of(&driver.object.policy_ids, fleet, &vehicle.policy_ids),
         };
         let mut rules = policies.iter().map(|policy| &policy.rules);
-        let telemetry = match rules.any(|rules| rules.max_price_per_kwh.is_some()) {
-            true => {
-                let telemetry = &vehicle.telemetry;
-                app.store
-                    .find::<VehicleTelemetry>(tenant, telemetry)
-                    .await?
-            }
-            false => None,
+        let telemetry = if rules.any(|rules| rules.max_price_per_kwh.is_some()) {
+            let telemetry = &vehicle.telemetry;
+            app.store
+                .find::<VehicleTelemetry>(tenant, telemetry)
+                .await?
+        } else {
+            None
         };
         let telemetry = telemetry.map(|telemetry| telemetry.object);
         let charging = ChargingVehicle::new(vehicle, telemetry.as_ref(), now);

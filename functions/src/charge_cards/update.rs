@@ -36,9 +36,10 @@ pub async fn handle(
     let before: Vec<Id> = card.object.holders().map(held).collect();
     card.update(change, context.now())?;
     let after: Vec<Id> = card.object.holders().map(held).collect();
-    let driver = match before == after {
-        true => None,
-        false => holders::check(&app, context.tenant(), &card.object).await?,
+    let driver = if before == after {
+        None
+    } else {
+        holders::check(&app, context.tenant(), &card.object).await?
     };
     let response = context.changed(&card)?;
     let mut tx = app.store.begin(&context.origin);

@@ -193,9 +193,10 @@ async fn operation(
     station: &Stored<ChargingStation>,
 ) -> Result<Operation, Error> {
     let is_of_network = station.internal.location.is_some();
-    let operator = match is_of_network {
-        true => operator::of_station(app, tenant.mode, station).await?,
-        false => return Ok(Operation::of(tenant.mode, false)),
+    let operator = if is_of_network {
+        operator::of_station(app, tenant.mode, station).await?
+    } else {
+        return Ok(Operation::of(tenant.mode, false));
     };
     Ok(match operator {
         Some(_) => Operation::of(tenant.mode, true),

@@ -35,9 +35,10 @@ impl Job for MakeDocuments {
     }
 
     async fn run(self, app: &App) -> Result<(), Error> {
-        match self.object.is(Kind::CreditNote) {
-            true => make::<CreditNote>(app, &self).await,
-            false => make::<Invoice>(app, &self).await,
+        if self.object.is(Kind::CreditNote) {
+            make::<CreditNote>(app, &self).await
+        } else {
+            make::<Invoice>(app, &self).await
         }
     }
 }

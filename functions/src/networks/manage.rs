@@ -423,9 +423,10 @@ async fn assign_card_uid(app: &App, mode: Mode, uid: &str, account: &Id) -> Resu
 
 fn checked_name(name: String) -> Result<String, Error> {
     let name = name.trim().to_owned();
-    match (1..=MAX_NAME).contains(&name.chars().count()) {
-        true => Ok(name),
-        false => Err(Error::invalid("name", "must have 1 to 100 characters")),
+    if (1..=MAX_NAME).contains(&name.chars().count()) {
+        Ok(name)
+    } else {
+        Err(Error::invalid("name", "must have 1 to 100 characters"))
     }
 }
 

@@ -238,13 +238,14 @@ async fn reservation(
         }
         None => false,
     };
-    match is_due {
-        true => Ok(()),
-        false => unusable(
+    if is_due {
+        Ok(())
+    } else {
+        unusable(
             app,
             object,
             "nothing is due for a reservation that it names",
-        ),
+        )
     }
 }
 
@@ -272,9 +273,10 @@ async fn named(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
         .into_iter()
         .flatten()
     {
-        let other = match *id == object.id {
-            true => None,
-            false => app.store.received(mode, id).await?,
+        let other = if *id == object.id {
+            None
+        } else {
+            app.store.received(mode, id).await?
         };
         if let Some(matched) = other.and_then(|other| other.matched) {
             return Ok(Some(matched));
@@ -398,9 +400,10 @@ async fn nearby_session(
         let of = network.owner();
         of.party == owner.party && of.network != owner.network && apart(session) <= NEAR
     };
-    Ok(match found.items.iter().any(is_before) {
-        true => Near::OverAnotherNetwork,
-        false => Near::Nothing,
+    Ok(if found.items.iter().any(is_before) {
+        Near::OverAnotherNetwork
+    } else {
+        Near::Nothing
     })
 }
 
@@ -447,9 +450,10 @@ async fn apply(
     if !changed && (is_matched || before.version == 0) {
         return Ok(());
     }
-    let mut tx = match changed {
-        true => change_price(app, &origin, &before, &mut session, outcome, cdr).await?,
-        false => app.store.begin(&origin),
+    let mut tx = if changed {
+        change_price(app, &origin, &before, &mut session, outcome, cdr).await?
+    } else {
+        app.store.begin(&origin)
     };
     if !is_matched {
         let matched = Subject {

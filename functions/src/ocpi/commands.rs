@@ -56,9 +56,10 @@ pub(super) async fn store(
         lenient(body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let id = Id::from(id.to_owned());
     for _ in 0..TRIES {
-        let stored = match id.is(Kind::NetworkCommand) {
-            true => app.store.command(party.mode, &id).await?,
-            false => None,
+        let stored = if id.is(Kind::NetworkCommand) {
+            app.store.command(party.mode, &id).await?
+        } else {
+            None
         };
         let is_own = |command: &SentCommand| {
             command.to.network == party.network.id

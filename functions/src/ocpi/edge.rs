@@ -142,9 +142,10 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let from = parties(request.headers(), "from").ok().flatten();
     let is_functional = !is_configuration(&path);
-    let patience = match path.ends_with("/credentials") {
-        true => CREDENTIALS_PATIENCE,
-        false => PATIENCE,
+    let patience = if path.ends_with("/credentials") {
+        CREDENTIALS_PATIENCE
+    } else {
+        PATIENCE
     };
     let source = request.extensions().get::<Source>().copied();
     let handled = async {
@@ -478,9 +479,10 @@ impl<S: Send + Sync> FromRequest<S> for OptionalJson {
 
     async fn from_request(request: Request, _: &S) -> Result<Self> {
         let bytes = read(request.into_body()).await?;
-        match bytes.trim_ascii().is_empty() {
-            true => Ok(Self(None)),
-            false => parse(&bytes).map(|value| Self(Some(value))),
+        if bytes.trim_ascii().is_empty() {
+            Ok(Self(None))
+        } else {
+            parse(&bytes).map(|value| Self(Some(value)))
         }
     }
 }

@@ -202,8 +202,9 @@ impl MetadataFilter {
 
 fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MetadataPair>, D::Error> {
     let pairs = Vec::<MetadataPair>::deserialize(deserializer)?;
-    match pairs.len() <= SearchableKeys::MOST {
-        true => Ok(pairs),
-        false => Err(serde::de::Error::custom("must be at most three pairs")),
+    if pairs.len() <= SearchableKeys::MOST {
+        Ok(pairs)
+    } else {
+        Err(serde::de::Error::custom("must be at most three pairs"))
     }
 }

@@ -274,12 +274,11 @@ async fn calendars(
         .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));
     // The sessions that are to start must be read consistently: see [`models::site::starts`].
     let is_of_network = |station: &Stored<ChargingStation>| station.internal.location.is_some();
-    let calendars = match stations.iter().any(is_of_network) {
-        true => {
-            let pages = pages.collect();
-            app.store.calendars_consistently(tenant.mode, pages).await?
-        }
-        false => app.store.calendars(tenant.mode, pages.collect()).await?,
+    let calendars = if stations.iter().any(is_of_network) {
+        let pages = pages.collect();
+        app.store.calendars_consistently(tenant.mode, pages).await?
+    } else {
+        app.store.calendars(tenant.mode, pages.collect()).await?
     };
     Ok((owners, calendars))
 }

@@ -41,9 +41,10 @@ const SUBSCRIBES: Conditional = Conditional {
 
 /// The endpoint as the caller may see it.
 fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint {
-    match context.key.covers(Scope::Write(Resource::WebhookEndpoints)) {
-        true => endpoint,
-        false => endpoint.masked(),
+    if context.key.covers(Scope::Write(Resource::WebhookEndpoints)) {
+        endpoint
+    } else {
+        endpoint.masked()
     }
 }
 

@@ -131,12 +131,13 @@ impl Reader<'_> {
                 return Err(Error::invalid("cursor", "not a cursor of this endpoint"));
             };
             let opened: FeedPlace = opened;
-            return match opened.at < oldest {
-                true => Err(Error::invalid(
+            return if opened.at < oldest {
+                Err(Error::invalid(
                     "cursor",
                     "is older than 30 days: the events behind it are not kept any more; begin anew with from",
-                )),
-                false => Ok(opened),
+                ))
+            } else {
+                Ok(opened)
             };
         }
         match place.from {

@@ -149,9 +149,10 @@ impl Charge {
     /// The moment at which the session has to be reported again: when the vehicle is full, or after an interval.
     pub fn next_report(&self) -> Timestamp {
         let (reported, full) = (self.reported(), self.full_at());
-        match reported < full {
-            true => plus_millis(reported, REPORT_CHARGING).min(full),
-            false => plus_millis(reported, REPORT_PARKED),
+        if reported < full {
+            plus_millis(reported, REPORT_CHARGING).min(full)
+        } else {
+            plus_millis(reported, REPORT_PARKED)
         }
     }
 
@@ -272,11 +273,12 @@ impl Charge {
     fn charging_periods(&self, periods: &[Period]) -> Vec<Value> {
         let shown = periods.iter().map(|period| {
             let duration = hours(period.end.as_millisecond() - period.start.as_millisecond());
-            let dimensions = match period.charging {
-                true => json!([{"type": "ENERGY", "volume": kwh(period.energy)},
-                    {"type": "TIME", "volume": number(duration)}]),
-                false => json!([{"type": "PARKING_TIME", "volume": number(duration)}]),
-            };
+            let dimensions = if period.charging {
+json!([{"type": "ENERGY", "volume": kwh(period.energy)},
+                    {"type": "TIME", "volume": number(duration)}])
+} else {
+json!([{"type": "PARKING_TIME", "volume": number(duration)}])
+};
             json!({"start_date_time": text(period.start), "dimensions": dimensions, "tariff_id": self.tariff["id"]})
         });
         shown.collect()

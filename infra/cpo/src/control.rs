@@ -51,9 +51,10 @@ async fn refuse_pages(request: Request, next: Next) -> Response {
         .and_then(|host| host.to_str().ok())
         .unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-    match HOSTS.contains(&host) && !headers.contains_key(header::ORIGIN) {
-        true => next.run(request).await,
-        false => failed(StatusCode::FORBIDDEN, "Web pages must not use this port."),
+    if HOSTS.contains(&host) && !headers.contains_key(header::ORIGIN) {
+        next.run(request).await
+    } else {
+        failed(StatusCode::FORBIDDEN, "Web pages must not use this port.")
     }
 }
 
@@ -213,11 +214,12 @@ async fn ask(
             .unwrap_or_default();
         return Err(format!("the eMSP answered {allowed}{why}"));
     }
-    let token = match info["token"].is_object() {
-        true => cdr_token(&info["token"]),
-        false => network
+    let token = if info["token"].is_object() {
+        cdr_token(&info["token"])
+    } else {
+        network
             .read(|state| state.token(uid, kind).map(cdr_token))
-            .ok_or("the eMSP named no token")?,
+            .ok_or("the eMSP named no token")?
     };
     Ok(Authorization {
         token,

@@ -31,12 +31,11 @@ impl Response {
     /// Every other response, described in one line.
     pub fn data(self) -> Result<Value, String> {
         let code = self.body["status_code"].as_i64().unwrap_or_default();
-        match (200..300).contains(&self.http_status) && (1000..2000).contains(&code) {
-            true => Ok(self.body["data"].clone()),
-            false => {
-                let message = self.body["status_message"].as_str().unwrap_or_default();
-                Err(format!("HTTP {}, OCPI {code} {message}", self.http_status))
-            }
+        if (200..300).contains(&self.http_status) && (1000..2000).contains(&code) {
+            Ok(self.body["data"].clone())
+        } else {
+            let message = self.body["status_message"].as_str().unwrap_or_default();
+            Err(format!("HTTP {}, OCPI {code} {message}", self.http_status))
         }
     }
 }

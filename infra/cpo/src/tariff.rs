@@ -217,9 +217,12 @@ fn times(element: &Value) -> Option<(Time, Time)> {
 
 /// Whether the restrictions of an element hold at a local time. A window may cross midnight.
 fn holds(element: &Value, now: Time) -> bool {
-    times(element).is_none_or(|(start, end)| match start <= end {
-        true => start <= now && now < end,
-        false => start <= now || now < end,
+    times(element).is_none_or(|(start, end)| {
+        if start <= end {
+            start <= now && now < end
+        } else {
+            start <= now || now < end
+        }
     })
 }
 

@@ -165,9 +165,10 @@ impl Stage {
     /// Sends a request, and returns the body of the response, with its HTTP status as `http`.
     async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Value {
         let base = self.cpo.versions_url();
-        let url = match path.starts_with("http") {
-            true => path.to_owned(),
-            false => base.replace("versions", path),
+        let url = if path.starts_with("http") {
+            path.to_owned()
+        } else {
+            base.replace("versions", path)
         };
         let method = method.parse().expect("a method");
         let mut request = self.http.request(method, url);

@@ -90,9 +90,10 @@ impl File {
 /// all tests were recorded. Rare calls are always in it. Functions that do not exist any more are left out.
 fn recorded_access(all: bool) -> std::io::Result<String> {
     let mut recorded = access::read(&root().join(access::RARE))?;
-    let known = match all {
-        true => access::Recorded::new(),
-        false => access::read(&root().join(access::FILE))?,
+    let known = if all {
+        access::Recorded::new()
+    } else {
+        access::read(&root().join(access::FILE))?
     };
     for (function, calls) in known.into_iter().chain(access::recordings()?) {
         recorded.entry(function).or_default().extend(calls);
@@ -135,9 +136,10 @@ async fn main() -> std::io::Result<ExitCode> {
     let options = Options::parse();
     let mut out_of_date = Vec::new();
     for file in File::value_variants() {
-        let is_wanted = match options.files.is_empty() {
-            true => *file != File::Openapi30,
-            false => options.files.contains(file),
+        let is_wanted = if options.files.is_empty() {
+            *file != File::Openapi30
+        } else {
+            options.files.contains(file)
         };
         if !is_wanted {
             continue;

@@ -235,9 +235,10 @@ fn configuration(tiles: Option<&Tiles>) -> serde_json::Value {
 /// A text for the operator.
 pub fn tile_url(text: &str) -> Result<String, String> {
     origin_of(text)?;
-    match ["{z}", "{x}", "{y}"].iter().all(|part| text.contains(part)) {
-        true => Ok(text.to_owned()),
-        false => Err("the URL must contain {z}, {x} and {y}".to_owned()),
+    if ["{z}", "{x}", "{y}"].iter().all(|part| text.contains(part)) {
+        Ok(text.to_owned())
+    } else {
+        Err("the URL must contain {z}, {x} and {y}".to_owned())
     }
 }
 

@@ -96,16 +96,20 @@ impl Running {
         let data = options.data.clone();
         // Boxed, because the threads of tests have small stacks.
         let started = Box::pin(Self::start_on(options, disk.clone())).await;
-        started.map_err(|error| match disk.was_full() {
-            true => StartError(format!("the disk of {} is full", data.display())),
-            false => error,
+        started.map_err(|error| {
+            if disk.was_full() {
+                StartError(format!("the disk of {} is full", data.display()))
+            } else {
+                error
+            }
         })
     }
 
     async fn start_on(options: Options, disk: Arc<Disk>) -> Result<Self, StartError> {
-        let folder = match options.memory {
-            true => Folder::none(),
-            false => Folder::open(&options.data, options.new)?,
+        let folder = if options.memory {
+            Folder::none()
+        } else {
+            Folder::open(&options.data, options.new)?
         };
         let listener = listen(options.port).await?;
         let address = listener.local_addr().map_err(Error::internal)?;

@@ -51,12 +51,13 @@ impl Targets {
         self.check(url)?;
         let port = url.parts().filter(|url| !names_this_machine(url));
         let port = port.and_then(|url| url.port_or_known_default());
-        match port.is_none_or(|port| LIVE_PORTS.contains(&port)) {
-            true => Ok(()),
-            false => Err(Error::invalid(
+        if port.is_none_or(|port| LIVE_PORTS.contains(&port)) {
+            Ok(())
+        } else {
+            Err(Error::invalid(
                 "url",
                 "must have port 443 or 8443 in live mode",
-            )),
+            ))
         }
     }
 

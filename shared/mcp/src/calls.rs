@@ -160,9 +160,10 @@ impl Server {
             let path = format!("{}/{id}", searched.path);
             found.extend(self.existing(path, searched.members).await?);
         }
-        match found.is_empty() {
-            true => self.contained(searched, text).await,
-            false => Ok(json!({"found": found})),
+        if found.is_empty() {
+            self.contained(searched, text).await
+        } else {
+            Ok(json!({"found": found}))
         }
     }
 

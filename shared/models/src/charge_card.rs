@@ -134,10 +134,11 @@ macro_rules! text_of_card {
 
             fn try_from(text: String) -> Result<Self, &'static str> {
                 let is_valid: fn(&str) -> bool = $is_valid;
-                match is_valid(&text) {
-                    true => Ok(Self(text)),
-                    false => Err($shape),
-                }
+                if is_valid(&text) {
+Ok(Self(text))
+} else {
+Err($shape)
+}
             }
         }
 

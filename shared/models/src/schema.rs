@@ -107,9 +107,10 @@ impl<T: ToSchema> ComposeSchema for Distinct<T> {
     fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
         let items = T::schema();
         // Without a name, openapi-generator generates a set of such values that the Java compiler rejects.
-        let items = match is_enumeration(&items) {
-            true => Ref::from_schema_name(T::name()).into(),
-            false => items,
+        let items = if is_enumeration(&items) {
+            Ref::from_schema_name(T::name()).into()
+        } else {
+            items
         };
         ArrayBuilder::new()
             .items(items)

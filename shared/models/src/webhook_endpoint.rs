@@ -510,25 +510,28 @@ impl Stored<WebhookEndpoint> {
 }
 
 fn check_url(url: &WebUrl, is_live: bool, targets: Targets) -> Result<()> {
-    match is_live {
-        true => targets.check_live(url),
-        false => targets.check(url),
+    if is_live {
+        targets.check_live(url)
+    } else {
+        targets.check(url)
     }
 }
 
 /// # Errors
 /// 400 if an endpoint of the type `polling` is given an option that only endpoints of the type `webhook` have.
 fn only_of_webhooks(name: &'static str, is_given: bool) -> Result<()> {
-    match is_given {
-        true => Err(Error::invalid(name, "a polling endpoint has none")),
-        false => Ok(()),
+    if is_given {
+        Err(Error::invalid(name, "a polling endpoint has none"))
+    } else {
+        Ok(())
     }
 }
 
 fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
-    match events.is_empty() {
-        true => Err(Error::invalid("enabled_events", "must not be empty")),
-        false => Ok(events.into()),
+    if events.is_empty() {
+        Err(Error::invalid("enabled_events", "must not be empty"))
+    } else {
+        Ok(events.into())
     }
 }
 

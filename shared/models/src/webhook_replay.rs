@@ -208,9 +208,10 @@ impl Stored<WebhookReplay> {
 
     /// Counts an attempt.
     pub fn count(&mut self, has_succeeded: bool) {
-        match has_succeeded {
-            true => self.object.delivered += 1,
-            false => self.object.failed += 1,
+        if has_succeeded {
+            self.object.delivered += 1
+        } else {
+            self.object.failed += 1
         }
     }
 

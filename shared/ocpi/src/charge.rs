@@ -208,15 +208,12 @@ fn times(
         let until = periods.get(place + 1);
         let until = until.map_or(ended, |next| next.start_date_time);
         let lasts = until.since(from).max(SignedDuration::ZERO);
-        match period.is_parking() {
-            true => {
-                times.parking += lasts;
-                parked_since.get_or_insert(period.start_date_time);
-            }
-            false => {
-                times.charging += lasts;
-                parked_since = None;
-            }
+        if period.is_parking() {
+            times.parking += lasts;
+            parked_since.get_or_insert(period.start_date_time);
+        } else {
+            times.charging += lasts;
+            parked_since = None;
         }
     }
     (times, parked_since)

@@ -48,9 +48,10 @@ impl CredentialsToken {
     /// The token is not 1 to 64 printable ASCII characters without blanks.
     pub fn foreign(text: &str) -> Result<Self, String> {
         let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
-        match printable && (1..=MAX_TOKEN).contains(&text.len()) {
-            true => Ok(Self(text.to_owned())),
-            false => Err("token: expected 1 to 64 printable characters without blanks".into()),
+        if printable && (1..=MAX_TOKEN).contains(&text.len()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err("token: expected 1 to 64 printable characters without blanks".into())
         }
     }
 

@@ -503,9 +503,12 @@ impl OcpiConnector {
             let amperes = self.max_amperage.filter(|amperes| *amperes > Decimal::ZERO);
             self.max_electric_power?.checked_div(amperes?)
         };
-        let usual = || match self.power_type.starts_with("AC") {
-            true => Decimal::from(230) * phases,
-            false => Decimal::from(400),
+        let usual = || {
+            if self.power_type.starts_with("AC") {
+                Decimal::from(230) * phases
+            } else {
+                Decimal::from(400)
+            }
         };
         let watts_per_ampere = self.max_voltage.map(|volts| volts * phases);
         Supply {

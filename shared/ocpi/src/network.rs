@@ -302,9 +302,10 @@ impl Network {
     ) -> Option<OwnToken> {
         stored.object.updated = now;
         let replaced = stored.internal.token.replace(token);
-        match repeated {
-            true => replaced,
-            false => std::mem::replace(&mut stored.internal.previous_token, replaced),
+        if repeated {
+            replaced
+        } else {
+            std::mem::replace(&mut stored.internal.previous_token, replaced)
         }
     }
 

@@ -223,9 +223,10 @@ impl Store {
         let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
         let mut uid_use = CardUidUse::default();
         for item in &items {
-            match string(item, "sk") == alone {
-                true => uid_use.token = Some(CardToken::read(item)?),
-                false => uid_use.claims.push(CardClaim::read(item)?),
+            if string(item, "sk") == alone {
+                uid_use.token = Some(CardToken::read(item)?)
+            } else {
+                uid_use.claims.push(CardClaim::read(item)?)
             }
         }
         Ok(uid_use)

@@ -345,9 +345,10 @@ impl Store {
     ) -> Result<Claimed<Option<u32>>> {
         let line = WebhookDelivery::id_of(event, endpoint, number, origin.now);
         let is_listed = number <= MAX_LINES;
-        let lines = match is_listed {
-            true => ", further = list_append(if_not_exists(further, :none), :line)",
-            false => "",
+        let lines = if is_listed {
+            ", further = list_append(if_not_exists(further, :none), :line)"
+        } else {
+            ""
         };
         let mut call = self
             .update_delivery(origin, event, endpoint)

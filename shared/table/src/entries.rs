@@ -104,9 +104,10 @@ impl Entries<'_> {
     /// Returns the place where reading has ended, unless all entries were read.
     pub(super) fn end(&self) -> Option<Id> {
         let (low, high) = self.bounds?;
-        let number = match self.ascending {
-            true => low.checked_sub(1)?,
-            false => high.checked_add(1)?,
+        let number = if self.ascending {
+            low.checked_sub(1)?
+        } else {
+            high.checked_add(1)?
         };
         Some(Id::from_number(self.kind, number))
     }
@@ -152,9 +153,10 @@ impl Entries<'_> {
         self.left_out = self.left_out.saturating_mul(GROWTH);
         // No partition was read beyond the place at which the reading of another one has ended.
         let ends = read.iter().filter_map(|(_, end)| end.clone());
-        let mut end = match self.ascending {
-            true => ends.min(),
-            false => ends.max(),
+        let mut end = if self.ascending {
+            ends.min()
+        } else {
+            ends.max()
         };
         let (index, _, order) = self.index;
         let is_read = |entry: &Item| match (&end, self.ascending) {
@@ -174,9 +176,12 @@ impl Entries<'_> {
             end = last.map(Id::from);
         }
         let last = end.and_then(|id| id.number(self.kind));
-        self.bounds = last.and_then(|last| match self.ascending {
-            true => Some((last.checked_add(1)?, high)),
-            false => Some((low, last.checked_sub(1)?)),
+        self.bounds = last.and_then(|last| {
+            if self.ascending {
+                Some((last.checked_add(1)?, high))
+            } else {
+                Some((low, last.checked_sub(1)?))
+            }
         });
         self.bounds = self.bounds.filter(|(low, high)| low <= high);
         if keys::holds_items(index) {

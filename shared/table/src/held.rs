@@ -108,12 +108,13 @@ impl Store {
         let interval = whole_millis(interval);
         for turn in 0..TRIES {
             let is_first = turn % 2 == 0;
-            let (update, condition) = match is_first {
-                true => (
+            let (update, condition) = if is_first {
+                (
                     "SET next_slot = :now + :interval",
                     "attribute_not_exists(next_slot) OR next_slot <= :now",
-                ),
-                false => ("SET next_slot = next_slot + :interval", "next_slot > :now"),
+                )
+            } else {
+                ("SET next_slot = next_slot + :interval", "next_slot > :now")
             };
             let key = Key::Pace {
                 tenant: &origin.tenant,

@@ -121,12 +121,11 @@ impl Store {
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, _, _) = partition.place();
         let items = self.entries_in(partition).await?;
-        match keys::holds_items(index) {
-            true => Ok(items),
-            false => {
-                self.items(items.iter().map(key_of_entry).collect(), None, false)
-                    .await
-            }
+        if keys::holds_items(index) {
+            Ok(items)
+        } else {
+            self.items(items.iter().map(key_of_entry).collect(), None, false)
+                .await
         }
     }
 
@@ -478,9 +477,10 @@ async fn read_items(
     is_filtered: bool,
     limit: usize,
 ) -> Result<(Vec<Item>, Option<Id>)> {
-    let mut at_a_time = match is_filtered {
-        false => limit + 1,
-        true => (limit + 1).saturating_mul(LEFT_OUT),
+    let mut at_a_time = if is_filtered {
+        (limit + 1).saturating_mul(LEFT_OUT)
+    } else {
+        limit + 1
     };
     let (mut found, mut start) = (Vec::new(), None);
     let (mut read, mut calls) = (0, 0);

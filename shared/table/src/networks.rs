@@ -309,9 +309,10 @@ fn read_object(item: Item, id: &ObjectId) -> Result<ReceivedObject> {
     let received = Timestamp::parse(string(&item, "received")).map_err(Error::permanent)?;
     let station = string(&item, "station");
     let matched = string(&item, "matched");
-    let matched = match matched.is_empty() {
-        true => None,
-        false => Some(serde_json::from_str(matched).map_err(Error::permanent)?),
+    let matched = if matched.is_empty() {
+        None
+    } else {
+        Some(serde_json::from_str(matched).map_err(Error::permanent)?)
     };
     let written = string(&item, "id");
     Ok(ReceivedObject {

@@ -63,16 +63,15 @@ impl Store {
                 .return_values_on_condition_check_failure(
                     ReturnValuesOnConditionCheckFailure::AllOld,
                 );
-            let call = match in_use {
-                true => call
-                    .update_expression("SET full_at = full_at + :micros, #ttl = :ttl")
+            let call = if in_use {
+                call.update_expression("SET full_at = full_at + :micros, #ttl = :ttl")
                     .condition_expression("full_at BETWEEN :full AND :most")
                     .expression_attribute_values(":micros", n(reserve.micros))
-                    .expression_attribute_values(":most", n(reserve.most)),
-                false => call
-                    .update_expression("SET full_at = :next, #ttl = :ttl")
+                    .expression_attribute_values(":most", n(reserve.most))
+            } else {
+                call.update_expression("SET full_at = :next, #ttl = :ttl")
                     .condition_expression("attribute_not_exists(pk) OR full_at < :full")
-                    .expression_attribute_values(":next", n(reserve.start + reserve.micros)),
+                    .expression_attribute_values(":next", n(reserve.start + reserve.micros))
             };
             match call.send().await {
                 Ok(answer) => {

@@ -110,11 +110,12 @@ impl Store {
                 .and_then(|mut tables| tables.remove(&self.table))
                 .unwrap_or_default();
         }
-        match left.is_empty() {
-            true => Ok(()),
-            false => Err(Error::unavailable(
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::unavailable(
                 "the table left writes of a batch undone",
-            )),
+            ))
         }
     }
 

@@ -62,9 +62,10 @@ impl Store {
         from: &Cursor<NearbyStation>,
         limit: usize,
     ) -> Result<Page<(NearbyStation, ChargingStation), NearbyStation>> {
-        let at_a_time = match search.is_narrowed() {
-            true => AT_A_TIME,
-            false => limit + 1,
+        let at_a_time = if search.is_narrowed() {
+            AT_A_TIME
+        } else {
+            limit + 1
         };
         let mut source = self.source(tenant, search, from).await?;
         let mut found = Vec::new();
@@ -190,17 +191,19 @@ impl Store {
                 stored_item::object::<ChargingStation>(item, self.layout)?,
             ))
         })?;
-        let (more, mut stations) = match backward {
-            true => (page.newer, page.items),
-            false => (page.older, page.items),
+        let (more, mut stations) = if backward {
+            (page.newer, page.items)
+        } else {
+            (page.older, page.items)
         };
         if backward {
             stations.reverse();
         }
         let last = stations.last().map(|(place, _)| place.clone());
-        *from = last.filter(|_| more).map(match backward {
-            true => Cursor::Before,
-            false => Cursor::After,
+        *from = last.filter(|_| more).map(if backward {
+            Cursor::Before
+        } else {
+            Cursor::After
         });
         let stations = stations.into_iter().map(|(place, station)| {
             let created = place.time(Kind::ChargingStation);
@@ -396,9 +399,10 @@ impl Store {
     /// `charging_station_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn published_station(&self, tenant: &Tenant, id: &Id) -> Result<ChargingStation> {
         let station = self.get::<ChargingStation>(tenant, id).await?;
-        match station.internal.published {
-            true => Ok(station.object),
-            false => Err(Error::not_found(Kind::ChargingStation)),
+        if station.internal.published {
+            Ok(station.object)
+        } else {
+            Err(Error::not_found(Kind::ChargingStation))
         }
     }
 
@@ -514,9 +518,10 @@ impl UnitOfWork<'_> {
             .connectors
             .iter()
             .filter(|connector| connector.evse == evse);
-        match of_evse.all(|connector| connector.status == status) {
-            true => Ok(()),
-            false => self.update_evse(station, evse, status, false),
+        if of_evse.all(|connector| connector.status == status) {
+            Ok(())
+        } else {
+            self.update_evse(station, evse, status, false)
         }
     }
 

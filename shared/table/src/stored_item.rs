@@ -173,9 +173,10 @@ pub(super) fn encrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<
 /// # Errors
 /// `Internal` if a secret was encrypted with a key that no longer exists.
 pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
-    match keys.is_empty() {
-        true => Ok(item),
-        false => crypted(item, keys, T::decrypt),
+    if keys.is_empty() {
+        Ok(item)
+    } else {
+        crypted(item, keys, T::decrypt)
     }
 }
 
@@ -362,9 +363,10 @@ fn noted(item: &Item) -> u64 {
 /// Returns the number of events that the writes of an item have recorded. It is stored only if it differs from the number of events that
 /// the item names.
 fn recorded(item: &Item) -> u64 {
-    match item.contains_key("sequence") {
-        true => number(item, "sequence").unsigned_abs(),
-        false => noted(item),
+    if item.contains_key("sequence") {
+        number(item, "sequence").unsigned_abs()
+    } else {
+        noted(item)
     }
 }
 

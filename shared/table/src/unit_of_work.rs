@@ -119,11 +119,12 @@ impl<'a> UnitOfWork<'a> {
             precondition.id != *stored.object.id()
                 || precondition.versions.contains(&stored.version)
         });
-        match is_met {
-            true => Ok(()),
-            false => Err(Code::VersionConflict
+        if is_met {
+            Ok(())
+        } else {
+            Err(Code::VersionConflict
                 .because("The object was changed since the version that If-Match names.")
-                .at("If-Match")),
+                .at("If-Match"))
         }
     }
 
@@ -274,9 +275,10 @@ impl<'a> UnitOfWork<'a> {
 
     /// Returns the error of the write with this index.
     fn error_of(&mut self, index: usize) -> Error {
-        match index < self.writes.len() {
-            true => self.writes.swap_remove(index).1,
-            false => Error::Contended,
+        if index < self.writes.len() {
+            self.writes.swap_remove(index).1
+        } else {
+            Error::Contended
         }
     }
 

@@ -49,9 +49,10 @@ impl UnitOfWork<'_> {
             let mut update = Update::builder()
                 .table_name(&self.store.table)
                 .set_key(Some(key_item(Key::EndpointCount { tenant })))
-                .update_expression(match is_own {
-                    true => "ADD #total :by, #count :by",
-                    false => "ADD #total :by",
+                .update_expression(if is_own {
+                    "ADD #total :by, #count :by"
+                } else {
+                    "ADD #total :by"
                 })
                 .expression_attribute_names("#total", "total")
                 .expression_attribute_values(":by", n(by));
@@ -62,23 +63,25 @@ impl UnitOfWork<'_> {
                 let room = "(attribute_not_exists(#total) OR #total < :most_total)";
                 let own_room = "(attribute_not_exists(#count) OR #count < :most)";
                 update = update.expression_attribute_values(":most_total", n(most_with_children));
-                update = match is_own {
-                    true => update
+                update = if is_own {
+                    update
                         .condition_expression(format!("{room} AND {own_room}"))
-                        .expression_attribute_values(":most", n(MAX_ENDPOINTS)),
-                    false => update.condition_expression(room),
+                        .expression_attribute_values(":most", n(MAX_ENDPOINTS))
+                } else {
+                    update.condition_expression(room)
                 };
             }
-            let message = match is_own {
-                true => format!(
+            let message = if is_own {
+                format!(
                     "There are {MAX_ENDPOINTS} webhook endpoints already, the most there can be, or {most_with_children} \
                      together with those of the accounts below this one."
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "The account {} has {most_with_children} webhook endpoints together with the accounts below it, the \
                      most it may have.",
                     tenant.account
-                ),
+                )
             };
             self.push(
                 Write::Update(update.build().map_err(Error::internal)?),

@@ -168,9 +168,10 @@ impl Principal {
     /// # Errors
     /// 404 if the key may not act in it.
     pub fn may_read(&self) -> Result<()> {
-        match self.account_mismatch {
-            true => Err(Error::not_found(Kind::Account).at("Service-Account")),
-            false => Ok(()),
+        if self.account_mismatch {
+            Err(Error::not_found(Kind::Account).at("Service-Account"))
+        } else {
+            Ok(())
         }
     }
 }
@@ -184,12 +185,11 @@ async fn act_in(
     now: Timestamp,
 ) -> Result<()> {
     let own = principal.tenant.account.clone();
-    let known = match id.is(Kind::Account) {
-        true => {
-            let account = keys.account(store, &principal.tenant, &id, now);
-            account.await?
-        }
-        false => None,
+    let known = if id.is(Kind::Account) {
+        let account = keys.account(store, &principal.tenant, &id, now);
+        account.await?
+    } else {
+        None
     };
     let is_child = |known: &KnownAccount| {
         known.parent.as_ref() == Some(&own) && known.status != AccountStatus::Closed

@@ -253,9 +253,10 @@ fn allow(edge: &Edge, route: &Route, principal: &Principal, headers: &HeaderMap)
     for scope in route.scopes() {
         principal.key.rights.check(scope)?;
     }
-    match route.only_reads() {
-        true => principal.may_read()?,
-        false => principal.may_write()?,
+    if route.only_reads() {
+        principal.may_read()?
+    } else {
+        principal.may_write()?
     }
     asked_version(edge, headers, &principal.version)
 }

@@ -216,9 +216,10 @@ impl Cpo {
         let sent =
             transport.send_with_headers::<serde_json::Value>(&request, emsp.token(), emsp.quirks());
         let (envelope, _) = sent.await?;
-        match envelope.is_success() {
-            true => Ok(()),
-            false => envelope.into_result().map(drop),
+        if envelope.is_success() {
+            Ok(())
+        } else {
+            envelope.into_result().map(drop)
         }
     }
 

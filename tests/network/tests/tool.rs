@@ -42,9 +42,10 @@ async fn run(arguments: &[&str], input: &str) -> Result<String, String> {
     drop(stdin);
     let done = child.wait_with_output().await.expect("its end");
     let output = String::from_utf8_lossy(&done.stdout).into_owned();
-    match done.status.success() {
-        true => Ok(output),
-        false => Err(output + &String::from_utf8_lossy(&done.stderr)),
+    if done.status.success() {
+        Ok(output)
+    } else {
+        Err(output + &String::from_utf8_lossy(&done.stderr))
     }
 }
 

@@ -279,9 +279,10 @@ fn command(resource: &'static Resource, operation: &'static Operation) -> Comman
         command = command.arg(flag(HEADER, field, "Headers"));
     }
     let has_own = operation.query.iter().any(|field| field.flag == "dry-run");
-    match operation.method == "GET" || has_own {
-        true => command,
-        false => command.arg(preview(PREVIEW)),
+    if operation.method == "GET" || has_own {
+        command
+    } else {
+        command.arg(preview(PREVIEW))
     }
 }
 
@@ -372,9 +373,10 @@ fn flag(place: &str, field: &'static Field, heading: &'static str) -> Arg {
         .long(field.flag.as_str())
         .value_name(value::placeholder(field))
         .value_parser(value::parser(field))
-        .action(match field.list || field.kind == Kind::Pairs {
-            true => ArgAction::Append,
-            false => ArgAction::Set,
+        .action(if field.list || field.kind == Kind::Pairs {
+            ArgAction::Append
+        } else {
+            ArgAction::Set
         })
         .help(forever(help(field)))
         .help_heading(heading);

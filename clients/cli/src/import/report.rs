@@ -174,9 +174,10 @@ pub struct Bar {
 impl Bar {
     pub fn new(context: &Context, total: u64) -> Self {
         let plain = !std::io::stderr().is_terminal();
-        let bar = match context.quiet || plain {
-            true => ProgressBar::hidden(),
-            false => ProgressBar::new(total),
+        let bar = if context.quiet || plain {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(total)
         };
         bar.set_length(total);
         let style =

@@ -409,13 +409,13 @@ impl Column {
         }
         let field = self.field;
         let whole = matches!(field.kind, Kind::Json | Kind::Pairs) || !field.list;
-        let parts: Vec<&str> = match whole {
-            true => vec![text],
-            false => text
-                .split(SEPARATOR)
+        let parts: Vec<&str> = if whole {
+            vec![text]
+        } else {
+            text.split(SEPARATOR)
                 .map(str::trim)
                 .filter(|part| !part.is_empty())
-                .collect(),
+                .collect()
         };
         let mut values = Vec::new();
         for part in parts {

@@ -115,24 +115,24 @@ impl Upsert {
                 if let Some(name) = fixed.next() {
                     return refused(format!("{name}: it cannot be changed"));
                 }
-                let outcome = match changes.is_empty() {
-                    true => LineOutcome::Unchanged,
-                    false => {
-                        let path = self.path(object);
-                        self.client
-                            .send(&Request::post(path, changes.into()))
-                            .await?;
-                        LineOutcome::Updated
-                    }
+                let outcome = if changes.is_empty() {
+                    LineOutcome::Unchanged
+                } else {
+                    let path = self.path(object);
+                    self.client
+                        .send(&Request::post(path, changes.into()))
+                        .await?;
+                    LineOutcome::Updated
                 };
                 (object.clone(), outcome)
             }
             _ => return refused(format!("{}: several objects have this value", self.key)),
         };
         Ok(
-            match self.attached(&object).await? && matches!(outcome, LineOutcome::Unchanged) {
-                true => LineOutcome::Updated,
-                false => outcome,
+            if self.attached(&object).await? && matches!(outcome, LineOutcome::Unchanged) {
+                LineOutcome::Updated
+            } else {
+                outcome
             },
         )
     }

@@ -105,11 +105,12 @@ impl Stage<'_> {
             })
         });
         let plugs: Vec<Plug> = plugs.collect();
-        match plugs.is_empty() {
-            false => Ok(plugs),
-            true => Err(Failure::Local(format!(
+        if plugs.is_empty() {
+            Err(Failure::Local(format!(
                 "no station has a free {STANDARD} connector; load stations first"
-            ))),
+            )))
+        } else {
+            Ok(plugs)
         }
     }
 

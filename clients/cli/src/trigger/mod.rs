@@ -97,9 +97,10 @@ fn list(context: &Context) -> Result<(), Failure> {
     match &context.form {
         Form::Text { .. } => events.iter().try_for_each(|event| {
             let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
-            let clock = match event["needs_clock"] == true {
-                true => " (--advance-clock)",
-                false => "",
+            let clock = if event["needs_clock"] == true {
+                " (--advance-clock)"
+            } else {
+                ""
             };
             let sign = if event["triggers"] == true { " " } else { "-" };
             output::print(&format!(

@@ -127,9 +127,10 @@ fn read_command(name: &str, body: &Value) -> Result<Command, Reply> {
     let optional = |name: &str| body[name].as_str().map(str::to_owned);
     let token = || {
         required(&body["token"], "uid")?;
-        match body["token"]["valid"] == true {
-            true => Ok(cdr_token(&body["token"])),
-            false => Err(Reply::invalid("the token is not valid")),
+        if body["token"]["valid"] == true {
+            Ok(cdr_token(&body["token"]))
+        } else {
+            Err(Reply::invalid("the token is not valid"))
         }
     };
     Ok(match name {

@@ -169,16 +169,15 @@ async fn authenticate(Shared(network): Net, request: Request, next: Next) -> Res
         state.token_c.as_deref().is_some_and(known)
             || (handshake && state.token_c.is_none() && known(&state.token_a))
     });
-    let mut response = match allowed {
-        true => next.run(request).await,
-        false => {
-            let refused = Reply::error(
-                StatusCode::UNAUTHORIZED,
-                2001,
-                "The credentials token is unknown.",
-            );
-            refused.into_response((network.clock)())
-        }
+    let mut response = if allowed {
+        next.run(request).await
+    } else {
+        let refused = Reply::error(
+            StatusCode::UNAUTHORIZED,
+            2001,
+            "The credentials token is unknown.",
+        );
+        refused.into_response((network.clock)())
     };
     for (name, value) in ids {
         let value = value.or_else(|| HeaderValue::from_str(&random(16)).ok());

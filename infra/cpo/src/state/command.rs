@@ -189,9 +189,10 @@ impl State {
 
     fn check_capability(&self, uid: &str, capability: &str) -> Result<(), Received> {
         let (_, evse) = self.evse(uid).ok_or(Received::UnknownLocation)?;
-        match can(evse, capability) {
-            true => Ok(()),
-            false => Err(Received::NotSupported),
+        if can(evse, capability) {
+            Ok(())
+        } else {
+            Err(Received::NotSupported)
         }
     }
 

@@ -232,9 +232,10 @@ fn described(mut schema: Value, description: &str) -> Value {
 fn description(status: u16, codes: &Codes) -> String {
     let (_, meaning) = meaning(status);
     let names: Vec<_> = codes.iter().flatten().map(|code| quoted(code)).collect();
-    match names.is_empty() {
-        true => meaning.to_owned(),
-        false => format!("{meaning} Codes: {}.", names.join(", ")),
+    if names.is_empty() {
+        meaning.to_owned()
+    } else {
+        format!("{meaning} Codes: {}.", names.join(", "))
     }
 }
 

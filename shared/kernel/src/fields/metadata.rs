@@ -112,12 +112,13 @@ impl TryFrom<BTreeSet<String>> for SearchableKeys {
     fn try_from(keys: BTreeSet<String>) -> Result<Self, String> {
         let is_key =
             |key: &String| (1..=MAX_KEY).contains(&key.chars().count()) && !key.contains(SEPARATOR);
-        match keys.len() <= Self::MOST && keys.iter().all(is_key) {
-            true => Ok(Self(keys)),
-            false => Err(format!(
+        if keys.len() <= Self::MOST && keys.iter().all(is_key) {
+            Ok(Self(keys))
+        } else {
+            Err(format!(
                 "must hold at most {} keys of 1 to {MAX_KEY} characters without a colon",
                 Self::MOST
-            )),
+            ))
         }
     }
 }
@@ -135,12 +136,13 @@ impl TryFrom<String> for MetadataPair {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let (key, value) = text.split_once(SEPARATOR).unwrap_or_default();
-        match key.is_empty() || value.is_empty() {
-            true => Err("must be a key and a value with a colon between them, such as depot:north"),
-            false => Ok(Self {
+        if key.is_empty() || value.is_empty() {
+            Err("must be a key and a value with a colon between them, such as depot:north")
+        } else {
+            Ok(Self {
                 key: key.to_owned(),
                 value: value.to_owned(),
-            }),
+            })
         }
     }
 }

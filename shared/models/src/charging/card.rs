@@ -117,9 +117,10 @@ impl CardContext {
                 self.pairs().next().is_some() || self.needs_reservation(card, driver)
             }
         };
-        match self.account_is_active && is_usable {
-            true => CardValidity::Valid,
-            false => CardValidity::Blocked,
+        if self.account_is_active && is_usable {
+            CardValidity::Valid
+        } else {
+            CardValidity::Blocked
         }
     }
 
@@ -166,9 +167,10 @@ impl CardContext {
                 .map(|number| number.as_str().to_owned()),
             issuer: issuer.name.to_owned(),
             valid: self.validity(card, now) == CardValidity::Valid,
-            whitelist: match depends || !is_certain {
-                true => Whitelist::Never,
-                false => Whitelist::Allowed,
+            whitelist: if depends || !is_certain {
+                Whitelist::Never
+            } else {
+                Whitelist::Allowed
             },
             last_updated: now,
         }

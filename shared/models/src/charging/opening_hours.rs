@@ -29,13 +29,14 @@ pub fn closes(station: &ChargingStation, now: Timestamp, latest: Timestamp) -> O
 /// Returns the spans within the window in which the station is open: in order, none adjacent to the next. An exceptional closing
 /// takes precedence over opening hours and exceptional openings.
 pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
-    let open = match station.capabilities.access_24_7 {
-        true => vec![*window],
-        false => joined(
+    let open = if station.capabilities.access_24_7 {
+        vec![*window]
+    } else {
+        joined(
             regular(station, window)
                 .chain(extra(station, window))
                 .collect(),
-        ),
+        )
     };
     let closed: Vec<Window> = spans(&station.availability.exceptional_closings).collect();
     open.into_iter()

@@ -337,9 +337,10 @@ fn describe_fee(stored: &Stored<Reservation>, names: &FeeNames) -> String {
     };
     let who = [&names.registration_plate, &names.driver];
     let who: Vec<&str> = who.into_iter().flatten().map(String::as_str).collect();
-    let mut text = match who.is_empty() {
-        true => what.to_owned(),
-        false => format!("{}: {what}", who.join(", ")),
+    let mut text = if who.is_empty() {
+        what.to_owned()
+    } else {
+        format!("{}: {what}", who.join(", "))
     };
     if let Some(reserved) = reservation.state.reserved() {
         if let Some(station) = &names.station {
@@ -362,9 +363,10 @@ fn period(from: Timestamp, until: Timestamp, zone: Option<&ZoneName>) -> String 
         None => (TimeZone::UTC, "UTC"),
     };
     let (from, until) = (from.civil_in(&zone), until.civil_in(&zone));
-    let last = match from.date() == until.date() {
-        true => "%H:%M",
-        false => "%Y-%m-%d %H:%M",
+    let last = if from.date() == until.date() {
+        "%H:%M"
+    } else {
+        "%Y-%m-%d %H:%M"
     };
     let (from, until) = (from.strftime("%Y-%m-%d %H:%M"), until.strftime(last));
     format!("{from} to {until} ({name})")

@@ -159,9 +159,10 @@ impl TaxAmount {
         Self {
             country,
             tax_percent: percent,
-            category: match percent.is_zero() {
-                true => TaxCategory::Z,
-                false => TaxCategory::S,
+            category: if percent.is_zero() {
+                TaxCategory::Z
+            } else {
+                TaxCategory::S
             },
             net,
             tax: gross - net,

@@ -208,9 +208,10 @@ impl Stored<Invoice> {
         succeeded: bool,
         now: Timestamp,
     ) -> Transaction {
-        let status = match succeeded {
-            true => TransactionStatus::Succeeded,
-            false => TransactionStatus::Failed,
+        let status = if succeeded {
+            TransactionStatus::Succeeded
+        } else {
+            TransactionStatus::Failed
         };
         let transaction = self.object.transaction(attempt, status);
         self.internal.attempt = None;

@@ -253,10 +253,7 @@ impl Stored<Reservation> {
     fn next_attempt(&self, now: Timestamp) -> Timestamp {
         let due = self.next_action_at().filter(|due| *due <= now);
         let next = due.unwrap_or(now).plus(RETRY);
-        match next > now {
-            true => next,
-            false => now.plus(RETRY),
-        }
+        if next > now { next } else { now.plus(RETRY) }
     }
 
     /// Returns the reserved window until it starts or the vehicle arrives. After its start it is returned only while the reservation awaits

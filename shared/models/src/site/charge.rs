@@ -262,9 +262,10 @@ impl SiteVehicle {
         let level = charge.map_or_else(|| self.level(), |charge| charge.level);
         let battery = Battery::of(&self.vehicle);
         let has_limit = session.is_limited() && session.profile.is_some();
-        let mut left = match has_limit {
-            true => u32::MAX,
-            false => battery.energy_between(Some(level), 100.0),
+        let mut left = if has_limit {
+            u32::MAX
+        } else {
+            battery.energy_between(Some(level), 100.0)
         };
         let flows = windows.iter().enumerate().map(|(place, window)| {
             // Rounded up, because it is subtracted from the limits.
@@ -504,9 +505,10 @@ impl Charge {
             .map(|vehicle| vehicle.vehicle.battery_capacity);
         // If the energy is not metered, the last level that was applied differs by at most 3 points.
         let is_metered = inputs.is_simulated() || self.metered.is_some() || self.delivered > 0;
-        let tolerance = match is_metered {
-            true => TOLERANCE,
-            false => capacity.unwrap_or_default() / 25,
+        let tolerance = if is_metered {
+            TOLERANCE
+        } else {
+            capacity.unwrap_or_default() / 25
         };
         let is_short = self.need > tolerance;
         let priced = is_metered && inputs.price(self.at.plus(-SLOT)).is_some();

@@ -408,9 +408,10 @@ impl Planned {
         let own = inputs
             .vehicle(charge)
             .map_or(0, |vehicle| vehicle.power(u32::MAX, charge));
-        match most(&powers(own, charge, &self.windows)) >= u64::from(demand.need) {
-            true => Some(ShortageReason::Power),
-            false => Some(ShortageReason::Time),
+        if most(&powers(own, charge, &self.windows)) >= u64::from(demand.need) {
+            Some(ShortageReason::Power)
+        } else {
+            Some(ShortageReason::Time)
         }
     }
 

@@ -56,9 +56,10 @@ impl Planned {
                     limited_session.planned[slot].saturating_sub(limited_session.most[slot]);
                 grows == 0 || loads[slot] + grows <= room[slot]
             });
-            let powers: Vec<u64> = match fits {
-                true => limited_session.planned.clone(),
-                false => limited_session.smaller().collect(),
+            let powers: Vec<u64> = if fits {
+                limited_session.planned.clone()
+            } else {
+                limited_session.smaller().collect()
             };
             if profile.is_some() && powers == limited_session.most {
                 continue;

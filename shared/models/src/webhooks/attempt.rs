@@ -132,9 +132,10 @@ impl Stored<WebhookEndpoint> {
             return false;
         }
         let before = self.internal.clone();
-        match outcome.is_answer() {
-            true => self.note_answer(now),
-            false => self.note_failure(created, now),
+        if outcome.is_answer() {
+            self.note_answer(now)
+        } else {
+            self.note_failure(created, now)
         }
         let failing = self.internal.failing_since.map(|since| now.since(since));
         let reason = match outcome.status {

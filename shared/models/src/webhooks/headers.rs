@@ -145,9 +145,10 @@ fn check_name(name: &str) -> Result<(), String> {
     let has_prefix = RESERVED_PREFIXES
         .iter()
         .any(|prefix| lower.starts_with(prefix));
-    match has_prefix || RESERVED.contains(&lower.as_str()) {
-        true => Err(format!("{lower} is set by the service")),
-        false => Ok(()),
+    if has_prefix || RESERVED.contains(&lower.as_str()) {
+        Err(format!("{lower} is set by the service"))
+    } else {
+        Ok(())
     }
 }
 
@@ -160,9 +161,10 @@ fn check_value(value: &str) -> Result<(), String> {
             "a value must have 1 to {MOST_VALUE} visible characters of ASCII, and blanks between them only"
         ));
     }
-    match value == MASKED {
-        true => Err("a value must not be the mask that readers are shown".to_owned()),
-        false => Ok(()),
+    if value == MASKED {
+        Err("a value must not be the mask that readers are shown".to_owned())
+    } else {
+        Ok(())
     }
 }
 

@@ -126,9 +126,10 @@ impl Failure {
 impl From<Failure> for Error {
     /// For an operator or a queue: a platform that cannot be reached now may be reached later.
     fn from(failure: Failure) -> Self {
-        match failure.is_refusal() {
-            true => Self::malformed(failure.to_string()),
-            false => Self::unavailable(failure.to_string()),
+        if failure.is_refusal() {
+            Self::malformed(failure.to_string())
+        } else {
+            Self::unavailable(failure.to_string())
         }
     }
 }
@@ -143,9 +144,10 @@ pub(super) fn unreachable(error: &reqwest::Error) -> Failure {
     let error: &dyn std::error::Error = error;
     let causes = std::iter::successors(error.source(), |error| error.source());
     let text: Vec<String> = causes.map(ToString::to_string).collect();
-    Failure::Unreachable(match text.is_empty() {
-        true => "the request failed".into(),
-        false => text.join(": "),
+    Failure::Unreachable(if text.is_empty() {
+        "the request failed".into()
+    } else {
+        text.join(": ")
     })
 }
 

@@ -98,9 +98,10 @@ fn ours(tariff: &Value, session: &Session) -> Cost {
     let lasts = (session.end - session.start).num_milliseconds();
     let full = (session.energy / session.power * Decimal::from(3_600_000)).round();
     let charging = full.to_i64().expect("milliseconds").min(lasts);
-    let energy = match full <= lasts.into() {
-        true => session.energy * Decimal::ONE_THOUSAND,
-        false => session.power * Decimal::from(lasts) / Decimal::from(3_600),
+    let energy = if full <= lasts.into() {
+        session.energy * Decimal::ONE_THOUSAND
+    } else {
+        session.power * Decimal::from(lasts) / Decimal::from(3_600)
     };
     let course = Course {
         began: Timestamp::from_unix_millis(session.start.timestamp_millis()),

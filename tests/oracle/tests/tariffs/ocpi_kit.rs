@@ -133,15 +133,14 @@ fn cdr(session: &Session) -> Value {
     let (mut left, mut at) = (session.energy, session.start);
     let mut periods = Vec::new();
     while at < session.end {
-        let dimensions = match left.is_zero() {
-            true => json!([{"type": "PARKING_TIME", "volume": 0.05}]),
-            false => {
-                left -= step;
-                let (power, current) = (session.power.to_f64(), amperes(session.power).to_f64());
-                json!([{"type": "ENERGY", "volume": step.to_f64()}, {"type": "TIME", "volume": 0.05},
+        let dimensions = if left.is_zero() {
+            json!([{"type": "PARKING_TIME", "volume": 0.05}])
+        } else {
+            left -= step;
+            let (power, current) = (session.power.to_f64(), amperes(session.power).to_f64());
+            json!([{"type": "ENERGY", "volume": step.to_f64()}, {"type": "TIME", "volume": 0.05},
                     {"type": "MAX_POWER", "volume": power}, {"type": "MIN_POWER", "volume": power},
                     {"type": "MAX_CURRENT", "volume": current}, {"type": "MIN_CURRENT", "volume": current}])
-            }
         };
         periods.push(json!({"start_date_time": time(at), "dimensions": dimensions}));
         at += TimeDelta::minutes(GRID);

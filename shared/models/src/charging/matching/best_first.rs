@@ -415,9 +415,10 @@ impl<'a> BestFirst<'a> {
         }
         let Some((first, _)) = reading.first() else {
             // If nothing can be booked, the summary has a reason for every station.
-            return match state.pairs.is_empty() && !self.unread.is_empty() {
-                true => Step::ReadStations(self.next_stations(&mut self.unread.iter())),
-                false => Step::Stop,
+            return if state.pairs.is_empty() && !self.unread.is_empty() {
+                Step::ReadStations(self.next_stations(&mut self.unread.iter()))
+            } else {
+                Step::Stop
             };
         };
         match first {

@@ -366,9 +366,10 @@ impl Stored<ChargingSession> {
             }
             Some(total) => {
                 let has_no_amount = self.object.state.cost().is_none();
-                match has_no_amount && total.gross == 0 && cdr.energy == 0 {
-                    true => CdrOutcome::Noted,
-                    false => self.take_price(cdr, counts, total, limits, now),
+                if has_no_amount && total.gross == 0 && cdr.energy == 0 {
+                    CdrOutcome::Noted
+                } else {
+                    self.take_price(cdr, counts, total, limits, now)
                 }
             }
         }
@@ -455,9 +456,10 @@ impl Stored<ChargingSession> {
                 _ => self.complete(cdr.ended, now),
             }
         }
-        let pricing = match self.is_tariff_known(cdr.billed.currency) {
-            true => self.internal.pricing.clone(),
-            false => cdr.pricing.clone(),
+        let pricing = if self.is_tariff_known(cdr.billed.currency) {
+            self.internal.pricing.clone()
+        } else {
+            cdr.pricing.clone()
         };
         let claim = if counts { cdr.claim() } else { self.claim() };
         let ours = self.price(&pricing, claim.energy, claim.times);
@@ -552,17 +554,19 @@ impl Stored<ChargingSession> {
         now: Timestamp,
     ) -> CdrOutcome {
         let is_late = now.since(self.object.created) > FOUND;
-        match is_late {
-            true => self.set_cost(Total::default(), Vec::new(), source),
-            false => self.set_cost(total, lines, source),
+        if is_late {
+            self.set_cost(Total::default(), Vec::new(), source)
+        } else {
+            self.set_cost(total, lines, source)
         }
         let is_charging = self.object.payment_method.is_some() && self.object.amount_due() > 0;
         if let Some(settlement) = self.object.state.settlement_mut() {
             *settlement = Settlement::Final(FinalPrice::new(now, is_charging));
         }
-        match is_late {
-            true => self.adjust_to(total),
-            false => CdrOutcome::Priced,
+        if is_late {
+            self.adjust_to(total)
+        } else {
+            CdrOutcome::Priced
         }
     }
 }
@@ -604,9 +608,10 @@ impl Charged {
 /// Returns the lines of an amount: those of the tariff if it explains the amount, otherwise one line with the amount that the
 /// network bills.
 fn explained(total: Total, ours: &Cost) -> Vec<SessionCostLine> {
-    match total_by(ours) == total {
-        true => ours.lines.iter().map(SessionCostLine::of).collect(),
-        false => vec![billed_line(total)],
+    if total_by(ours) == total {
+        ours.lines.iter().map(SessionCostLine::of).collect()
+    } else {
+        vec![billed_line(total)]
     }
 }
 

@@ -150,9 +150,10 @@ impl Stored<ChargingSession> {
             parking: claim.times.parking.min(lasted - charging),
         };
         let is_known = self.is_tariff_known(currency);
-        let cost = match is_known {
-            true => self.price(&self.internal.pricing, energy, times),
-            false => self.price(&[limits.assumed_price(currency)], energy, times),
+        let cost = if is_known {
+            self.price(&self.internal.pricing, energy, times)
+        } else {
+            self.price(&[limits.assumed_price(currency)], energy, times)
         };
         OwnPrice {
             cost,

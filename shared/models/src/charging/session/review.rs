@@ -47,9 +47,10 @@ impl Stored<ChargingSession> {
             Some(settlement) => *settlement = Settlement::UnderReview(review),
             None => return,
         }
-        match is_new {
-            true => self.record(EventType::ChargingSessionReviewOpened),
-            false => self.record_update(),
+        if is_new {
+            self.record(EventType::ChargingSessionReviewOpened)
+        } else {
+            self.record_update()
         }
     }
 

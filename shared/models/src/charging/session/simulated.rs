@@ -51,9 +51,10 @@ impl Stored<ChargingSession> {
         let charge = Charge::new(power, simulated.taper.as_deref().copied());
         let elapsed = simulated.held_until.min(moment).since(started);
         let elapsed = elapsed.max(SignedDuration::ZERO);
-        let full = match simulated.parks {
-            true => charge.time_until(simulated.most_energy),
-            false => None,
+        let full = if simulated.parks {
+            charge.time_until(simulated.most_energy)
+        } else {
+            None
         };
         let charging = full.map_or(elapsed, |full| full.min(elapsed));
         let energy = simulation.energy_after(&charge, charging);

@@ -89,9 +89,10 @@ impl Totals {
     /// by the credited amount.
     pub(super) fn add_credit_note(&mut self, credited: i64, is_paid: bool) {
         self.credited += credited;
-        match is_paid {
-            true => self.paid -= credited,
-            false => self.due -= credited,
+        if is_paid {
+            self.paid -= credited
+        } else {
+            self.due -= credited
         }
     }
 
