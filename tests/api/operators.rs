@@ -9,11 +9,15 @@ use functions::job::Job as _;
 use functions::jobs;
 use functions::secrets::reencrypt;
 use functions::webhooks::deliver::DeliverWebhook;
-use kernel::Id;
 use kernel::encryption::EncryptionKeys;
 use kernel::origin::Mode;
+use kernel::time::MINUTE;
+use kernel::{Id, Origin};
+use models::event::{Delivery, DeliveryState};
+use models::webhook_delivery::WebhookDelivery;
 use ocpi::network::Network;
 use serde_json::{Value, json};
+use table::deliveries::Claim;
 use table::networks::operators;
 use tests::golden::all_items;
 use tests::platform::Connected;
@@ -243,6 +247,51 @@ async fn messages_about_an_erased_account_have_no_effect() {
     let traces = BTreeSet::from([id.to_string(), reservation, report]);
     assert_eq!(items_with(&app, &traces).await, Vec::<String>::new());
     assert_eq!(files_with(&app, &traces).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_attempt_that_ends_after_an_erasure_writes_nothing() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500]);
+    let child = app.child_of(&app.alice).await;
+    let endpoint = Id::from(receiver.subscribe(&child, &["fleet.created"]).await);
+    child.post_ok("/v1/fleets", fleet()).await;
+    app.drain().await;
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(10).await;
+    let log = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
+    let first = child.get_ok(&log).await["data"][0].clone();
+    let first: WebhookDelivery = serde_json::from_value(first).expect("a line");
+    // The second attempt is in progress while the account is erased.
+    let (store, until) = (&app.app().store, app.now().plus(MINUTE));
+    let origin = Origin::background(child.tenant(), app.now());
+    let claimed = store.claim_attempt(&origin, &first.event, &endpoint, 2, until);
+    let claimed = claimed.await.expect("a claim");
+    assert!(matches!(claimed, Claim::Granted(_)), "{claimed:?}");
+    let id = account_of(&child);
+    app.set_account_status(&id, "closed").await;
+    app.advance(CLOSED_FOR).await;
+    erase_in_steps(&app, &id, 1_000)
+        .await
+        .expect("it is erased");
+    let account = BTreeSet::from([id.to_string()]);
+    for (is_new, attempt) in [(true, 1), (false, 2)] {
+        let delivery = Delivery {
+            state: DeliveryState::Delivered,
+            ..Delivery::waiting(attempt, app.now())
+        };
+        let line = WebhookDelivery {
+            id: WebhookDelivery::id_of(&first.event, &endpoint, attempt, app.now()),
+            attempt,
+            ..first.clone()
+        };
+        let concluded = store.conclude_attempt(&origin, is_new, &delivery, line);
+        concluded.await.expect("no effect");
+        assert_eq!(items_with(&app, &account).await, Vec::<String>::new());
+    }
+    app.drain().await;
 }
 
 /// A clock that is five minutes ahead.

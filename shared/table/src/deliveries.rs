@@ -4,7 +4,8 @@
 //! the endpoint. So endpoints do not contend for one item. The worker of the first attempt creates the item, which claims the attempt, and
 //! adds the outcome: two writes if the attempt succeeds. Until then only the message in the queue represents the delivery: it is received
 //! again until the attempt has an outcome. Further attempts, and those of redelivered events, have lines of their own, whose ids the item
-//! contains.
+//! contains. Such a line is written in one transaction with the outcome, so that an attempt that ends after the erasure of its account
+//! writes nothing.
 //!
 //! A delivery is `Waiting` for its next attempt until a worker claims the attempt by a conditional write, and `Delivered`, `GivenUp` or
 //! `Exhausted` in the end. A claim expires at a time that the item contains: if the worker crashes, the attempt may be made again after
@@ -18,12 +19,13 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnValue, Update};
 
 use super::keys::{self, Key, Partition};
 use super::list::{self, PageRequest};
 use super::scan::{Filter, Pass};
 use super::stored_item;
+use super::unit_of_work::Write;
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -383,17 +385,13 @@ impl Store {
         event: &Id,
         endpoint: &Id,
     ) -> UpdateItemFluentBuilder {
-        let key = Key::Delivery {
-            tenant: &origin.tenant,
-            endpoint,
-            delivery: &WebhookDelivery::first_id(event, endpoint),
-        };
         let call = self.client.update_item().table_name(&self.table);
-        call.set_key(Some(key_item(key)))
+        call.set_key(Some(delivery_key(origin, event, endpoint)))
     }
 
-    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it, otherwise as a line of its own. A
-    /// delivery that another instance has claimed since is not changed, apart from that line.
+    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it, otherwise together with a line of its
+    /// own. A delivery that another instance has claimed since is not changed; the attempt has a line of its own then. Nothing is written
+    /// if the delivery no longer exists, because it has expired or its account was erased.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -404,9 +402,33 @@ impl Store {
         delivery: &Delivery,
         log: WebhookDelivery,
     ) -> Result<()> {
-        if !is_new {
-            self.add_line(origin, &log).await?;
+        let conclusion = self.conclusion(origin, is_new, delivery, &log)?;
+        let is_concluded = if is_new {
+            match self.update_alone(&conclusion).await? {
+                Ok(()) => true,
+                Err(Some(_)) => false,
+                Err(None) => return Ok(()),
+            }
+        } else {
+            let mut tx = self.begin(origin);
+            tx.push(Write::Update(conclusion), Error::Contended);
+            tx.create(&mut Stored::new(log.clone()))?;
+            tx.write(None).await?.is_none()
+        };
+        match is_concluded {
+            true => Ok(()),
+            false => self.add_line(origin, log).await,
         }
+    }
+
+    /// The update of a delivery by the outcome of its attempt, if no other instance has claimed it since.
+    fn conclusion(
+        &self,
+        origin: &Origin,
+        is_new: bool,
+        delivery: &Delivery,
+        log: &WebhookDelivery,
+    ) -> Result<Update> {
         let (event, endpoint) = (&log.event, &log.webhook_endpoint);
         let first = WebhookDelivery {
             id: WebhookDelivery::first_id(event, endpoint),
@@ -416,16 +438,16 @@ impl Store {
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         let mut set = vec!["delivery = :state"];
         let mut removed = vec!["claimed_until"];
-        let mut call = self
-            .update_delivery(origin, event, endpoint)
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(delivery_key(origin, event, endpoint)))
             .condition_expression("attempts = :attempts AND delivery = :claimed")
             .expression_attribute_values(":state", state(delivery.state)?)
             .expression_attribute_values(":attempts", n(log.attempt))
-            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
-            .return_values_on_condition_check_failure(AllOld);
+            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
         if delivery.is_open() {
             set.extend(["next_pk = :next_pk", "next_at = :next_at"]);
-            call = call
+            update = update
                 .expression_attribute_values(":next_pk", s(partition))
                 .expression_attribute_values(":next_at", s(delivery.next_at.to_string()));
         } else {
@@ -436,22 +458,50 @@ impl Store {
             members.remove("event");
             let object = AttributeValue::M(members);
             set.push("#object = :object");
-            call = call
+            update = update
                 .expression_attribute_names("#object", "object")
                 .expression_attribute_values(":object", object);
         }
         let (set, removed) = (set.join(", "), removed.join(", "));
-        let call = call.update_expression(format!("SET {set} REMOVE {removed}"));
-        match refused(call.send().await, by_update)? {
-            Err(_) if is_new => self.add_line(origin, &log).await,
-            _ => Ok(()),
-        }
+        let update = update.update_expression(format!("SET {set} REMOVE {removed}"));
+        update.build().map_err(Error::internal)
     }
 
-    /// Adds a line to the log of an endpoint, once.
-    async fn add_line(&self, origin: &Origin, line: &WebhookDelivery) -> Result<()> {
+    /// Sends an update of a delivery by itself, for half the price of a transaction.
+    async fn update_alone(&self, update: &Update) -> Result<Claimed> {
+        let call = self
+            .client
+            .update_item()
+            .table_name(&update.table_name)
+            .set_key(Some(update.key.clone()))
+            .update_expression(&update.update_expression)
+            .set_condition_expression(update.condition_expression.clone())
+            .set_expression_attribute_names(update.expression_attribute_names.clone())
+            .set_expression_attribute_values(update.expression_attribute_values.clone())
+            .return_values_on_condition_check_failure(AllOld);
+        let updated = refused(call.send().await, by_update)?;
+        Ok(updated.map(drop))
+    }
+
+    /// Adds a line to the log of an endpoint, once, if the delivery exists.
+    async fn add_line(&self, origin: &Origin, line: WebhookDelivery) -> Result<()> {
+        let first = WebhookDelivery::first_id(&line.event, &line.webhook_endpoint);
+        if line.id == first {
+            // The delivery itself has the place of the line.
+            return Ok(());
+        }
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(delivery_key(
+                origin,
+                &line.event,
+                &line.webhook_endpoint,
+            )))
+            .condition_expression("attribute_exists(pk)");
+        let check = check.build().map_err(Error::internal)?;
         let mut tx = self.begin(origin);
-        tx.create(&mut Stored::new(line.clone()))?;
+        tx.push(Write::Check(check), Error::Contended);
+        tx.create(&mut Stored::new(line))?;
         tx.write(None).await.map(drop)
     }
 }
@@ -514,6 +564,15 @@ fn by_update(error: &UpdateItemError) -> Option<Option<&Item>> {
         UpdateItemError::ConditionalCheckFailedException(refused) => Some(refused.item()),
         _ => None,
     }
+}
+
+/// Returns the key of the item of a delivery.
+fn delivery_key(origin: &Origin, event: &Id, endpoint: &Id) -> Item {
+    key_item(Key::Delivery {
+        tenant: &origin.tenant,
+        endpoint,
+        delivery: &WebhookDelivery::first_id(event, endpoint),
+    })
 }
 
 /// Returns the item of a delivery without an outcome.
