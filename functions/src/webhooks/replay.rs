@@ -155,7 +155,7 @@ async fn replay_page(
             let now = app.now();
             let origin = Origin::background(tenant.clone(), now);
             let id = &replay.webhook_endpoint;
-            change_endpoint(app, &origin, id, |endpoint| endpoint.catch_up(replay.from)).await?;
+            change_endpoint(app, &origin, id, |endpoint| endpoint.catch_up(&replay)).await?;
             stored.finish(None, now);
         }
     }

@@ -6,8 +6,9 @@ use utoipa::ToSchema;
 use super::action::Action;
 use super::api_key::ActingKey;
 use super::body::RequestBody;
-use super::event::{Event, EventType};
+use super::event::{self, Event, EventType};
 use super::stored::{Object, Stored, is_default};
+use super::webhook_replay::WebhookReplay;
 use super::webhooks::breaker::Breaker;
 use super::webhooks::headers::{CustomHeaders, HeadersChange};
 use super::webhooks::health::EndpointHealth;
@@ -74,8 +75,8 @@ pub struct WebhookEndpoint {
     pub max_per_second: Option<MaxPerSecond>,
     pub metadata: Metadata,
     /// Time since which events were not delivered, because the endpoint failed until it was disabled, or was disabled for another reason.
-    /// The events are kept for 30 days: a replay with this time as `from` delivers them when the endpoint is enabled again, and sets this
-    /// to null.
+    /// The events are kept for 30 days: a replay of all types with this time as `from` delivers them when the endpoint is enabled again, and
+    /// sets this to null, or to its `until` if it ends before the time at which the endpoint was enabled.
     #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
@@ -124,6 +125,9 @@ pub struct EndpointInternal {
     /// Whether deliveries are held because attempts fail.
     #[serde(default, skip_serializing_if = "is_default")]
     pub breaker: Breaker,
+    /// The time at which the endpoint was enabled again the last time: no event that was created since is missed, while it is enabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled_at: Option<Timestamp>,
     /// The time since which every attempt has failed.
     pub failing_since: Option<Timestamp>,
     /// The creation time of the oldest event whose attempts have failed since then.
@@ -389,6 +393,9 @@ impl Stored<WebhookEndpoint> {
 
     /// Enables the endpoint, and resets its failures.
     fn enable(&mut self, now: Timestamp) {
+        if self.object.status == EndpointStatus::Disabled {
+            self.internal.enabled_at = Some(now);
+        }
         self.object.status = EndpointStatus::Enabled;
         self.object.disabled_reason = None;
         self.object.disabled_at = None;
@@ -422,10 +429,28 @@ impl Stored<WebhookEndpoint> {
         is_earlier
     }
 
-    /// Clears `missed_since` after a replay from this moment on has delivered the missed events. Returns whether the endpoint has changed.
-    pub fn catch_up(&mut self, from: Timestamp) -> bool {
-        let missed = &mut self.object.missed_since;
-        missed.take_if(|since| from <= *since).is_some()
+    /// Clears `missed_since` after a replay that has delivered all missed events, or moves it to the end of a replay that has delivered
+    /// those before its end. Returns whether the endpoint has changed.
+    ///
+    /// It is not changed if the endpoint was disabled since the replay was created, because it may have missed events of the replay again.
+    pub fn catch_up(&mut self, replay: &WebhookReplay) -> bool {
+        let enabled_at = self.internal.enabled_at.unwrap_or(replay.created);
+        let is_enabled = self.object.status == EndpointStatus::Enabled;
+        let Some(since) = self.object.missed_since else {
+            return false;
+        };
+        // Older events are not kept.
+        let oldest = since.max(replay.created.plus(-event::KEPT));
+        if !is_enabled
+            || enabled_at > replay.created
+            || replay.from > oldest
+            || !replay.has_all_types_of(&self.object)
+        {
+            return false;
+        }
+        let rest = (replay.until < enabled_at).then_some(replay.until.max(since));
+        self.object.missed_since = rest;
+        rest != Some(since)
     }
 
     /// Applies an update. Omitted fields keep their values. Enabling an endpoint resets its failures.
@@ -539,6 +564,8 @@ fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
 mod tests {
     use super::*;
     use kernel::Mode;
+    use kernel::time::minutes;
+    use serde_json::json;
 
     fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
         let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
@@ -609,6 +636,62 @@ mod tests {
         assert_eq!(signing(&endpoint, 24), secrets[..MAX_ROTATIONS]);
         endpoint.rotate_secret(at(24)).unwrap();
         assert_eq!(signing(&endpoint, 24).len(), 1 + MAX_ROTATIONS);
+    }
+
+    #[test]
+    fn only_a_replay_of_all_missed_events_clears_missed_since() {
+        let at = |minute: i64| Timestamp::EPOCH.plus(hours(2_400)).plus(minutes(minute));
+        let missing = || {
+            let events = &["fleet.created", "fleet.updated"];
+            let endpoint = endpoint("https://fleet.example/", events, Targets::Public).unwrap();
+            let mut endpoint = Stored::new(endpoint);
+            endpoint.disable(DisabledReason::Gone, at(10));
+            endpoint.enable(at(20));
+            endpoint
+        };
+        let caught_up = |endpoint: &Stored<WebhookEndpoint>, body: serde_json::Value| {
+            let new = serde_json::from_value(body).unwrap();
+            let (replay, _) = WebhookReplay::new(new, &endpoint.object, at(30)).unwrap();
+            let mut endpoint = endpoint.clone();
+            let has_changed = endpoint.catch_up(&replay);
+            assert_eq!(has_changed, endpoint.object.missed_since != Some(at(10)));
+            endpoint.object.missed_since
+        };
+        let from = at(10);
+        for (body, expected) in [
+            (json!({"from": from}), None),
+            (json!({"from": from, "until": at(20)}), None),
+            (json!({"from": from, "until": at(15)}), Some(at(15))),
+            (json!({"from": at(5), "until": at(8)}), Some(from)),
+            (json!({"from": at(11)}), Some(from)),
+            (
+                json!({"from": from, "types": ["fleet.created"]}),
+                Some(from),
+            ),
+            (
+                json!({"from": from, "types": ["fleet.updated", "fleet.created"]}),
+                None,
+            ),
+        ] {
+            assert_eq!(caught_up(&missing(), body.clone()), expected, "{body}");
+        }
+        // It was disabled again while the replay ran.
+        let mut again = missing();
+        again.disable(DisabledReason::Gone, at(31));
+        let all = json!({"from": from});
+        let replay = |endpoint: &Stored<WebhookEndpoint>| {
+            let new = serde_json::from_value(all.clone()).unwrap();
+            WebhookReplay::new(new, &endpoint.object, at(30)).unwrap().0
+        };
+        let running = replay(&missing());
+        assert!(!again.catch_up(&running));
+        again.enable(at(32));
+        assert!(!again.catch_up(&running));
+        // What was missed more than 30 days ago is not kept.
+        let mut old = missing();
+        old.object.missed_since = Some(at(30).plus(-event::KEPT).plus(minutes(-1)));
+        let long_ago = json!({"from": old.object.missed_since});
+        assert_eq!(caught_up(&old, long_ago), None);
     }
 
     #[test]

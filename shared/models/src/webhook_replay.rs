@@ -163,6 +163,15 @@ impl WebhookReplay {
         Ok((replay, internal))
     }
 
+    /// Checks whether the replay delivers events of every type to which the endpoint is subscribed.
+    pub fn has_all_types_of(&self, endpoint: &WebhookEndpoint) -> bool {
+        let mut subscribed = EventType::ALL
+            .iter()
+            .filter(|kind| endpoint.subscribes_to(**kind));
+        let types = self.types.as_ref();
+        types.is_none_or(|types| subscribed.all(|kind| types.contains(kind)))
+    }
+
     /// Checks whether the replay delivers an event. `delivery` is the delivery of the event to the endpoint; none if it was never started.
     /// A delivery that a worker is attempting is left to that worker.
     pub fn includes(&self, delivery: Option<&Delivery>, now: Timestamp) -> bool {
