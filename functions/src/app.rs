@@ -66,7 +66,7 @@ pub struct Parts {
     pub last_sweep: Mutex<Option<Timestamp>>,
 }
 
-/// The time for which a webhook endpoint is cached, and the number of cached endpoints.
+/// The time for which a webhook endpoint is cached, and the number of cached endpoints. The documentation names the time.
 const ENDPOINT_TTL: SignedDuration = seconds(5);
 const MAX_ENDPOINTS: usize = 10_000;
 
@@ -147,6 +147,13 @@ impl App {
 
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Removes a webhook endpoint that was changed from the cache, so that this process uses the change for its next delivery. Other
+    /// processes use it within [`ENDPOINT_TTL`].
+    pub fn forget_endpoint(&self, tenant: &Tenant, id: &Id) {
+        let key = (tenant.clone(), id.clone());
+        self.webhook_endpoints.remove(&key);
     }
 
     /// The platform of another party, and the party that the call is addressed to: see [`Platform`].

@@ -388,6 +388,31 @@ async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
 }
 
 #[tokio::test]
+async fn the_next_delivery_of_a_process_obeys_a_change() {
+    let app = TestApp::start().await;
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
+    let new_fleet = async || {
+        app.alice.post_ok("/v1/fleets", fleet()).await;
+        app.drain().await;
+    };
+    new_fleet().await;
+    let rotate = format!("{path}/rotate_secret");
+    app.alice.post_ok(&rotate, json!({})).await;
+    new_fleet().await;
+    let received = receiver.received();
+    let signatures = received.iter().map(|delivery| {
+        let signatures = header(delivery, "service-signature").matches("v1=");
+        signatures.count()
+    });
+    assert_eq!(signatures.collect::<Vec<_>>(), [1, 2]);
+    app.alice.post_ok(&path, json!({"url": other.url})).await;
+    new_fleet().await;
+    assert_eq!((receiver.received().len(), other.received().len()), (2, 1));
+}
+
+#[tokio::test]
 async fn after_a_rotation_both_secrets_sign_for_a_day() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;

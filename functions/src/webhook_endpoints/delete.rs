@@ -1,4 +1,5 @@
-//! `DELETE /v1/webhook_endpoints/{id}`: deletes a webhook endpoint. Its pending deliveries are abandoned.
+//! `DELETE /v1/webhook_endpoints/{id}`: deletes a webhook endpoint. Its pending deliveries are abandoned. Events may be sent to
+//! it for up to five seconds.
 
 use crate::App;
 use axum::extract::State;
@@ -29,5 +30,7 @@ pub async fn handle(
     let mut tx = app.store.begin(&context.origin);
     tx.count_endpoint(&context.lineage, -1, app.settings.quotas.endpoints)?;
     tx.delete(&endpoint)?;
-    tx.commit(response).await
+    let committed = tx.commit(response).await;
+    app.forget_endpoint(context.tenant(), &id);
+    committed
 }

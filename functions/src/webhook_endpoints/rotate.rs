@@ -1,5 +1,6 @@
 //! `POST /v1/webhook_endpoints/{id}/rotate_secret`: gives an endpoint a new secret. Every secret that was replaced in the last 24 hours
-//! keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
+//! keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409. Deliveries in the first five seconds may have no signature
+//! with the new secret yet: a receiver has to accept both secrets.
 
 use crate::App;
 use axum::extract::State;
@@ -32,5 +33,7 @@ pub async fn handle(
     let response = context.respond(&endpoint.object)?.confidential();
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut endpoint)?;
-    tx.commit(response).await
+    let committed = tx.commit(response).await;
+    app.forget_endpoint(context.tenant(), &id);
+    committed
 }

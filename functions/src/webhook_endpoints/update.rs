@@ -1,5 +1,6 @@
 //! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it. The key must be allowed to read the
-//! objects of all events that the endpoint is subscribed to afterwards.
+//! objects of all events that the endpoint is subscribed to afterwards. A change takes effect within five seconds: until then events may
+//! be sent as before.
 
 use crate::App;
 use axum::extract::State;
@@ -40,5 +41,7 @@ pub async fn handle(
     let response = context.changed(&endpoint)?.confidential();
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut endpoint)?;
-    tx.commit(response).await
+    let committed = tx.commit(response).await;
+    app.forget_endpoint(context.tenant(), &id);
+    committed
 }

@@ -179,9 +179,9 @@ pub async fn change_endpoint(
         }
         let mut tx = app.store.begin(origin);
         tx.save(&mut endpoint)?;
-        app.webhook_endpoints
-            .remove(&(origin.tenant.clone(), id.clone()));
-        match tx.commit_without_response().await {
+        let saved = tx.commit_without_response().await;
+        app.forget_endpoint(&origin.tenant, id);
+        match saved {
             // Something else has changed the endpoint meanwhile.
             Err(Error::Contended) => {}
             done => return done,

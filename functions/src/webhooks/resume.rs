@@ -90,9 +90,9 @@ async fn save(
     let origin = Origin::background(tenant.clone(), app.now());
     let mut tx = app.store.begin(&origin);
     tx.save(endpoint)?;
-    let place = (tenant.clone(), endpoint.object.id.clone());
-    app.webhook_endpoints.remove(&place);
-    tx.commit_without_response().await
+    let saved = tx.commit_without_response().await;
+    app.forget_endpoint(tenant, &endpoint.object.id);
+    saved
 }
 
 impl ResumeEndpoint {
