@@ -120,8 +120,8 @@ impl DeliveryOutcome {
 impl Stored<WebhookEndpoint> {
     /// Records the outcome of an attempt to deliver an event that was created at `created` in the health of the endpoint. A 410, or the
     /// instruction of the receiver, disables the endpoint at once, and so do 120 hours of failures. Five consecutive failures open its
-    /// breaker; a response of a working receiver releases the deliveries that are held. Returns whether the endpoint has changed. A
-    /// disabled endpoint does not change.
+    /// breaker; a response of a working receiver releases the deliveries that are held, and `Retry-After` puts off the next probe. Returns
+    /// whether the endpoint has changed. A disabled endpoint does not change.
     pub fn record_outcome(
         &mut self,
         outcome: &DeliveryOutcome,
@@ -149,7 +149,11 @@ impl Stored<WebhookEndpoint> {
         if let Some(reason) = reason {
             self.disable(reason, now);
             self.miss(created);
-        } else if self.internal.failures == FAILURES && !self.internal.breaker.is_open() {
+        } else if self.internal.breaker.is_open() {
+            if let Some(requested) = outcome.asked_to_wait() {
+                self.internal.breaker.put_off_probe(requested, now);
+            }
+        } else if self.internal.failures == FAILURES {
             self.internal.breaker = Breaker::opened(outcome.asked_to_wait(), now);
             self.record(EventType::WebhookEndpointFailing);
         }
@@ -331,6 +335,23 @@ mod tests {
             EventType::WebhookEndpointRecovered,
         ];
         assert_eq!(endpoint.events(), both);
+    }
+
+    #[test]
+    fn a_failed_probe_puts_off_the_next_one_by_retry_after() {
+        let mut endpoint = endpoint();
+        for _ in 0..FAILURES {
+            endpoint.record_outcome(&outcome(500, None), now(), now());
+        }
+        assert!(!endpoint.record_outcome(&outcome(500, None), now(), now()));
+        let busy = DeliveryOutcome {
+            retry_after: Some(hours(1)),
+            ..outcome(503, None)
+        };
+        assert!(endpoint.record_outcome(&busy, now(), now()));
+        let next = endpoint.internal.breaker.next_action_at();
+        assert_eq!(next, Some(now().plus(hours(1))));
+        assert!(!endpoint.record_outcome(&busy, now(), now()));
     }
 
     #[test]

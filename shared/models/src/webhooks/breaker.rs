@@ -1,7 +1,8 @@
 //! The circuit breaker of a webhook endpoint.
 //!
 //! Life cycle: closed → open → releasing → closed. An endpoint that fails five times in a row opens its breaker. From then on deliveries
-//! are held: they wait without being attempted. The oldest of them is sent as a probe, at growing intervals. When an attempt succeeds, the
+//! are held: they wait without being attempted. The oldest of them is sent as a probe, at growing intervals, or later if the receiver asks
+//! for it with `Retry-After`. When an attempt succeeds, the
 //! held deliveries are released in the order of their age, and new ones are held behind them until none is left. While the breaker is open
 //! and no delivery is held, it is *idle*: the next delivery is the probe, or the next event of a replay.
 
@@ -92,6 +93,27 @@ impl Breaker {
         true
     }
 
+    /// Puts off the next probe for as long as the receiver requests, unless it is later already. While the breaker is idle, deliveries are
+    /// held until then.
+    pub fn put_off_probe(&mut self, requested: SignedDuration, now: Timestamp) {
+        let earliest = now.plus(requested.min(DAY));
+        match *self {
+            Self::Open { probes, next_probe } => {
+                *self = Self::Open {
+                    probes,
+                    next_probe: next_probe.max(earliest),
+                };
+            }
+            Self::Idle { probes } if earliest > now => {
+                *self = Self::Open {
+                    probes,
+                    next_probe: earliest,
+                };
+            }
+            Self::Idle { .. } | Self::Closed | Self::Releasing { .. } => {}
+        }
+    }
+
     /// Reverts a probe for which there was no delivery.
     pub fn idle(&mut self) {
         if let Self::Open { probes, .. } = *self {
@@ -172,6 +194,23 @@ mod tests {
         }
         assert_eq!(moments, [5, 20, 50, 110, 230, 530, 1430, 2330, 3230]);
         assert!(breaker.holds() && breaker.is_open());
+    }
+
+    #[test]
+    fn a_receiver_puts_off_the_next_probe_by_a_day_at_most() {
+        let mut breaker = Breaker::opened(None, at(0));
+        assert!(breaker.begin_probe(at(5)));
+        breaker.put_off_probe(seconds(1), at(5));
+        assert_eq!(breaker.next_action_at(), Some(at(20)));
+        breaker.put_off_probe(minutes(60), at(6));
+        assert_eq!(breaker.next_action_at(), Some(at(3606)));
+        assert!(!breaker.begin_probe(at(3605)) && breaker.begin_probe(at(3606)));
+        breaker.put_off_probe(DAY + DAY, at(3606));
+        assert_eq!(breaker.next_action_at(), Some(at(3606).plus(DAY)));
+        breaker.idle();
+        breaker.put_off_probe(minutes(1), at(3700));
+        assert!(!breaker.wake(at(3701)) && !breaker.begin_probe(at(3759)));
+        assert!(breaker.begin_probe(at(3760)));
     }
 
     #[test]
