@@ -190,7 +190,7 @@ impl<'a> Matcher<'a> {
         });
         if found.is_empty() {
             self.look_for(0);
-            return Ok(self.search().await?);
+            return self.search().await;
         }
         // If an energy is possible, so is any smaller one, apart from caps.
         while impossible - possible > SHORT_PRECISION {
