@@ -1,7 +1,7 @@
 //! `/v1/events`: the events, their objects, and the requests that caused them.
 
 use serde_json::{Value, json};
-use tests::{Receiver, TestApp, assert_has, driver, fleet, id_of, path_of, with};
+use tests::{Receiver, TestApp, TestResponse, assert_has, driver, fleet, id_of, path_of, with};
 
 #[tokio::test]
 async fn a_change_is_an_event_with_the_previous_values() {
@@ -133,6 +133,45 @@ async fn events_are_found_by_type_and_time() {
     wrong.expect_error(400, None, "created[gte]");
     let wrong = app.alice.get("/v1/events?type=fleet.exploded").await;
     wrong.expect_error(400, None, "type");
+}
+
+#[tokio::test]
+async fn an_event_older_than_30_days_is_not_found() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let begun = app.in_minutes(0);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
+    app.drain().await;
+    let list = "/v1/events?type=fleet.created";
+    let old = app.alice.get(list).await.ids().remove(0);
+    app.advance(24 * 3600).await;
+    let between = app.in_minutes(-60);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
+    app.drain().await;
+    let kept = app.alice.get(list).await.ids().remove(0);
+    let (path, deliveries) = (path_of(&old), format!("{}/deliveries", path_of(&old)));
+    app.alice.get(&path).await.expect(200);
+    app.advance(29 * 24 * 3600 + 60).await;
+    let unknown = |response: TestResponse| {
+        response.expect_error(404, None, "event");
+    };
+    unknown(app.alice.get(&path).await);
+    unknown(app.alice.get(&deliveries).await);
+    let redeliver = format!("{path}/redeliver");
+    unknown(app.alice.post(&redeliver, json!({})).await);
+    app.alice.get(&path_of(&kept)).await.expect(200);
+    let listed = async |query: &str| {
+        let path = format!("{list}{query}");
+        app.alice.get(&path).await.expect(200).ids()
+    };
+    for query in ["", "&limit=1", &format!("&created[gte]={begun}")] {
+        assert_eq!(listed(query).await, [kept.clone()], "{query}");
+    }
+    let before = listed(&format!("&created[lt]={between}")).await;
+    assert_eq!(before, Vec::<String>::new());
+    let pages = app.alice.walk(&format!("{list}&limit=1")).await;
+    assert_eq!(pages, [kept]);
+    app.drain().await;
 }
 
 #[tokio::test]

@@ -39,6 +39,7 @@ pub async fn handle(
     let tenant = context.tenant();
     let page_request = query.page_request(tenant, Kind::WebhookDelivery)?;
     let event = app.store.get::<Event>(tenant, &id).await?;
+    event.object.check_kept(context.now())?;
     context.key.require_read(event.object.kind.subject())?;
     let endpoints = event.internal.endpoints.unwrap_or_default();
     let filter = Condition::given("status", filters.status);

@@ -30,6 +30,7 @@ pub async fn handle(
 ) -> Result<Reply<Event>, Error> {
     let tenant = context.tenant();
     let (mut event, before) = app.store.event_with_deliveries(tenant, &id).await?;
+    event.object.check_kept(context.now())?;
     context.key.require_read(event.object.kind.subject())?;
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints

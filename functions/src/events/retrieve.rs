@@ -17,6 +17,7 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Reply<Event>, Error> {
     let event = app.store.event(context.tenant(), &id).await?;
+    event.object.check_kept(context.now())?;
     context.key.require_read(event.object.kind.subject())?;
     context.respond(&event.shown(&app.settings.versions))
 }

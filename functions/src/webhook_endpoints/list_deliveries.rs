@@ -51,7 +51,8 @@ pub async fn handle(
     app.store.get::<WebhookEndpoint>(tenant, &id).await?;
     let found = match &filters.event {
         Some(event) => {
-            app.store.get::<Event>(tenant, event).await?;
+            let found = app.store.get::<Event>(tenant, event).await?;
+            found.object.check_kept(context.now())?;
             let endpoints = [id];
             let store = &app.store;
             let found =

@@ -13,7 +13,7 @@ use kernel::size::Size;
 use kernel::time::Timestamp;
 use kernel::{Error, Id, Kind, Reply};
 use models::api_key::{Resource, Scope};
-use models::event::{self, Event, EventType};
+use models::event::{Event, EventType};
 use models::stored::Stored;
 use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
 use models::webhooks::feed::{EventFeed, FeedEntry, FeedPlace, LAG};
@@ -121,7 +121,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// The position from which the request reads.
     fn begin(&self, place: &Place, now: Timestamp) -> Result<FeedPlace, Error> {
-        let oldest = now.plus(-event::KEPT);
+        let oldest = Event::kept_since(now);
         if let Some(cursor) = &place.cursor {
             if place.from.is_some() {
                 return Err(Error::invalid("from", "must not be given with cursor"));

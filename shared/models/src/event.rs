@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::action::Action;
 pub use super::event_type::EventType;
 use super::stored::{Object, Stored};
+use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
 use kernel::size::Size;
@@ -280,6 +281,24 @@ impl Event {
     }
 }
 
+impl Event {
+    /// Returns the moment before which events are not kept. Older ones are not shown, although DynamoDB may delete them days later.
+    pub fn kept_since(now: Timestamp) -> Timestamp {
+        now.plus(-KEPT)
+    }
+
+    /// Checks whether the event is still kept.
+    ///
+    /// # Errors
+    /// 404 if it is older than 30 days.
+    pub fn check_kept(&self, now: Timestamp) -> Result<()> {
+        match self.created < Self::kept_since(now) {
+            true => Err(Error::not_found(Kind::Event)),
+            false => Ok(()),
+        }
+    }
+}
+
 impl EventData {
     /// Reduces the object to its id and its kind. A `ping`, which shows no object, is not changed.
     pub fn make_thin(&mut self) {
@@ -390,6 +409,27 @@ mod tests {
         let most = MAX_DATA / 2 - json!({"name": ""}).to_string().len();
         assert!(previous(most).is_some());
         assert_eq!(previous(most + 1), None);
+    }
+
+    #[test]
+    fn an_event_is_kept_for_30_days() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: kernel::Mode::Test,
+        };
+        let fleet = Id::from_number(Kind::Fleet, 1);
+        let cause = Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+            version: current(),
+        };
+        let (kind, object) = (EventType::FleetCreated, json!({}));
+        let event = Event::of(kind, &tenant, write(&fleet, 1), object, None, &cause);
+        let last = Timestamp::from_unix_millis(5).plus(KEPT);
+        assert!(event.check_kept(last).is_ok());
+        let gone = event.check_kept(Timestamp::from_unix_millis(6).plus(KEPT));
+        let gone = gone.expect_err("it is older");
+        assert_eq!(gone.class(), kernel::error::ErrorClass::NotFound);
     }
 
     #[test]
