@@ -223,6 +223,7 @@ async fn an_event_counts_the_deliveries_it_still_waits_for() {
     assert_eq!((well.received().len(), other.received().len()), (1, 0));
     // A delivery has the content that the event had before any delivery.
     assert_eq!(ill.received()[2].event["id"], id);
+    assert_eq!(ill.received()[2].event["pending_webhooks"], 0);
 }
 
 #[tokio::test]

@@ -34,8 +34,8 @@ pub struct Event {
     pub data: EventData,
     /// Whether the event happened in live mode; otherwise in test mode.
     pub livemode: bool,
-    /// The number of deliveries that are neither acknowledged nor given up. Each delivery is stored as an item of its own; they are counted
-    /// when the event is read.
+    /// The number of deliveries that are neither acknowledged nor given up. It is counted when the event is retrieved or listed. In the body
+    /// that an endpoint receives, or reads by polling, it is 0.
     pub pending_webhooks: u32,
     /// The request that caused the event; null if the service acted without a request.
     pub request: Option<EventRequest>,
