@@ -202,7 +202,12 @@ async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<()
     let id = &id;
     let stored = app.store.pull(mode, id).await?;
     let mut pull = match stored {
-        Some(pull) if pull.finished.is_none() => pull,
+        // A pull that began before the platform gave its present addresses has pages of the previous ones.
+        Some(pull)
+            if pull.finished.is_none() && Some(pull.started) >= network.object.connected_at =>
+        {
+            pull
+        }
         last => begin(&network, last, app.now()),
     };
     let mut run = Run {

@@ -44,7 +44,7 @@ impl Sums {
     /// Adds to one sum. Sums of zero are removed.
     pub fn add(&mut self, name: &str, count: i64) {
         let sum = self.0.entry(name.to_owned()).or_default();
-        *sum += count;
+        *sum = sum.saturating_add(count);
         if *sum == 0 {
             self.0.remove(name);
         }
@@ -53,7 +53,7 @@ impl Sums {
     /// Adds other sums, multiplied by `times`.
     pub fn add_all(&mut self, other: &Self, times: i64) {
         for (name, count) in &other.0 {
-            self.add(name, count * times);
+            self.add(name, count.saturating_mul(times));
         }
     }
 

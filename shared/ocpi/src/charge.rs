@@ -20,8 +20,8 @@ use models::charging_session::network::{
 use models::charging_station::Price;
 use models::network::{Module, ObjectId};
 
-/// The maximum cost or energy of a session, in minor units and Wh: a greater value is a mistake of the network.
-const MOST: i64 = 1_000_000_000;
+/// The maximum cost or energy of a session, and the maximum price, in minor units and Wh: a greater value is a mistake of the network.
+pub(super) const MOST: i64 = 1_000_000_000;
 
 impl Session {
     /// Returns the report of the session. `updated` is the time of its update, if that is plausible.

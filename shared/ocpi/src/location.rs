@@ -470,9 +470,9 @@ impl OcpiConnector {
         let id = format!("{}-{}", evse.uid, self.id);
         let watts = match (self.max_electric_power, self.max_amperage) {
             (Some(watts), _) => watts,
-            (None, Some(amperes)) if self.max_voltage.is_some() => {
-                amperes * supply.watts_per_ampere
-            }
+            (None, Some(amperes)) if self.max_voltage.is_some() => amperes
+                .checked_mul(supply.watts_per_ampere)
+                .ok_or_else(|| format!("connector {id}: its power is too large"))?,
             _ => {
                 return Err(format!(
                     "connector {id}: neither max_electric_power nor max_voltage and max_amperage"

@@ -244,10 +244,12 @@ impl Network {
         self.parties.iter().any(|party| party.role == Role::Hub)
     }
 
-    /// Returns the party to which messages to the platform itself are addressed: the hub, otherwise the first party.
+    /// Returns the party to which messages to the platform itself are addressed: the hub, otherwise the first operator of charge points,
+    /// otherwise the first party.
     pub fn main_party(&self) -> Option<&PartyId> {
-        let hub = self.parties.iter().find(|party| party.role == Role::Hub);
-        hub.or(self.parties.first()).map(|party| &party.id)
+        let first = |role: Role| self.parties.iter().find(|party| party.role == role);
+        let party = first(Role::Hub).or_else(|| first(Role::Cpo));
+        party.or(self.parties.first()).map(|party| &party.id)
     }
 
     /// Returns the address of one of the platform's interfaces.

@@ -233,14 +233,20 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     values.into_iter().map(read).collect()
 }
 
-/// Reads a number; a string counts as the number that it contains.
+/// The largest amount of a number. No quantity of OCPI comes near it, and products with it can be computed.
+const LARGEST: Decimal = Decimal::from_parts(3_567_587_328, 232, 0, false, 0);
+
+/// Reads a number of at most 1,000,000,000,000; a string counts as the number that it contains.
 pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     let shown = text(deserializer)?;
     let shown = shown.trim();
-    let number = shown
+    let number: Decimal = shown
         .parse()
         .or_else(|_| Decimal::from_scientific(shown))
         .map_err(|_| D::Error::custom(format!("expected a number, not {shown:?}")))?;
+    if number.abs() > LARGEST {
+        return Err(D::Error::custom(format!("the number {shown} is too large")));
+    }
     Ok(number)
 }
 

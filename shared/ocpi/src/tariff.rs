@@ -16,6 +16,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::Deserialize;
 
+use super::charge::MOST;
 use super::reader::{
     Objects, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
 };
@@ -240,9 +241,10 @@ fn price(
     let exact = amount * Decimal::from(10u32.pow(currency.exponent().into()));
     let whole = exact.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
     let too_large = || format!("a price of {amount} is too large");
+    let minor_units = whole.to_i64().filter(|price| price.abs() <= MOST);
     Ok(Price {
         currency,
-        price: whole.to_i64().ok_or_else(too_large)?,
+        price: minor_units.ok_or_else(too_large)?,
         price_decimal: (whole != exact).then(|| exact.normalize().to_string()),
         step_size: 1,
         tax: if vat.is_some() { Tax::Vat } else { Tax::None },
@@ -273,7 +275,8 @@ impl Limit {
                 after_taxes: gross,
             } => {
                 let ratio = gross.and_then(|gross| gross.checked_div(net));
-                let percent = ratio.map(|ratio| (ratio - Decimal::ONE) * Decimal::ONE_HUNDRED);
+                let part = ratio.and_then(|ratio| ratio.checked_sub(Decimal::ONE));
+                let percent = part.and_then(|part| part.checked_mul(Decimal::ONE_HUNDRED));
                 (net, percent)
             }
         }
@@ -449,8 +452,9 @@ fn price_in(price: &Price, (start, end): Span, supply: Supply, now: Timestamp) -
     // The power of a connector is rounded to 100 W.
     let watts = |amperes: Option<f64>| {
         let amperes = Decimal::from_f64_retain(amperes?)?;
-        let hundreds = (amperes * supply.watts_per_ampere / Decimal::ONE_HUNDRED).round();
-        (hundreds * Decimal::ONE_HUNDRED).to_u32()
+        let watts = amperes.checked_mul(supply.watts_per_ampere)?;
+        let hundreds = (watts / Decimal::ONE_HUNDRED).round();
+        hundreds.checked_mul(Decimal::ONE_HUNDRED)?.to_u32()
     };
     let least = watts(restrictions.min_current).max(restrictions.min_power);
     let most = [watts(restrictions.max_current), restrictions.max_power];
