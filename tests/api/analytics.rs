@@ -8,8 +8,9 @@ use functions::stream::relay::{StreamRecord, handle_batch};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use kernel::time::hours;
-use kernel::{Id, Kind, Timestamp};
+use kernel::time::{hours, minutes};
+use kernel::{Id, Kind, Origin, Timestamp};
+use models::charging_session::{ChargingSession, SessionState};
 use serde_json::{Value, json};
 use tests::faulty::{KILLS, under_faults};
 use tests::records::Records;
@@ -42,9 +43,12 @@ fn midnight(day: Date, zone: &TimeZone) -> Timestamp {
 #[tokio::test]
 async fn sums_by_day_equal_the_reports() {
     let (app, crew) = TestApp::with_crew().await;
+    app.needs("a clock that can be moved");
     let zone = json!({"timezone": "Pacific/Auckland"});
     let path = format!("/v1/fleets/{}", crew.fleet);
     app.alice.post_ok(&path, zone).await;
+    // The sessions begin two hours ago: in the new time zone.
+    app.advance(3 * 3600).await;
     let zone = TimeZone::get("Pacific/Auckland").expect("a zone");
     let other = Id::from_number(Kind::Vehicle, 7);
     let mut days: BTreeMap<Date, [i64; 2]> = BTreeMap::new();
@@ -118,6 +122,45 @@ async fn sums_by_day_equal_the_reports() {
     }
     assert_eq!(found, reported);
     app.drain().await;
+}
+
+#[tokio::test]
+async fn a_correction_counts_for_the_day_of_its_session() {
+    let (app, crew) = TestApp::with_crew().await;
+    let ended = app.now().plus(minutes(-1));
+    let session = app.completed_session(&crew, json!({"session_ended": ended}));
+    let session = Id::from(session.await);
+    app.drain().await;
+    let day = ended.utc_date();
+    let (from, until) = (day.saturating_sub(1.day()), day.saturating_add(2.days()));
+    let values = async || {
+        let query = format!("metric=energy&from={from}&until={until}");
+        analytics(&app, &crew, &query).await["series"][0]["values"].clone()
+    };
+    assert_eq!(values().await, json!([0, 30_000, 0]));
+    // The fleet moves to a zone in which the session ended on another day.
+    let is_another = |zone: &&str| {
+        let zone = TimeZone::get(zone).expect("a zone");
+        ended.date_in(&zone) != day
+    };
+    let zones = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
+    let zone = zones.into_iter().find(is_another).expect("a zone");
+    let path = path_of(&crew.fleet);
+    app.alice.post_ok(&path, json!({"timezone": zone})).await;
+    app.drain().await;
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let stored = store.load::<ChargingSession>(&tenant, &session).await;
+    let mut stored = stored.expect("the session");
+    if let SessionState::Completed { charged, .. } = &mut stored.object.state {
+        charged.energy += 6;
+    }
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = store.begin(&origin);
+    tx.save(&mut stored).expect("an item");
+    let committed = tx.commit_without_response().await;
+    committed.expect("the session is stored");
+    app.drain().await;
+    assert_eq!(values().await, json!([0, 30_006, 0]));
 }
 
 #[tokio::test]

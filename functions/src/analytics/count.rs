@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
+use kernel::time::Timestamp;
 use models::analytics::{Share, Sums, of_reservation, of_session};
 use models::charging_session::ChargingSession;
 use models::fleet::Fleet;
@@ -30,6 +31,8 @@ struct Addition {
     vehicle: Id,
     object: Id,
     version: u64,
+    /// The moment whose time zone applies to the object: it is the same for all changes of the object.
+    zone_at: Timestamp,
     before: Option<Share>,
     after: Option<Share>,
 }
@@ -82,10 +85,9 @@ async fn count_for(app: &App, additions: &[Addition]) -> Result<()> {
     let Some(found) = app.store.find_lately::<Fleet>(tenant, fleet).await? else {
         return Ok(());
     };
-    let zone = found.object.timezone.rules();
     let entries: Vec<Entry> = additions
         .iter()
-        .map(|addition| addition.entry(&zone))
+        .map(|addition| addition.entry(&found.zone_at(addition.zone_at).rules()))
         .collect();
     for entries in entries.chunks(AT_A_TIME) {
         match app.store.count(&origin, fleet, entries).await {
@@ -129,12 +131,13 @@ fn addition(place: usize, change: &StreamRecord) -> Result<Option<Addition>> {
     if !keys::heads_object(sk) {
         return Ok(None);
     }
-    let (before, after) = match id.kind() {
+    let (before, after, zone_at) = match id.kind() {
         Some(Kind::ChargingSession) => {
             let share = |stored: &Stored<ChargingSession>| of_session(&stored.object);
             let ([before, after], stored) = shares(change.old.as_ref(), after, share)?;
+            let created = stored.object.created;
             let of = (stored.object.fleet, stored.object.vehicle, stored.version);
-            (before, (after, Some(of)))
+            (before, (after, Some(of)), created)
         }
         Some(Kind::Reservation) => {
             let share = |stored: &Stored<Reservation>| of_reservation(&stored.object);
@@ -144,6 +147,7 @@ fn addition(place: usize, change: &StreamRecord) -> Result<Option<Addition>> {
             (
                 before,
                 (after, fleet.map(|fleet| (fleet, vehicle, version))),
+                stored.object.ideal_start,
             )
         }
         _ => return Ok(None),
@@ -161,6 +165,7 @@ fn addition(place: usize, change: &StreamRecord) -> Result<Option<Addition>> {
         vehicle,
         object: id,
         version,
+        zone_at,
         before,
         after,
     }))

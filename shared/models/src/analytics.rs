@@ -1,8 +1,9 @@
 //! Daily sums: the energy, sessions and costs of a fleet and its vehicles, and the outcomes of their reservations.
 //!
-//! A completed session counts for the day on which it ended, in the fleet's time zone at the moment at which it is counted. A reservation
-//! that was cancelled, has failed or has expired counts for the day of its `ideal_start`; one that was fulfilled counts as completed with
-//! its session. When the energy or the price of a session changes later, the sums of its day are corrected.
+//! A completed session counts for the day on which it ended, in the time zone that the fleet had when the session was created. A reservation
+//! that was cancelled, has failed or has expired counts for the day of its `ideal_start`, in the time zone of that moment; one that was
+//! fulfilled counts as completed with its session. When the energy or the price of a session changes later, the sums of its day are
+//! corrected: the time zone does not depend on when that happens, so that it is the day for which the session was counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -90,7 +90,11 @@ impl Object for Fleet {
     }
 
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
-        let FleetInternal { billing, reporting } = &stored.internal;
+        let FleetInternal {
+            billing,
+            former_zones: _,
+            reporting,
+        } = &stored.internal;
         let ends = [billing, reporting].into_iter().flatten();
         let at = ends.map(|period| period.until.plus(SETTLING)).min();
         at.map(|at| (at, Action::BillFleet))
@@ -156,9 +160,23 @@ pub struct FleetPreferencesChange {
 pub struct FleetInternal {
     /// The current billing period, or a past one that is not billed yet.
     pub billing: Option<Window>,
-    /// The same for reports; none if the fleet has no reports.
+    /// The time zones before the present one, the oldest first, at most [`FORMER_ZONES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_zones: Vec<FormerZone>,
+    /// The same as `billing` for reports; none if the fleet has no reports.
     pub reporting: Option<Window>,
 }
+
+/// A time zone that a fleet had before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerZone {
+    pub zone: ZoneName,
+    /// The time at which the fleet moved to the next zone.
+    pub until: Timestamp,
+}
+
+/// The maximum number of former time zones that a fleet keeps, so that its item does not grow without limit.
+const FORMER_ZONES: usize = 16;
 
 /// The time between the end of a period and the creation of its invoice and its report. Sessions that ended in time are stored and charged
 /// by then.
@@ -430,11 +448,25 @@ impl Stored<Fleet> {
             self.object.preferences.change(preferences);
         }
         status.apply(&mut self.object.status);
+        let zone = self.object.timezone.clone();
         timezone.apply(&mut self.object.timezone);
+        if zone != self.object.timezone {
+            let former = &mut self.internal.former_zones;
+            former.push(FormerZone { zone, until: now });
+            let surplus = former.len().saturating_sub(FORMER_ZONES);
+            former.drain(..surplus);
+        }
         self.object.updated = now;
         self.plan(now);
         self.record(EventType::FleetUpdated);
         check_size(&self.object)
+    }
+
+    /// Returns the time zone that the fleet had at a moment; for a moment in the future the present one.
+    pub fn zone_at(&self, moment: Timestamp) -> &ZoneName {
+        let mut former = self.internal.former_zones.iter();
+        let zone = former.find(|former| moment < former.until);
+        zone.map_or(&self.object.timezone, |former| &former.zone)
     }
 
     /// Records that the fleet is deleted.
