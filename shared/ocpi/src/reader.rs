@@ -234,9 +234,9 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
 }
 
 /// The largest amount of a number. No quantity of OCPI comes near it, and products with it can be computed.
-const LARGEST: Decimal = Decimal::from_parts(3_567_587_328, 232, 0, false, 0);
+const LARGEST: Decimal = Decimal::from_parts(2_808_348_672, 232_830_643, 0, false, 0);
 
-/// Reads a number of at most 1,000,000,000,000; a string counts as the number that it contains.
+/// Reads a number of at most 10^18; a string counts as the number that it contains.
 pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     let shown = text(deserializer)?;
     let shown = shown.trim();

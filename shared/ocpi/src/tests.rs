@@ -367,6 +367,51 @@ fn prices_are_those_of_the_connectors_own_tariffs() {
 }
 
 #[test]
+fn numbers_beyond_reason_are_refused_and_never_overflow() {
+    let restricted = |current: f64| {
+        let component = json!({"type": "ENERGY", "price": 0.1, "step_size": 1});
+        let restrictions = json!({"min_current": current, "max_current": current});
+        json!({"elements": [{"price_components": [component], "restrictions": restrictions}]})
+    };
+    for (price, change) in [
+        (7.9e27, json!({})),
+        (9e16, json!({})),
+        (-9e16, json!({})),
+        (0.1, json!({"max_price": {"excl_vat": 1, "incl_vat": 1e27}})),
+        (0.1, restricted(7.9e28)),
+    ] {
+        let file = json!([tariff("far", price, change.clone())]);
+        assert_eq!(energy_prices(&["far"], &file), [0; 0], "{price} {change}");
+        assert_eq!(tariffs(&file).1.len(), 1, "{price} {change}");
+    }
+    let dear = tariff("dear", 10_000_000.0, json!({}));
+    assert_eq!(energy_prices(&["dear"], &json!([dear])), [1_000_000_000]);
+    let ratio = json!({"max_price": {"excl_vat": 1e-28, "incl_vat": 1e12}});
+    assert_eq!(tariffs(&json!([tariff("tiny", 0.1, ratio)])).1.len(), 0);
+    let far = tariff("far", 0.1, restricted(1e18));
+    let mut json = location();
+    let connector = &mut json["evses"][0]["connectors"][0];
+    connector["tariff_ids"] = json!(["far"]);
+    for (volts, amperes, is_read) in [(1e18, 1e18, true), (7e28, 7e28, false)] {
+        connector_limits(&mut json, volts, amperes);
+        let location: Result<Location, _> = serde_json::from_value(json.clone());
+        assert_eq!(location.is_ok(), is_read, "{volts} V");
+        let stations = location.map(Location::into_station);
+        if let Ok(Ok(mut station)) = stations {
+            station.set_prices(&tariffs(&json!([far])).0, now());
+        }
+    }
+}
+
+/// Sets the voltage and the current of the first connector, from which its power results.
+fn connector_limits(location: &mut Value, volts: f64, amperes: f64) {
+    let connector = &mut location["evses"][0]["connectors"][0];
+    (connector["max_voltage"], connector["max_amperage"]) = (json!(volts), json!(amperes));
+    let members = connector.as_object_mut().unwrap();
+    members.remove("max_electric_power");
+}
+
+#[test]
 fn regular_tariffs_precede_untyped_ones_and_others_are_ignored() {
     let file = json!([
         tariff("any", 0.1, json!({})),
