@@ -297,7 +297,8 @@ fn shown_lines(billed: &[Billable]) -> Result<usize> {
 }
 
 impl Invoice {
-    /// Returns a new draft of these sessions and fees, newest first, that is due after `term`.
+    /// Returns a new draft of these sessions and fees, newest first, that is due a `term` after its creation. It is created at the time in
+    /// its id.
     ///
     /// # Errors
     /// 400 if metadata exceeds its limits.
@@ -325,7 +326,7 @@ impl Invoice {
             created,
             currency,
             description: new.description,
-            due_date: now.plus(term),
+            due_date: created.plus(term),
             finalized_at: None,
             fleet: new.fleet,
             line_items_has_more: billed.len() > shown,

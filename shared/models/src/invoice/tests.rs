@@ -91,9 +91,17 @@ fn invoice(paid: i64) -> Stored<Invoice> {
     let mut session = session(1, "2026-03-05T00:00:00Z");
     cost_of(&mut session).paid = paid;
     let billable = march().bills(simulated(), eur(), &session).unwrap();
-    let id = Id::from_number(Kind::Invoice, 1);
+    // An invoice of a billing cycle has the id of the period's end, and is made later.
+    let id = Id::derived(Kind::Invoice, at("2026-04-01T00:00:00Z"), "March");
     let now = at("2026-04-02T00:00:00Z");
     Invoice::new(march(), id, eur(), vec![billable], days(30), now).unwrap()
+}
+
+#[test]
+fn an_invoice_is_due_a_term_after_its_creation() {
+    let invoice = invoice(0).object;
+    assert_eq!(invoice.created, at("2026-04-01T00:00:00Z"));
+    assert_eq!(invoice.due_date, at("2026-05-01T00:00:00Z"));
 }
 
 fn issue() -> Issue {
