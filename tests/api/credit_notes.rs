@@ -9,6 +9,8 @@ use tests::stage::{Outside, Stage};
 use tests::{Client, Crew, TestApp, TestResponse, assert_has, cases, id_of, path_of, with};
 
 use crate::books::{buyer, finalized, own, seller};
+use crate::invoices::no_show;
+use crate::transactions::charged;
 
 /// A fleet with a completed session for each of these amounts, and the final invoice for them.
 async fn invoiced(app: &TestApp, amounts: &[i64]) -> (Crew, Value) {
@@ -163,7 +165,9 @@ async fn what_was_paid_is_refunded_to_the_card_and_the_wallet() {
     let body = json!({"amount": 300, "destination": "wallet"});
     let note = credit(&app.alice, &invoice, body).await.expect(200);
     app.drain().await;
-    assert_has!(refunds(&app.alice, &note.id()).await.remove(0), {"charge": null, "status": "succeeded"});
+    let refund = refunds(&app.alice, &note.id()).await.remove(0);
+    assert_has!(refund, {"amount": 300, "status": "succeeded", "destination": "wallet", "invoice": invoice["id"]});
+    let charge = refund["charge"].as_str().expect("a charge").to_owned();
     let fleet = app.alice.get(&path_of(&crew.fleet)).await;
     assert_eq!(fleet.body["wallet_balance"], 300);
     let after = agree(&app.alice, &invoice).await;
@@ -181,6 +185,117 @@ async fn what_was_paid_is_refunded_to_the_card_and_the_wallet() {
     app.drain().await;
     assert_has!(refunds(&app.alice, &last.id()).await[0], {"destination": "original"});
     assert_has!(agree(&app.alice, &invoice).await["totals"], {"refunded": 1190});
+    // Nothing is left of the charge, although the wallet has received a part of it.
+    assert_has!(app.alice.get_ok(&path_of(&charge)).await, {"amount_refunded": 1190});
+    let again = format!("/v1/transactions/{charge}/refund");
+    let again = app.alice.post(&again, json!({})).await;
+    again.expect_error(409, None, "transaction");
+}
+
+/// A fleet in pounds with a session that was charged to its card. Returns the fleet and the charge.
+async fn prepaid() -> (TestApp, Crew, Value) {
+    let (app, crew) = TestApp::with_crew().await;
+    let gbp = json!({"preferences": {"default_currency": "gbp"}});
+    app.alice.post_ok(&path_of(&crew.fleet), gbp).await;
+    let method = card(&app.alice, &crew).await;
+    let (_, charge) = charged(&app, &crew, &method).await;
+    (app, crew, charge)
+}
+
+async fn refund(client: &Client, charge: &Value, body: Value) {
+    let path = format!("/v1/transactions/{}/refund", id_of(charge));
+    client.post_ok(&path, body).await;
+}
+
+fn long_window(app: &TestApp, crew: &Crew) -> Value {
+    with(
+        window(app, crew),
+        json!({"period_start": app.in_minutes(-24 * 60)}),
+    )
+}
+
+#[tokio::test]
+async fn a_credit_note_refunds_nothing_that_was_refunded() {
+    let (app, crew, charge) = prepaid().await;
+    refund(&app.alice, &charge, json!({})).await;
+    app.drain().await;
+    let invoice = finalized(&app.alice, long_window(&app, &crew)).await;
+    let amount = &charge["amount"];
+    assert_has!(invoice, {"status": "paid", "/totals/paid": amount, "/totals/refunded": amount});
+    let line = json!({"lines": [{"line_item": invoice["line_items"][0]["id"]}]});
+    let note = credit(&app.alice, &invoice, line).await.expect(200);
+    assert_has!(note.body, {"amount": amount, "/totals/credited": 0, "/totals/refunded": 0});
+    app.drain().await;
+    assert!(refunds(&app.alice, &note.id()).await.is_empty());
+    let fleet = app.alice.get_ok(&path_of(&crew.fleet)).await;
+    assert_eq!(fleet["wallet_balance"], 0);
+    assert_has!(agree(&app.alice, &invoice).await["totals"], {"refunded": amount});
+}
+
+#[tokio::test]
+async fn no_credit_note_while_a_refund_decides_what_is_left() {
+    let (app, crew, charge) = prepaid().await;
+    let invoice = finalized(&app.alice, long_window(&app, &crew)).await;
+    let whole = charge["amount"].as_i64().expect("an amount");
+    refund(&app.alice, &charge, json!({"amount": 5})).await;
+    let before = shown(&app.alice, &invoice).await;
+    let refused = credit(&app.alice, &invoice, json!({"amount": whole})).await;
+    refused.expect_error(409, None, "invoice");
+    assert_eq!(shown(&app.alice, &invoice).await, before);
+    app.drain().await;
+    let refused = credit(&app.alice, &invoice, json!({"amount": whole})).await;
+    refused.expect_error(400, None, "amount");
+    let rest = json!({"amount": whole - 5});
+    let note = credit(&app.alice, &invoice, rest).await.expect(200);
+    assert_has!(note.body, {"/totals/refunded": whole - 5});
+    app.drain().await;
+    assert_has!(agree(&app.alice, &invoice).await["totals"], {"refunded": whole});
+}
+
+#[tokio::test]
+async fn the_charge_of_an_old_line_is_refunded() {
+    let (app, crew, charge) = prepaid().await;
+    app.advance(3 * 60 * 60).await;
+    for _ in 0..60 {
+        app.completed_session(&crew, json!({"currency": "gbp", "amount_due": 10}))
+            .await;
+    }
+    let invoice = finalized(&app.alice, long_window(&app, &crew)).await;
+    let lines = invoice["line_items"].as_array().expect("lines");
+    assert_eq!(
+        lines.last().map(|line| &line["amount"]),
+        Some(&charge["amount"])
+    );
+    let note = credit(&app.alice, &invoice, json!({"amount": 603}))
+        .await
+        .expect(200);
+    assert_has!(note.body, {"/totals/credited": 600, "/totals/refunded": 3});
+    app.drain().await;
+    let refunds = refunds(&app.alice, &note.id()).await;
+    let charges: Vec<&Value> = refunds.iter().map(|refund| &refund["charge"]).collect();
+    assert_eq!(charges, [&charge["id"]]);
+}
+
+#[tokio::test]
+async fn the_credit_of_a_fee_is_refunded_to_its_card() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let crew = app.crew(&app.alice).await;
+    let method = app.payment_method("tok_success", json!({})).await;
+    let reservation = no_show(&app, &crew, Some(&method)).await;
+    let list = "/v1/transactions?type=charge&limit=1";
+    let charge = app.alice.get_ok(list).await["data"][0].clone();
+    assert_has!(charge, {"reservation": reservation, "amount": 300});
+    let body = with(
+        long_window(&app, &crew),
+        json!({"currency": charge["currency"]}),
+    );
+    let invoice = finalized(&app.alice, body).await;
+    let line = json!({"lines": [{"line_item": invoice["line_items"][0]["id"], "amount": 200}]});
+    let note = credit(&app.alice, &invoice, line).await.expect(200);
+    app.drain().await;
+    let refund = refunds(&app.alice, &note.id()).await.remove(0);
+    assert_has!(refund, {"amount": 200, "charge": charge["id"], "destination": "original", "status": "succeeded"});
+    assert_has!(agree(&app.alice, &invoice).await["totals"], {"refunded": 200});
 }
 
 #[tokio::test]

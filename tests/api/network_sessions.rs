@@ -958,6 +958,27 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn a_credit_returns_nothing_that_was_refunded() {
+        let scene = Scene::new().await;
+        let (session, theirs, _) = scene.charged().await;
+        let list = format!("/v1/transactions?charging_session={}", id_of(&session));
+        let charge = scene.get(&list).await["data"][0].clone();
+        let refund = format!("{}/refund", path_of(id_of(&charge)));
+        scene.post(&refund, json!({"amount": 700})).await;
+        scene.app.drain().await;
+        credited(&scene, &theirs, 968).await;
+        // The refund settles its part of the credit; only the rest is returned.
+        let charge = scene.get(&path_of(id_of(&charge))).await;
+        assert_eq!(charge["amount_refunded"], 968);
+        let adjusted = format!("{list}&type=adjustment");
+        let adjusted = scene.get(&adjusted).await["data"].clone();
+        assert_eq!(each(&adjusted, "amount"), json!([268]));
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [energy(968), adjustment(-968)]);
+        assert_has!(invoice, {"/totals/paid": 0, "amount_due": 0});
+    }
+
+    #[tokio::test]
     async fn signed_meter_values_are_downloaded_as_they_were_received() {
         let (scene, session, theirs) = Scene::charging().await;
         let id = id_of(&session);

@@ -77,7 +77,7 @@ async fn a_driver_and_a_fleet_that_do_not_belong_together_are_404() {
 }
 
 /// A session that was charged to its payment method, and the transaction of the charge.
-async fn charged(app: &TestApp, crew: &Crew, method: &str) -> (String, Value) {
+pub async fn charged(app: &TestApp, crew: &Crew, method: &str) -> (String, Value) {
     let station = app.station(json!({})).await;
     let body = with(
         app.session(crew, &station),

@@ -1236,7 +1236,7 @@ impl World {
         fees.collect()
     }
 
-    /// The refunds to the fleet's wallet: of payments from its wallet or one of its cards, and of payments without a charge.
+    /// The refunds to the fleet's wallet: of payments from its wallet, and those that a request or a credit note sends there.
     async fn refunds_to_fleet(&self, transactions: &[Value]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for transaction in transactions
@@ -1244,11 +1244,6 @@ impl World {
             .filter(|transaction| transaction["type"] != "charge")
         {
             let id = transaction["id"].as_str().expect("an id").to_owned();
-            let mut methods = self.methods.iter();
-            if methods.any(|method| transaction["payment_method"] == json!(method)) {
-                found.insert(id);
-                continue;
-            }
             let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
             let stored = store.load::<Transaction>(tenant, &id.as_str().into()).await;
             let source = stored.expect("a transaction").internal.source;
@@ -1388,7 +1383,14 @@ impl World {
         let went = sum(&|transaction| charge(transaction) && by_wallet(transaction));
         let holds = amount(&fleet, "wallet_balance");
         assert_eq!(holds, came - went, "seed {seed}: the wallet");
-        // The refunds of a charge never exceed the charge, and equal the amounts that charge, session and invoice show.
+        // Every refund belongs to a charge. The refunds of a charge never exceed the charge, and equal the amounts that charge, session and
+        // invoice show.
+        for transaction in done.iter().filter(|transaction| !charge(transaction)) {
+            assert!(
+                !transaction["charge"].is_null(),
+                "seed {seed}: {transaction}"
+            );
+        }
         for transaction in done.iter().filter(|transaction| charge(transaction)) {
             let refunded = sum(&|other| other["charge"] == transaction["id"]);
             assert!(

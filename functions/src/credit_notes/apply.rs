@@ -7,12 +7,13 @@
 //! - a draft: a line of the draft;
 //! - no invoice, and nothing is paid: a line of the next invoice, which also bills the session or the reservation itself.
 //!
-//! If a session was charged directly, the amount paid for it is returned at once, by transactions of type `adjustment`, and the adjustment
-//! counts as settled on the invoice that shows it. Everything is written in one transaction, on the condition that the session or the
-//! reservation has not changed since it was read, so that no invoice bills it meanwhile. A credit that cannot be applied yet, because a
-//! charge or an invoice is in progress, waits and is tried again.
+//! If a session or a fee was charged directly, the amount paid for it is returned at once, by transactions of type `adjustment`, and the
+//! adjustment counts as settled on the invoice that shows it. An amount that a refund has returned before settles the adjustment as well,
+//! and is not returned again. Everything is written in one transaction, on the condition that the session or the reservation has not
+//! changed since it was read, so that no invoice bills it meanwhile. A credit that cannot be applied yet, because a charge, a refund or an
+//! invoice is in progress, waits and is tried again.
 
-use kernel::error::Result;
+use kernel::error::{ErrorClass, Result};
 use kernel::money::Money;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::MINUTE;
@@ -25,6 +26,7 @@ use models::invoice::{Invoice, InvoiceStatus, TaxAmount};
 use models::ports::JobSubject;
 use models::reservation::Reservation;
 use models::stored::Stored;
+use models::transaction::{Transaction, TransactionStatus};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 
@@ -64,6 +66,10 @@ struct Credited {
     invoice: Option<Id>,
     /// The amount that was paid for it, in minor units.
     paid: i64,
+    /// The part of `paid` that was refunded.
+    refunded: i64,
+    /// The transaction that has charged it, if it was charged directly.
+    charge: Option<Id>,
     /// Whether a charge for it is in flight.
     is_charging: bool,
     /// The line of an invoice that bills it.
@@ -79,9 +85,25 @@ async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
     let Some((mut adjustment, origin)) = due else {
         return Ok(());
     };
-    let mut tx = app.store.begin(&origin);
+    match apply_now(app, &origin, adjustment.clone()).await {
+        Err(error) if error.class() == ErrorClass::Conflict => {
+            adjustment.apply_later(origin.now.plus(MINUTE));
+            let mut tx = app.store.begin(&origin);
+            tx.save(&mut adjustment)?;
+            tx.commit_without_response().await
+        }
+        ended => ended,
+    }
+}
+
+/// Applies a credit.
+///
+/// # Errors
+/// 409 while a refund of the credited session or reservation, or of its invoice, is pending; `Contended` if it was changed meanwhile.
+async fn apply_now(app: &App, origin: &Origin, mut adjustment: Stored<Adjustment>) -> Result<()> {
+    let mut tx = app.store.begin(origin);
     let credited = credited(app, &mut tx, &adjustment).await?;
-    let invoice = invoice_of(app, &origin, credited.invoice.as_ref()).await?;
+    let invoice = invoice_of(app, origin, credited.invoice.as_ref()).await?;
     let is_paying = invoice
         .as_ref()
         .is_some_and(|invoice| invoice.internal.attempt.is_some());
@@ -119,6 +141,8 @@ async fn credited(
         return Ok(Credited {
             invoice: session.object.invoice.clone(),
             paid: session.object.amount_paid(),
+            refunded: session.object.amount_refunded(),
+            charge: Some(session.object.charge_id()),
             is_charging: session.object.is_charging_payment(),
             line: id.as_kind(LineItem),
         });
@@ -131,6 +155,8 @@ async fn credited(
     Ok(Credited {
         invoice: reservation.internal.invoice.clone(),
         paid: fee.map_or(0, |fee| fee.paid),
+        refunded: fee.map_or(0, |fee| fee.refunded),
+        charge: reservation.charge_id(),
         is_charging: reservation.next_action().is_some(),
         line: id.as_kind(LineItem),
     })
@@ -232,7 +258,11 @@ async fn credit(
     })
 }
 
-/// Returns the amount that was paid directly for the credited session or reservation, except what earlier credits of it have returned.
+/// Settles a credit with the amount that was paid directly for the credited session or reservation, except what settles earlier credits of
+/// it. What no refund has returned before is returned.
+///
+/// # Errors
+/// 409 while it is unknown what was returned, because another refund is pending; `Unavailable` if DynamoDB cannot be reached.
 async fn settle(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -249,23 +279,37 @@ async fn settle(
         let object = &other.object;
         object.id != adjustment.object.id && object.line.subject() == line.subject()
     });
-    let returned: i64 = others.map(|other| -other.internal.paid).sum();
-    let amount = (-line.amount).min(credited.paid - returned);
+    let settled: i64 = others.map(|other| -other.internal.paid).sum();
+    let amount = (-line.amount).min(credited.paid - settled);
     if amount <= 0 {
         return Ok(());
     }
-    let charge = match &line.charging_session {
-        Some(session) => app.store.charge_of(tenant, session).await?,
+    let charge = match &credited.charge {
+        Some(id) => app.store.find::<Transaction>(tenant, id).await?,
         None => None,
     };
-    let owner = Owner {
-        fleet: adjustment.object.fleet.clone(),
-        amount: Money::new(amount, adjustment.object.currency),
-        reason: line.description.clone().try_into().ok(),
+    let charge = charge.filter(|charge| charge.object.status == TransactionStatus::Succeeded);
+    let (returned, refunding) = match &charge {
+        Some(charge) => {
+            let refunding = charge.internal.refunding;
+            (charge.object.amount_refunded + refunding, refunding)
+        }
+        None => (settled + credited.refunded, 0),
     };
-    let returned = refund::of_charges(app, tx, charge.into_iter().collect(), &owner, None).await?;
-    for refund in returned {
-        tx.create(&mut refund.adjusting(line.charging_session.as_ref()))?;
+    if returned > settled && refunding > 0 {
+        let message = "A refund of the credited session or fee is pending.";
+        return Err(Error::conflict(message, None));
+    }
+    let left = settled + amount - returned.max(settled);
+    if left > 0 {
+        let owner = Owner {
+            fleet: adjustment.object.fleet.clone(),
+            amount: Money::new(left, adjustment.object.currency),
+            reason: line.description.clone().try_into().ok(),
+        };
+        for refund in refund::of_charge(app, tx, charge, &owner).await? {
+            tx.create(&mut refund.adjusting(line.charging_session.as_ref()))?;
+        }
     }
     adjustment.internal.paid = -amount;
     Ok(())

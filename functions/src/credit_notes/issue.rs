@@ -18,11 +18,11 @@ use crate::App;
 pub const TRIES: u32 = 200;
 pub const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
 
-/// Issues a credit note of a final invoice. The caller writes it together with the invoice. The commit fails with `Contended` if another
-/// credit note was given the number, or if the invoice has changed.
+/// Issues a credit note of a final invoice, and begins its refunds. The caller writes it together with the invoice. The commit fails with
+/// `Contended` if another credit note was given the number, or if the invoice or one of its charges has changed.
 ///
 /// # Errors
-/// Those of [`Stored::credit`]; `Unavailable` if DynamoDB cannot be reached.
+/// Those of [`Stored::credit`] and [`refund::begin`].
 pub async fn issue(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -30,15 +30,16 @@ pub async fn issue(
     credit: Credit,
     destination: Option<RefundDestination>,
 ) -> Result<Stored<CreditNote>, Error> {
-    let note = issue_refunded(app, tx, invoice, credit).await?;
-    refund::begin(app, tx, &invoice.clone(), &note.object, destination).await?;
+    let mut note = issue_refunded(app, tx, invoice, credit).await?;
+    let refunded = refund::begin(app, tx, invoice, &note.object, destination).await?;
+    note.object.totals.refunded = refunded;
     Ok(note)
 }
 
 /// Issues a credit note like [`issue`], for an amount that was already refunded or need not be.
 ///
 /// # Errors
-/// As [`issue`].
+/// Those of [`Stored::credit`]; `Unavailable` if DynamoDB cannot be reached.
 pub async fn issue_refunded(
     app: &App,
     tx: &mut UnitOfWork<'_>,

@@ -35,7 +35,7 @@ use models::charging_station::ChargingStation;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
 use models::invoice::{
-    Billable, FeeNames, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES,
+    Billable, FeeNames, Invoice, InvoiceStatus, LineItem, LineType, NewInvoice, SHOWN_LINES,
 };
 use models::reservation::Reservation;
 use models::stored::Stored;
@@ -422,19 +422,41 @@ impl Store {
         }
     }
 
-    /// Returns the charge that has paid a session.
+    /// Returns the charges that have paid the sessions and fees of these lines directly, by the ids of the lines, strongly consistent.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn charge_of(&self, tenant: &Tenant, session: &Id) -> Result<Option<Id>> {
-        let Some(session) = self.find::<ChargingSession>(tenant, session).await? else {
-            return Ok(None);
-        };
-        let id = session.object.charge_id();
-        let charge = self.find::<Transaction>(tenant, &id).await?;
-        let charge = charge.map(|charge| charge.object);
-        let paid = charge.filter(|charge| charge.status == TransactionStatus::Succeeded);
-        Ok(paid.map(|charge| charge.id))
+    /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn charges_of(
+        &self,
+        tenant: &Tenant,
+        lines: &[LineItem],
+    ) -> Result<BTreeMap<Id, Stored<Transaction>>> {
+        let ids = lines.iter().filter_map(charged_object);
+        let mut found = self.find_together(tenant, ids).await?;
+        let mut charges = Vec::new();
+        for line in lines {
+            let charge = match charged_object(line) {
+                Some((Kind::ChargingSession, id)) => {
+                    let session = found.take::<ChargingSession>(id)?;
+                    session.map(|session| session.object.charge_id())
+                }
+                Some((_, id)) => {
+                    let reservation = found.take::<Reservation>(id)?;
+                    reservation.and_then(|reservation| reservation.charge_id())
+                }
+                None => None,
+            };
+            charges.extend(charge.map(|charge| (&line.id, charge)));
+        }
+        let ids = charges.iter().map(|(_, id)| (Kind::Transaction, id));
+        let mut found = self.find_together(tenant, ids).await?;
+        let mut by_line = BTreeMap::new();
+        for (line, id) in &charges {
+            let charge = found.take::<Transaction>(id)?;
+            let paid = charge.filter(|charge| charge.object.status == TransactionStatus::Succeeded);
+            by_line.extend(paid.map(|charge| ((*line).clone(), charge)));
+        }
+        Ok(by_line)
     }
 
     /// Returns the ids that the transactions of a session may have: its charge, refunds and adjustments.
@@ -747,6 +769,15 @@ impl UnitOfWork<'_> {
         let put = self.store.put(item).build().map_err(Error::internal)?;
         self.push(Write::Put(put), Error::Contended);
         Ok(())
+    }
+}
+
+/// Returns the session or the reservation of a line, which may have been charged directly. None for an adjustment.
+fn charged_object(line: &LineItem) -> Option<(Kind, &Id)> {
+    match line.kind {
+        LineType::EnergySession => Some((Kind::ChargingSession, line.charging_session.as_ref()?)),
+        LineType::ReservationFee => Some((Kind::Reservation, line.reservation.as_ref()?)),
+        LineType::Adjustment => None,
     }
 }
 

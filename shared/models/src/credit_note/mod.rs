@@ -1,9 +1,9 @@
 //! Credit notes: amounts credited on a final invoice, each as a document with a number of its own.
 //!
 //! A credit note is created by a request, by the voiding of its invoice, by a refund of a payment of the invoice, or because a charging
-//! network has credited a session. It never changes. Its amount is deducted from the amount due on the invoice, and the rest is refunded.
-//! The total of all credit notes of an invoice never exceeds the amount of the invoice. A draft has no credit notes: a credit becomes a
-//! line of the draft.
+//! network has credited a session. It never changes. Its amount is deducted from the amount due on the invoice, and the rest is refunded,
+//! except what earlier refunds have returned. The total of all credit notes of an invoice never exceeds the amount of the invoice. A draft
+//! has no credit notes: a credit becomes a line of the draft.
 
 pub mod request;
 #[cfg(test)]
@@ -99,7 +99,8 @@ pub struct CreditNoteTotals {
     pub gross: i64,
     /// The part that was deducted from the amount due of the invoice.
     pub credited: i64,
-    /// The part that is refunded. The transactions with this `credit_note` show the status of the refund.
+    /// The part that is refunded. What earlier refunds have returned is not refunded again. The transactions with this `credit_note` show the
+    /// status of the refund.
     pub refunded: i64,
     /// The components of `net` and `tax`, by country, rate and category.
     pub by_rate: Vec<TaxAmount>,

@@ -23,8 +23,10 @@ pub struct NewCreditNote {
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
-    /// Destination of the refunded part. Default `original`: the charges, up to what is left of them, and the rest to the wallet of the
-    /// fleet, or of the account for its own invoices.
+    /// Destination of the refunded part. Default `original`: the charges that have paid the invoice and its sessions and fees, up to what is
+    /// left of them. With `wallet` the same charges are refunded to the wallet of the fleet, or of the account for its own invoices; an
+    /// amount that no charge has paid always is. At most 40 charges are refunded at once: 409 for more, and while another refund of them
+    /// is pending.
     #[serde(default)]
     pub destination: Option<RefundDestination>,
     /// The invoice that is credited.

@@ -17,7 +17,7 @@ use crate::transaction::{
 };
 use kernel::error::{Code, Result};
 use kernel::fields::patch::{Change, Patch};
-use kernel::id::Id;
+use kernel::id::{Id, Kind};
 use kernel::money::Money;
 use kernel::time::{SignedDuration, Timestamp};
 use kernel::window::Window;
@@ -461,8 +461,22 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Records the outcome of the charge of the fee and returns its transaction. A fee whose charge was declined remains due.
+    /// Returns the id of the transaction that charges the fee, if there is or will be a charge. It is derived from the reservation, so that
+    /// the charge is found without an index. None without a fee.
+    pub fn charge_id(&self) -> Option<Id> {
+        let fee = self.fee()?;
+        Some(Id::derived(
+            Kind::Transaction,
+            fee.since,
+            self.object.id.as_str(),
+        ))
+    }
+
+    /// Records the outcome of the charge of the fee, and returns its transaction, whose time is the moment since which the fee is due. A
+    /// fee whose charge was declined remains due.
     pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
+        let due_since = self.fee().map_or(now, |fee| fee.since);
+        let id = self.charge_id();
         let movement = Movement {
             kind: TransactionType::Charge,
             amount: Money::new(self.object.fee_due(), self.object.currency),
@@ -487,9 +501,11 @@ impl Stored<Reservation> {
             }
             TransactionStatus::Failed
         };
+        let transaction = Transaction::new(movement, status, due_since);
         Transaction {
+            id: id.unwrap_or(transaction.id),
             reservation: Some(self.object.id.clone()),
-            ..Transaction::new(movement, status, now)
+            ..transaction
         }
     }
 }
