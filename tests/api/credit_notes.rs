@@ -393,6 +393,31 @@ async fn a_credit_on_a_draft_is_a_line() {
 }
 
 #[tokio::test]
+async fn a_line_of_a_draft_is_credited_once() {
+    let (app, crew) = TestApp::with_crew().await;
+    for _ in 0..3 {
+        app.completed_session(&crew, json!({})).await;
+    }
+    let draft = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    let line = json!({"lines": [{"line_item": draft["line_items"][0]["id"]}]});
+    let again = async |invoice: &Value| {
+        let refused = credit(&app.alice, invoice, line.clone()).await;
+        refused.expect_error(400, None, "lines[0].amount");
+        assert_eq!(shown(&app.alice, invoice).await["amount_due"], 2380);
+    };
+    credit(&app.alice, &draft, line.clone()).await.expect(200);
+    again(&draft).await;
+    // The next draft and its final invoice have the same line and the same credit.
+    app.alice.delete_ok(&path(&draft)).await;
+    let second = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    again(&second).await;
+    let finalize = format!("{}/finalize", path(&second));
+    app.alice.post_ok(&finalize, json!({})).await;
+    again(&second).await;
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn a_draft_with_many_lines_takes_further_ones() {
     let (app, crew) = TestApp::with_crew().await;
     for _ in 0..98 {

@@ -1,6 +1,7 @@
 //! `POST /v1/credit_notes`: credits an amount or lines of an invoice. On a final invoice this creates a credit note with a number: its
-//! amount is deducted from the amount due, and the rest is refunded. At most 500 lines of an invoice can be credited individually. On a
-//! draft the credit becomes a line, of at most the amount due. All credits of an invoice together never exceed the invoice.
+//! amount is deducted from the amount due, and the rest is refunded, except what earlier refunds have returned. At most 500 lines of an
+//! invoice can be credited individually, each at most once as a whole. On a draft the credit becomes a line, of at most the amount due. All
+//! credits of an invoice together never exceed the invoice.
 
 use std::time::Duration;
 
@@ -84,10 +85,13 @@ async fn on_draft(
         ..
     } = &draft.object;
     let taxes = credit.by_rate();
-    let mut line = Adjustment::on_draft(id, fleet.clone(), *currency, described, &taxes, now);
+    let lines = credit.by_line();
+    let mut line =
+        Adjustment::on_draft(id, fleet.clone(), *currency, described, &taxes, lines, now);
     let item = line.object.line.clone();
     let note = CreditNote::on_draft(&draft.object, credit, item.id.clone(), now)?;
     draft.add_line(&item, 0);
+    draft.credit_lines(&line.internal.lines);
     tx.add_draft_line(draft, item).await?;
     tx.create(&mut line)?;
     Ok(note)

@@ -6,6 +6,8 @@
 //! paid directly is refunded. An adjustment is on at most one invoice that is not void. A credit that is applied to a draft is an
 //! adjustment of that draft, and of the next invoice if the draft is deleted.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -48,7 +50,11 @@ pub struct AdjustmentInternal {
     pub credited_on: Option<Id>,
     /// The invoice that has claimed the adjustment.
     pub invoice: Option<Id>,
-    /// The amount paid, in minor units. It is negative for a credit that was refunded.
+    /// For a credit on a draft: the amounts of the lines that it credits individually. They are not credited again on an invoice with both
+    /// the credit and the line.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lines: BTreeMap<Id, Vec<TaxAmount>>,
+    /// The amount paid, in minor units. It is negative for a credit whose amount was returned, because of it or by an earlier refund.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paid: i64,
 }
@@ -146,13 +152,15 @@ impl Adjustment {
         Stored::with_internal(adjustment, internal)
     }
 
-    /// Returns a credit that is applied to a draft invoice of a fleet or of the whole account. `credited` has the amount for each tax rate.
+    /// Returns a credit that is applied to a draft invoice of a fleet or of the whole account. `credited` has the amount for each tax rate,
+    /// and `lines` those of the lines that are credited individually.
     pub fn on_draft(
         draft: &Id,
         fleet: Option<Id>,
         currency: Currency,
         description: String,
         credited: &[TaxAmount],
+        lines: BTreeMap<Id, Vec<TaxAmount>>,
         now: Timestamp,
     ) -> Stored<Self> {
         let id = Id::new(Kind::Adjustment, now);
@@ -167,6 +175,7 @@ impl Adjustment {
         };
         let claimed = AdjustmentInternal {
             invoice: Some(draft.clone()),
+            lines,
             ..AdjustmentInternal::default()
         };
         Stored::with_internal(adjustment, claimed)

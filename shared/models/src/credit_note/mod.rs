@@ -9,6 +9,8 @@ pub mod request;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -212,6 +214,12 @@ impl Credit {
     /// Returns the credited amount, in minor units.
     pub fn amount(&self) -> i64 {
         self.lines.iter().map(|line| line.amount).sum()
+    }
+
+    /// Returns the amounts of the lines that are credited individually, by tax rate.
+    pub fn by_line(&self) -> BTreeMap<Id, Vec<TaxAmount>> {
+        let of_line = |line: &CreditNoteLine| Some((line.line_item.clone()?, line.taxes.clone()));
+        self.lines.iter().filter_map(of_line).collect()
     }
 
     /// Returns the amounts by tax rate.

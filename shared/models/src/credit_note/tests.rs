@@ -209,6 +209,7 @@ fn a_draft_takes_a_credit_as_a_line_of_at_most_what_is_due() {
         invoice.object.currency,
         credit.describe(),
         &credit.by_rate(),
+        credit.by_line(),
         now(),
     );
     invoice.add_line(&adjustment.object.line, 0);

@@ -1,9 +1,12 @@
 //! The content of an invoice: the sessions, fees and adjustments of its window that no other invoice has claimed.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::line_item::LineItem;
+use super::totals::TaxAmount;
 use crate::adjustment::Adjustment;
 use crate::body::RequestBody;
 use crate::charging_session::{ChargingSession, SessionStatus};
@@ -60,6 +63,8 @@ pub struct Billable {
     pub version: u64,
     /// The invoice that has claimed it.
     pub claimed_by: Option<Id>,
+    /// For a credit: the amounts of the lines that it credits individually.
+    pub credits: BTreeMap<Id, Vec<TaxAmount>>,
 }
 
 impl NewInvoice {
@@ -106,6 +111,7 @@ impl NewInvoice {
             refunded: session.amount_refunded(),
             version: stored.version,
             claimed_by: session.invoice.clone(),
+            credits: BTreeMap::new(),
         })
     }
 
@@ -128,6 +134,7 @@ impl NewInvoice {
             refunded: 0,
             version: stored.version,
             claimed_by: stored.internal.invoice.clone(),
+            credits: stored.internal.lines.clone(),
         })
     }
 
@@ -153,6 +160,7 @@ impl NewInvoice {
             refunded: fee.refunded,
             version: stored.version,
             claimed_by: internal.invoice.clone(),
+            credits: BTreeMap::new(),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The transitions of an invoice by which it is credited.
 
+use std::collections::BTreeMap;
+
 use super::credits::{SetOff, gross, less, share};
 use super::totals::TaxAmount;
 use super::{Invoice, InvoiceStatus, LineItem};
@@ -147,6 +149,11 @@ impl Stored<Invoice> {
         invoice.amount_due = invoice.totals.due;
         let paid = invoice.totals.paid;
         invoice.amount_paid = (paid != 0 || invoice.amount_paid.is_some()).then_some(paid);
+    }
+
+    /// Records the amounts of single lines that a line of the draft credits, so that they are not credited again.
+    pub fn credit_lines(&mut self, lines: &BTreeMap<Id, Vec<TaxAmount>>) {
+        self.internal.credits.add_lines(lines);
     }
 
     /// Records that a refund of a credit note has failed.

@@ -12,11 +12,12 @@ use super::totals::TaxAmount;
 use crate::stored::is_default;
 use kernel::id::Id;
 
-/// The amounts that credit notes have credited on an invoice so far.
+/// The amounts that credit notes have credited on an invoice so far. The credits of a draft are lines of it; only the lines that they credit
+/// are noted here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credits {
     pub by_rate: Vec<TaxAmount>,
-    /// The credited amounts of the lines that were credited individually.
+    /// The credited amounts of the lines that were credited individually, also while the invoice was a draft.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lines: BTreeMap<Id, Vec<TaxAmount>>,
     /// The amount of failed refunds of credit notes, in minor units.
@@ -36,6 +37,14 @@ pub enum SetOff {
 }
 
 impl Credits {
+    /// Adds amounts to those of single lines.
+    pub(super) fn add_lines(&mut self, lines: &BTreeMap<Id, Vec<TaxAmount>>) {
+        for (line, taxes) in lines {
+            let credited = self.lines.entry(line.clone()).or_default();
+            taxes.iter().for_each(|tax| tax.add_to(credited));
+        }
+    }
+
     /// Returns the credited amount with tax, in minor units.
     pub fn gross(&self) -> i64 {
         gross(&self.by_rate)

@@ -315,6 +315,14 @@ impl Invoice {
         let lines = billed.iter().map(|billable| billable.line.sums());
         let totals = InvoiceTotals::of(lines, paid);
         let totals = InvoiceTotals { refunded, ..totals };
+        let mut credits = Credits::default();
+        for billable in &billed {
+            credits.add_lines(&billable.credits);
+        }
+        let internal = InvoiceInternal {
+            credits,
+            ..InvoiceInternal::default()
+        };
         let shown = shown_lines(&billed)?;
         let created = id.time(Kind::Invoice).unwrap_or(now);
         let invoice = Self {
@@ -347,7 +355,7 @@ impl Invoice {
         };
         let invoice =
             sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
-        Ok(Stored::new(invoice).recording(EventType::InvoiceCreated))
+        Ok(Stored::with_internal(invoice, internal).recording(EventType::InvoiceCreated))
     }
 
     /// Checks that the invoice may be deleted.
