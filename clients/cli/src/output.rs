@@ -108,7 +108,7 @@ impl Form {
             Self::Text { terminal } => {
                 let mut rows = Vec::new();
                 flatten("", object, &mut rows);
-                if terminal {
+                if *terminal {
                     print(&table(None, &rows))
                 } else {
                     lines(&rows)

@@ -175,9 +175,8 @@ impl ValidCard<'_> {
             }
             if self.can_pay(default_method(driver, pair.fleet)).await? {
                 return Ok(AllowedType::Allowed);
-            } else {
-                allowed = AllowedType::NoCredit
             }
+            allowed = AllowedType::NoCredit;
         }
         Ok(allowed)
     }

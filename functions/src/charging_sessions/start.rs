@@ -192,16 +192,15 @@ async fn operation(
     tenant: &Tenant,
     station: &Stored<ChargingStation>,
 ) -> Result<Operation, Error> {
-    let is_of_network = station.internal.location.is_some();
-    let operator = if is_of_network {
-        operator::of_station(app, tenant.mode, station).await?
-    } else {
+    if station.internal.location.is_none() {
         return Ok(Operation::of(tenant.mode, false));
-    };
-    Ok(match operator {
-        Some(_) => Operation::of(tenant.mode, true),
-        None => Operation::NotConnected,
-    })
+    }
+    Ok(
+        match operator::of_station(app, tenant.mode, station).await? {
+            Some(_) => Operation::of(tenant.mode, true),
+            None => Operation::NotConnected,
+        },
+    )
 }
 
 fn unknown(param: &str) -> Error {
