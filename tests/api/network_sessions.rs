@@ -1621,6 +1621,27 @@ mod cards {
     }
 
     #[tokio::test]
+    async fn a_session_and_its_cdr_received_at_once_are_one_session() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        for number in 1..=5 {
+            let theirs = with(tapped(&scene), json!({"id": format!("T{number}")}));
+            scene.app.advance(3600).await;
+            let now = Scene::text(scene.app.now());
+            let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now, "last_updated": now,
+                "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
+            let cdr = scene.cdr(&theirs, json!({"id": format!("C{number}")}));
+            let path = format!("/sessions/NL/EXA/T{number}");
+            scene.cpo.put(&path, &with(theirs, ended)).await;
+            let answer = scene.cpo.send("POST", "/cdrs", Some(&cdr)).await;
+            assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+            scene.app.drain().await;
+            assert_eq!(sessions(&scene).await.len(), number);
+        }
+        assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
     async fn a_card_uses_the_reservation_of_its_driver() {
         let scene = Scene::new().await;
         card(&scene, json!({"vehicle": scene.crew.vehicle})).await;

@@ -30,6 +30,7 @@ use ocpi::cost::CdrToken;
 use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde::{Deserialize, Serialize};
+use table::UnitOfWork;
 use table::keys::Partition;
 use table::list::PageRequest;
 use table::networks::{ReceivedObject, SentCommand};
@@ -460,12 +461,41 @@ async fn apply(
             tenant,
             id: session.object.id.clone(),
         };
+        if before.version == 0 {
+            match_named_session(app, mode, reference, &matched, &mut tx).await?;
+        }
         tx.put_received(&ReceivedObject {
             matched: Some(matched),
             ..object.clone()
         })?;
     }
     tx.commit_without_response().await
+}
+
+/// Matches the session that a CDR names with the charging session that is created for the CDR. The report of that session may be processed at
+/// the same time: of the two, only the first creates a charging session.
+///
+/// # Errors
+/// `Contended` if the session has its charging session by now, `Unavailable` if DynamoDB cannot be reached.
+async fn match_named_session(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+    matched: &Subject,
+    tx: &mut UnitOfWork<'_>,
+) -> Result<(), Error> {
+    let named = reference.session.as_ref();
+    let Some(id) = named.filter(|id| **id != reference.object.id) else {
+        return Ok(());
+    };
+    match app.store.received(mode, id).await? {
+        Some(session) if session.matched.is_some() => Err(Error::Contended),
+        Some(session) => tx.put_received(&ReceivedObject {
+            matched: Some(matched.clone()),
+            ..session
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The session of an object: the known one, or the one of the card.
