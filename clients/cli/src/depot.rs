@@ -222,7 +222,7 @@ pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Resul
                 .iter()
                 .map(|(result, count)| format!("{count} {result}"));
             let counts: Vec<String> = counts.collect();
-            output::print(&format!("{} vehicles: {}", found.len(), counts.join(", ")))?;
+            output::print(&format!("{}: {}", vehicles(found.len()), counts.join(", ")))?;
         }
         form => form
             .object(&json!({"vehicles": found.len(), "departures": results, "refused": refused}))?,
@@ -230,8 +230,17 @@ pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Resul
     match refused {
         0 => Ok(()),
         _ => Err(Failure::Partial(format!(
-            "the departures of {refused} vehicles were not replaced"
+            "the departures of {} were not replaced",
+            vehicles(refused)
         ))),
+    }
+}
+
+/// A number of vehicles in words.
+fn vehicles(count: usize) -> String {
+    match count {
+        1 => "1 vehicle".to_owned(),
+        _ => format!("{count} vehicles"),
     }
 }
 
@@ -273,6 +282,12 @@ mod tests {
             AB 1,2027-01-15T06:00:00Z,80,,20\nCD 2,2027-01-15T06:30:00+01:00,,22000,\nAB 1,2027-01-16T06:00:00Z,90,,\n";
         let read = departures(text).unwrap();
         assert_eq!(read, [(2, "AB 1".to_owned(), 2), (3, "CD 2".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn one_vehicle_is_named_in_the_singular() {
+        let words = [0, 1, 2].map(vehicles);
+        assert_eq!(words, ["0 vehicles", "1 vehicle", "2 vehicles"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // Values as people read them: in the language of the texts around them, and in the chosen time zone.
 
-import { locale } from './i18n.js';
-import { momentOf, number, wallClock } from './values.js';
+import { locale, t } from './i18n.js';
+import { day, momentOf, number, wallClock } from './values.js';
 
 export * from './values.js';
 export { minorUnits, price } from './money.js';
@@ -27,9 +27,15 @@ export const weekday = (index, length) =>
 
 /** An hour of a day: "06:00". @param {number} hour */
 export const clockOfHour = (hour) =>
-  new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' }).format(
-    Date.UTC(2024, 0, 1, hour),
-  );
+  new Intl.DateTimeFormat(locale, { timeStyle: 'short', timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1, hour));
+
+/**
+ * The first and the last day of a period, which ends before its last moment: "Sun 1 Nov – Mon 30 Nov".
+ * @param {{ period_start: string, period_end: string }} period
+ * @param {string} [timeZone] in place of the chosen one
+ */
+export const periodDays = ({ period_start: from, period_end: until }, timeZone) =>
+  `${day(from, timeZone)} – ${day(Date.parse(until) - 1, timeZone)}`;
 
 /**
  * A length of time: "1 h 20 min".
@@ -42,6 +48,9 @@ export function duration(seconds) {
   const parts = [days && `${days} d`, hours && `${hours} h`, rest && `${rest} min`];
   return parts.filter(Boolean).join(' ');
 }
+
+/** The name of a plug. @param {string} type a type of connectors of the API */
+export const plug = (type) => (type === 'Type2' ? t('Type 2') : type);
 
 /** A share between 0 and 1: "94 %". @param {number} share */
 export const percent = (share) => `${number(100 * share)} %`;

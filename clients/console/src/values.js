@@ -8,14 +8,13 @@ import { zone } from './state/zone.js';
 export { money } from './money.js';
 
 /**
- * The formatter for moments in the chosen time zone.
+ * The formatters for moments by the time zone, the chosen one by default.
  * @param {Intl.DateTimeFormatOptions} options
  */
 function formatter(options) {
   /** @type {Map<string, Intl.DateTimeFormat>} */
   const made = new Map();
-  return () => {
-    const timeZone = zone.get();
+  return (timeZone = zone.get()) => {
     const known = made.get(timeZone) ?? new Intl.DateTimeFormat(locale, { ...options, timeZone });
     made.set(timeZone, known);
     return known;
@@ -24,7 +23,7 @@ function formatter(options) {
 const MOMENT = formatter({ dateStyle: 'medium', timeStyle: 'short' });
 const EXACT = formatter({ dateStyle: 'full', timeStyle: 'long' });
 const DAY = formatter({ weekday: 'short', day: 'numeric', month: 'short' });
-const CLOCK = formatter({ hour: '2-digit', minute: '2-digit' });
+const CLOCK = formatter({ timeStyle: 'short' });
 const PARTS = formatter({
   year: 'numeric',
   month: 'numeric',
@@ -46,8 +45,8 @@ const date = (at) => new Date(at);
 export const moment = (at) => MOMENT().format(date(at));
 /** @param {Moment} at */
 export const exactMoment = (at) => EXACT().format(date(at));
-/** @param {Moment} at */
-export const day = (at) => DAY().format(date(at));
+/** @param {Moment} at @param {string} [timeZone] in place of the chosen one */
+export const day = (at, timeZone = zone.get()) => DAY(timeZone).format(date(at));
 /** @param {Moment} at */
 export const clockTime = (at) => CLOCK().format(date(at));
 

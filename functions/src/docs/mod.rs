@@ -138,20 +138,27 @@ async fn llms(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
     let index = GUIDES[0]
         .markdown
         .replacen("# Guides", "# Fleet Charging Service", 1);
-    let mut shown = index.replace("(reference)", &format!("({base}/v1/openapi.json)"));
-    shown = shown.replace("(errors)", &format!("({base}/docs/errors)"));
-    for guide in &GUIDES[1..] {
-        let link = format!("({}.md)", guide.name);
-        shown = shown.replace(&link, &format!("({base}/docs/{}.md)", guide.name));
-    }
-    text(shown)
+    text(with_absolute_links(&index, &base))
 }
 
 /// `GET /llms-full.txt`: all guides in one document.
 async fn llms_full(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
     let guides: Vec<_> = GUIDES.iter().map(|guide| guide.markdown).collect();
     let base = base_url(&app.settings, &headers);
-    text(guides.join("\n").replace(PLACEHOLDER, &base))
+    let shown = guides.join("\n").replace(PLACEHOLDER, &base);
+    text(with_absolute_links(&shown, &base))
+}
+
+/// Returns Markdown whose links to pages of the service are absolute.
+fn with_absolute_links(markdown: &str, base: &str) -> String {
+    let mut shown = markdown.replace("](/", &format!("]({base}/"));
+    shown = shown.replace("](reference)", &format!("]({base}/v1/openapi.json)"));
+    shown = shown.replace("](errors)", &format!("]({base}/docs/errors)"));
+    for guide in &GUIDES[1..] {
+        let link = format!("]({}.md", guide.name);
+        shown = shown.replace(&link, &format!("]({base}/docs/{}.md", guide.name));
+    }
+    shown
 }
 
 /// `GET /.well-known/api-catalog`: links to the descriptions of the API, in the format of RFC 9727.

@@ -440,3 +440,40 @@ fn a_departure_that_moves_keeps_what_was_charged_for_it() {
     let over = plan(&depot.site, &depot.inputs, hour.plus(hours(5)));
     assert_eq!(over.ended[0].1.energy_wh, Some(22_000));
 }
+
+#[test]
+fn a_short_departure_leaves_the_summary_once_it_is_over() {
+    let mut depot = Simulation::new(2);
+    for (place, later) in [(0, 1), (1, 2)] {
+        let van = &mut depot.inputs.vehicles[place];
+        let at = start().plus(hours(later));
+        let new = json!({"departures": [{"at": at, "energy_wh": 50_000}]});
+        let new = serde_json::from_value(new).expect("departures");
+        let mut departures = Stored::new(VehicleDepartures::of(&van.vehicle.id));
+        let replaced = departures.replace(new, &van.vehicle, start());
+        replaced.expect("departures");
+        van.next = departures.object.next().cloned();
+    }
+    let plan_at = |depot: &mut Simulation, now: Timestamp| {
+        for van in &mut depot.inputs.vehicles {
+            van.next = van.next.take().filter(|next| next.at > now);
+        }
+        let planned = plan(&depot.site, &depot.inputs, now);
+        let is_written = depot.site.put_into_force(&planned, &depot.inputs, now);
+        let summary = depot.site.object.plan.as_ref().expect("a summary");
+        (is_written, summary.revision, summary.short.len())
+    };
+    assert_eq!(plan_at(&mut depot, start()), (true, 1, 2));
+    let hour = start().plus(hours(1));
+    assert_eq!(plan_at(&mut depot, hour), (true, 1, 1));
+    assert_eq!(plan_at(&mut depot, hour.plus(minutes(1))), (false, 1, 1));
+    // A summary that still names a departure that is over is corrected by the next plan.
+    let summary = depot.site.object.plan.as_mut().expect("a summary");
+    let mut over = summary.short[0].clone();
+    over.at = start();
+    summary.short.push(over);
+    let later = hour.plus(minutes(2));
+    assert_eq!(plan_at(&mut depot, later), (true, 1, 1));
+    assert_eq!(plan_at(&mut depot, later), (false, 1, 1));
+    assert_eq!(plan_at(&mut depot, hour.plus(hours(1))), (true, 1, 0));
+}

@@ -148,7 +148,7 @@ pub(super) fn import_departures() -> Command {
              their departures. The whole file is checked before the first departure is changed.",
         )
         .arg(csv_file())
-        .arg(switch("dry-run", "Only check the file and find its vehicles"))
+        .arg(switch("dry-run", "Only check the form of the lines and find the vehicles; the service checks times and levels in the import"))
         .after_help("Example:\n  fleet vehicles import-departures departures.csv --dry-run")
 }
 

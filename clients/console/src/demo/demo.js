@@ -80,7 +80,7 @@ export async function loadDemo(progress, signal) {
     address: { line1: '1 Bow Road', city: 'London', postal_code: 'E3 4LH', country: 'GB' },
     description: 'A fleet for looking around.',
   });
-  await post('/v1/payment_methods', { type: 'card', token: 'tok_success' });
+  const card = await post('/v1/payment_methods', { type: 'card', token: 'tok_success', fleet: fleet.id });
   await addEndpoint(post);
 
   const drivers = await each(DRIVERS, async (name) => {
@@ -143,6 +143,8 @@ export async function loadDemo(progress, signal) {
   });
   const due = draft.amount_due > 0 ? draft : await invoiceInstead(fleet.id, draft.id, signal);
   const invoice = due?.status === 'draft' ? await post(`/v1/invoices/${due.id}/finalize`, {}) : due;
+  // With a default before, each session would have been charged by itself, and nothing be due.
+  await post(`/v1/fleets/${fleet.id}`, { preferences: { default_payment_method: card.id } });
   await post('/v1/reports', { fleet: fleet.id, parameters: { type: 'cost_analysis', group_by: 'vehicle', ...period } });
   return { fleet, invoice, site };
 }

@@ -6,7 +6,7 @@ import { request } from '../api/client.js';
 import { search } from '../api/search.js';
 import { nameOf } from '../ui/objects.js';
 import { shortId } from '../ui/elements.js';
-import { number } from '../format.js';
+import { number, plug } from '../format.js';
 
 /** How long typing has to pause before the search begins, in milliseconds. */
 const PAUSE = 200;
@@ -35,7 +35,9 @@ export const KINDS = {
 /** The second line of a choice. @param {Choice} object */
 function detail(object) {
   if (object.object === 'vehicle')
-    return [object.information?.make, object.information?.model, object.charging_standard].filter(Boolean).join(' ');
+    return [object.information?.make, object.information?.model, plug(object.charging_standard)]
+      .filter(Boolean)
+      .join(' ');
   if (object.object === 'charging_station') return `${object.operator}, ${object.address.city}`;
   if (object.object === 'site') return object.time_zone;
   return ('email' in object ? object.email : null) ?? shortId(object.id);

@@ -14,9 +14,10 @@ import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { statusChange } from '../api/bulk.js';
 import { SchemaForm } from '../forms/schema-form.js';
+import { labelOf } from '../forms/fields.js';
 import { openApi, valuesOf } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
-import { energy, money, number, title, words } from '../format.js';
+import { energy, money, number, plug, title, words } from '../format.js';
 import { Departures } from './sites/departures.js';
 import { SiteOverview } from './sites/site.js';
 import { zone } from '../state/zone.js';
@@ -168,7 +169,7 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     columns: [
       status,
       column(t('Model'), (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'),
-      column(t('Plug'), (one) => one.charging_standard),
+      column(t('Plug'), (one) => plug(one.charging_standard)),
       column(t('Battery'), batteryOf, true),
       column(t('Fleet'), (one) => html`<${Ref} to=${one.fleet} />`),
       column(t('Drivers'), (one) => refs(one.drivers) ?? '–'),
@@ -187,7 +188,7 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
         t('Model'),
         [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null,
       ],
-      [t('Plug'), one.charging_standard],
+      [t('Plug'), plug(one.charging_standard)],
       [t('Battery'), energy(one.battery_capacity)],
       [t('Last charge'), html`<${LastCharge} vehicle=${one.id} />`],
       [t('Policies'), refs(one.policy_ids)],
@@ -337,7 +338,7 @@ const limitTexts = (limits) =>
 const rulesOf = ({ rules }) =>
   Object.entries(rules)
     .filter(([, limit]) => (Array.isArray(limit) ? limit.length : limit !== null))
-    .map(([name]) => words(name));
+    .map(([name]) => t(labelOf(name)));
 
 /**
  * What can be done with many objects of a collection.

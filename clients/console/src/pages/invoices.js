@@ -16,7 +16,7 @@ import { Parties, Totals } from './invoices/parts.js';
 import { Payments } from './invoices/payments.js';
 import { COLUMNS as CREDIT_COLUMNS } from './credit-notes.js';
 import { CreditDialog } from './credit-notes/dialog.js';
-import { day, dayStart, duration, energy, money, title, words } from '../format.js';
+import { dayStart, duration, energy, money, periodDays, title, words } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
@@ -40,6 +40,10 @@ export default function Invoices({ route }) {
 /** The status with what is derived from the due date. @param {Invoice} invoice */
 const statusOf = (invoice) =>
   invoice.status === 'open' && Date.parse(invoice.due_date) < now() ? 'overdue' : invoice.status;
+
+/** The days of the period of an invoice, in the time zone of its fleet. @param {Invoice} invoice */
+const daysOf = (invoice) =>
+  periodDays(invoice, typeof invoice.fleet === 'object' ? invoice.fleet?.timezone : undefined);
 
 /** What can be done with many invoices. @type {import('../api/bulk.js').BulkAction<Invoice>[]} */
 const ACTIONS = [
@@ -72,8 +76,7 @@ function List({ route }) {
     },
     {
       label: t('Period'),
-      cell: (/** @type {Invoice} */ one) =>
-        html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>`,
+      cell: (/** @type {Invoice} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${daysOf(one)}</a>`,
     },
     { label: t('Status'), cell: (/** @type {Invoice} */ one) => html`<${Status} value=${statusOf(one)} />` },
     {
@@ -148,7 +151,7 @@ function Invoice({ id }) {
     { label: t('Tax'), number: true, cell: (/** @type {LineItem} */ one) => money(one.tax, invoice.currency) },
     { label: t('Amount'), number: true, cell: (/** @type {LineItem} */ one) => money(one.amount, invoice.currency) },
   ];
-  return html`<${PageHead} title=${invoice.number ? t`Invoice ${invoice.number}` : t('Draft of an invoice')} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
+  return html`<${PageHead} title=${invoice.number ? t`Invoice ${invoice.number}` : t('Draft of an invoice')} intro=${daysOf(invoice)}><${Status} value=${statusOf(invoice)} />
       ${
         status === 'draft'
           ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
@@ -240,7 +243,7 @@ function PayDialog({ invoice, onClose }) {
   return html`<${Dialog} title="Pay the invoice" onClose=${onClose}><form onSubmit=${submit}>
     <p>${money(invoice.amount_due, invoice.currency)} will be charged.</p>
     ${pay.error ? html`<${ErrorNotice} error=${pay.error} />` : null}
-    <${Field} label="Payment method" hint=${html`Without a choice, the account's default is used. <a href=${link('/payment_methods', { new: 1 })}>Add a payment method</a>`}>
+    <${Field} label="Payment method" hint=${html`Without a choice, the default of the account is used, or else that of the fleet. <a href=${link('/payment_methods', { new: 1 })}>Add a payment method</a>`}>
       ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="payment_method" label="Payment method" value=${method} onChange=${setMethod} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${pay.busy}>${pay.busy ? t('Paying…') : t`Pay ${money(invoice.amount_due, invoice.currency)}`}</button></footer>
   </form></${Dialog}>`;

@@ -12,7 +12,7 @@ import { PlaceSearch } from '../map/place-search.js';
 import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
 import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';
 import { go, link, setQuery } from '../router.js';
-import { distance, number } from '../format.js';
+import { distance, number, plug } from '../format.js';
 import { StationCard, priceText } from './station-card.js';
 
 /** @typedef {import('../../types').ChargingStation} Station */
@@ -158,7 +158,7 @@ export default function MapPage({ route }) {
           options=${[
             ['', t('Any')],
             ['CCS', 'CCS'],
-            ['Type2', t('Type 2')],
+            ['Type2', plug('Type2')],
             ['CHAdeMO', 'CHAdeMO'],
           ]} />`}</${Field}>
         <${Field} label="Power">${(

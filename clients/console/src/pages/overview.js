@@ -286,7 +286,7 @@ function Night() {
   );
   const found = read.data;
   const count = (/** @type {unknown[]} */ list, /** @type {string} */ message) =>
-    `${t(message, list.length)}${list.length >= 100 ? '+' : ''}`;
+    list.length >= 100 ? t(message, list.length).replace(/\d(?:[\d.,]*\d)?/, '$&+') : t(message, list.length);
   /** @template T @param {T[]} list @param {string} message @param {(one: T) => Content} show */
   const some = (list, message, show) =>
     list.length

@@ -9,7 +9,7 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
-import { day, duration, energy, money, number, title, words } from '../format.js';
+import { duration, energy, money, number, periodDays, title, words } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
@@ -41,7 +41,7 @@ function List({ route }) {
     { label: t('Status'), cell: (/** @type {Report} */ one) => html`<${Status} value=${one.status} />` },
     {
       label: t('Period'),
-      cell: (/** @type {Report} */ one) => `${day(one.parameters.period_start)} – ${day(one.parameters.period_end)}`,
+      cell: (/** @type {Report} */ one) => periodDays(one.parameters, one.time_zone),
     },
     {
       label: t('Fleet'),
@@ -124,7 +124,7 @@ function Report({ id }) {
     ${report.status === 'failed' ? html`<div class="notice bad" role="alert"><p class="notice-title">The report failed</p><p>${report.failed_reason}</p></div>` : null}
     <section class="card"><${Facts} of=${[
       [t('Fleet'), report.fleet ? html`<${Ref} to=${report.fleet} />` : t('All fleets')],
-      [t('Period'), `${day(parameters.period_start)} – ${day(parameters.period_end)}`],
+      [t('Period'), periodDays(parameters, report.time_zone)],
       [t('Time zone'), report.time_zone],
       [t('Grouped by'), parameters.group_by && title(parameters.group_by)],
       [t('Format'), report.type.toUpperCase()],

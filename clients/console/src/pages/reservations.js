@@ -22,6 +22,7 @@ import {
   localInput,
   money,
   needText,
+  plug,
   timeWindow,
   title,
   words,
@@ -155,14 +156,16 @@ function Reservation({ id }) {
             .filter(Boolean)
             .join(' ') || null,
         ],
-        [t('Plugs'), reservation.connector_type.join(', ')],
+        [t('Plugs'), reservation.connector_type.map(plug).join(', ')],
         [t('Area'), t`${distance(reservation.location.radius)} around the point on the map`],
         [t('Fee'), money(reservation.reservation_fee, reservation.currency)],
         [
           t('Cancellation'),
-          reservation.cancellation_policy.type === 'free_cancellation'
-            ? t`free until ${duration(reservation.cancellation_policy.free_until_before)} before the start`
-            : words(reservation.cancellation_policy.type),
+          reservation.free_cancellation_until
+            ? t`free until ${dayMoment(reservation.free_cancellation_until)}`
+            : reservation.cancellation_policy.type === 'free_cancellation'
+              ? t`free until ${duration(reservation.cancellation_policy.free_until_before)} before the start`
+              : words(reservation.cancellation_policy.type),
         ],
         ['Id', html`<${Id} id=${reservation.id} />`],
       ]} /></section>

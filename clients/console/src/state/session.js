@@ -58,6 +58,9 @@ export const visits = createStore(0);
 /** The account and the mode of the last key: the prefix of its mode, and the 32 digits of the account's id. */
 let holder = holderOf(session.get());
 
+/** Whether the key is one of this account. @param {string} account its id */
+export const isOwn = (account) => account === `acct_${holder?.slice('sk_test_'.length)}`;
+
 /** @param {Session | null} current */
 function holderOf(current) {
   return current?.key.slice(0, 'sk_test_'.length + 32);

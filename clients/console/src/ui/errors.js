@@ -45,7 +45,7 @@ export function ErrorNotice(
   ];
   return html`<div class="notice bad" role="alert">
     <p class="notice-title">${TITLES[error.kind]}</p>
-    <p>${error.message}</p>
+    <p>${error.param && /^\p{Lower}/u.test(error.message) ? html`<code>${error.param}</code> ` : null}${error.message}</p>
     <p class="notice-details">${details.filter(Boolean).join(' · ')} ${error.docUrl ? html`<${WebLink} url=${error.docUrl}>about this error</${WebLink}>` : null}</p>
     ${seconds === null ? null : html`<p aria-live="off">${seconds > 0 ? t`Trying again in ${seconds} s.` : t('Trying again…')}</p>`}
     <div class="actions">

@@ -450,7 +450,8 @@ impl Planned {
 }
 
 impl Stored<Site> {
-    /// Puts a plan into force. Returns whether anything has to be written.
+    /// Puts a plan into force. Returns whether anything has to be written: what has changed, what was due, or that departures of which the
+    /// summary says that they lack energy are over.
     pub fn put_into_force(
         &mut self,
         planned: &Planned,
@@ -466,20 +467,22 @@ impl Stored<Site> {
                 .collect()
         };
         // A departure that is over no longer lacks energy: that is no change.
-        let is_ahead = |shortage: &&ShortDeparture| shortage.at > now;
-        let was: Vec<ShortDeparture> = before.map_or_else(Vec::new, |plan| {
-            plan.short.iter().filter(is_ahead).cloned().collect()
-        });
+        let all = before.map_or_else(Vec::new, |plan| plan.short.clone());
+        let (was, over): (Vec<_>, Vec<_>) = all.into_iter().partition(|shortage| shortage.at > now);
         let mut changes = planned.changes.clone();
         if ids(&was) != ids(&short) {
             changes.push(SitePlanReason::Shortage);
         }
         let next_action_at = planned.next_action_at(inputs);
         let is_due = self.internal.next_action_at.is_some_and(|at| at <= now);
-        if changes.is_empty() && !is_due && planned.ended.is_empty() {
+        if changes.is_empty() && !is_due && planned.ended.is_empty() && over.is_empty() {
             return false;
         }
-        if !changes.is_empty() {
+        if changes.is_empty() {
+            if let Some(plan) = &mut self.object.plan {
+                plan.short = was;
+            }
+        } else {
             self.object.plan = Some(PlanSummary {
                 changed_because: changes,
                 planned_at: now,

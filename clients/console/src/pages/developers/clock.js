@@ -10,6 +10,7 @@ import { Table } from '../../ui/list.js';
 import { Ref } from '../../ui/objects.js';
 import { duration, exactMoment, moment, title } from '../../format.js';
 import { advance, ahead, useNow } from '../../state/clock.js';
+import { isOwn } from '../../state/session.js';
 import { toast } from '../../ui/toasts.js';
 
 /** @typedef {import('../../../types').DueWork} DueWork */
@@ -19,6 +20,9 @@ const STEPS = [
   60, 300, 600, 900, 1200, 1500, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400,
   172_800, 259_200, 432_000, 604_800, 1_209_600, 2_592_000,
 ];
+
+/** Work that the name of its function does not describe. @type {Record<string, string>} */
+const LABELS = { 'bill-fleet': t('Invoice or report of a fleet') };
 
 export function TestClock() {
   const at = useNow(1000);
@@ -35,8 +39,15 @@ export function TestClock() {
       label: t('When'),
       cell: (/** @type {DueWork} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)`,
     },
-    { label: t('What'), cell: (/** @type {DueWork} */ one) => title(one.function.replaceAll('-', ' ')) },
-    { label: t('Of'), cell: (/** @type {DueWork} */ one) => html`<${Ref} to=${one.object} />` },
+    {
+      label: t('What'),
+      cell: (/** @type {DueWork} */ one) => LABELS[one.function] ?? title(one.function.replaceAll('-', ' ')),
+    },
+    {
+      label: t('Of'),
+      cell: (/** @type {DueWork} */ one) =>
+        one.account && !isOwn(one.account) ? t('another account') : html`<${Ref} to=${one.object} />`,
+    },
     {
       label: t('Move'),
       cell: (/** @type {DueWork} */ one) =>
