@@ -30,7 +30,5 @@ pub async fn handle(
     let mut tx = app.store.begin(&context.origin);
     tx.count_endpoint(&context.lineage, -1, app.settings.quotas.endpoints)?;
     tx.delete(&endpoint)?;
-    let committed = tx.commit(response).await;
-    app.forget_endpoint(context.tenant(), &id);
-    committed
+    tx.commit(response).await
 }
