@@ -9,6 +9,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use super::cdr::Cdr;
 use super::command::ResultType;
 use super::cost::{ChargingPeriod, Cost};
+use super::reader::MOST;
 use super::session::{Session, SessionStatus};
 use super::tariff::Tariff;
 use kernel::money::Currency;
@@ -19,9 +20,6 @@ use models::charging_session::network::{
 };
 use models::charging_station::Price;
 use models::network::{Module, ObjectId};
-
-/// The maximum cost or energy of a session, and the maximum price, in minor units and Wh: a greater value is a mistake of the network.
-pub(super) const MOST: i64 = 1_000_000_000;
 
 impl Session {
     /// Returns the report of the session. `updated` is the time of its update, if that is plausible.

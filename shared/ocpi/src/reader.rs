@@ -233,6 +233,9 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     values.into_iter().map(read).collect()
 }
 
+/// The maximum cost or energy of a session, and the maximum price, in minor units and Wh: a greater value is a mistake of the network.
+pub(super) const MOST: i64 = 1_000_000_000;
+
 /// The largest amount of a number. No quantity of OCPI comes near it, and products with it can be computed.
 const LARGEST: Decimal = Decimal::from_parts(2_808_348_672, 232_830_643, 0, false, 0);
 

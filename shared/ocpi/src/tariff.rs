@@ -16,9 +16,9 @@ use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::Deserialize;
 
-use super::charge::MOST;
 use super::reader::{
-    Objects, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
+    MOST, Objects, number, optional_moment, optional_number, optional_text, text, texts,
+    time_of_day,
 };
 use kernel::money::Currency;
 use kernel::time::Timestamp;

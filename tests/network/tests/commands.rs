@@ -45,7 +45,9 @@ async fn every_command_names_an_address_of_its_own_for_its_result() {
         scene.stop(&session).await;
         scene.command("STOP_SESSION", 1).await;
         let sent: Vec<Asked> = scene.cpo.commands().into_iter().map(Asked::of).collect();
-        let urls = sent.iter().map(|command| text(&command.body["response_url"]));
+        let urls = sent
+            .iter()
+            .map(|command| text(&command.body["response_url"]));
         let urls: Vec<&str> = urls.collect();
         let base = format!("{}/ocpi/{version}/commands", scene.runner.base_url);
         let reference = text(&sent[0].body["authorization_reference"]);
