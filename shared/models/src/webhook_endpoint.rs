@@ -6,9 +6,8 @@ use utoipa::ToSchema;
 use super::action::Action;
 use super::api_key::ActingKey;
 use super::body::RequestBody;
-use super::event::{self, Event, EventType};
+use super::event::{Event, EventType};
 use super::stored::{Object, Stored, is_default};
-use super::webhook_replay::WebhookReplay;
 use super::webhooks::breaker::Breaker;
 use super::webhooks::headers::{CustomHeaders, HeadersChange};
 use super::webhooks::health::EndpointHealth;
@@ -392,7 +391,7 @@ impl Stored<WebhookEndpoint> {
     }
 
     /// Enables the endpoint, and resets its failures.
-    fn enable(&mut self, now: Timestamp) {
+    pub(crate) fn enable(&mut self, now: Timestamp) {
         if self.object.status == EndpointStatus::Disabled {
             self.internal.enabled_at = Some(now);
         }
@@ -427,30 +426,6 @@ impl Stored<WebhookEndpoint> {
             *missed = Some(created);
         }
         is_earlier
-    }
-
-    /// Clears `missed_since` after a replay that has delivered all missed events, or moves it to the end of a replay that has delivered
-    /// those before its end. Returns whether the endpoint has changed.
-    ///
-    /// It is not changed if the endpoint was disabled since the replay was created, because it may have missed events of the replay again.
-    pub fn catch_up(&mut self, replay: &WebhookReplay) -> bool {
-        let enabled_at = self.internal.enabled_at.unwrap_or(replay.created);
-        let is_enabled = self.object.status == EndpointStatus::Enabled;
-        let Some(since) = self.object.missed_since else {
-            return false;
-        };
-        // Older events are not kept.
-        let oldest = since.max(replay.created.plus(-event::KEPT));
-        if !is_enabled
-            || enabled_at > replay.created
-            || replay.from > oldest
-            || !replay.has_all_types_of(&self.object)
-        {
-            return false;
-        }
-        let rest = (replay.until < enabled_at).then_some(replay.until.max(since));
-        self.object.missed_since = rest;
-        rest != Some(since)
     }
 
     /// Applies an update. Omitted fields keep their values. Enabling an endpoint resets its failures.
@@ -564,8 +539,6 @@ fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
 mod tests {
     use super::*;
     use kernel::Mode;
-    use kernel::time::minutes;
-    use serde_json::json;
 
     fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
         let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
@@ -636,62 +609,6 @@ mod tests {
         assert_eq!(signing(&endpoint, 24), secrets[..MAX_ROTATIONS]);
         endpoint.rotate_secret(at(24)).unwrap();
         assert_eq!(signing(&endpoint, 24).len(), 1 + MAX_ROTATIONS);
-    }
-
-    #[test]
-    fn only_a_replay_of_all_missed_events_clears_missed_since() {
-        let at = |minute: i64| Timestamp::EPOCH.plus(hours(2_400)).plus(minutes(minute));
-        let missing = || {
-            let events = &["fleet.created", "fleet.updated"];
-            let endpoint = endpoint("https://fleet.example/", events, Targets::Public).unwrap();
-            let mut endpoint = Stored::new(endpoint);
-            endpoint.disable(DisabledReason::Gone, at(10));
-            endpoint.enable(at(20));
-            endpoint
-        };
-        let caught_up = |endpoint: &Stored<WebhookEndpoint>, body: serde_json::Value| {
-            let new = serde_json::from_value(body).unwrap();
-            let (replay, _) = WebhookReplay::new(new, &endpoint.object, at(30)).unwrap();
-            let mut endpoint = endpoint.clone();
-            let has_changed = endpoint.catch_up(&replay);
-            assert_eq!(has_changed, endpoint.object.missed_since != Some(at(10)));
-            endpoint.object.missed_since
-        };
-        let from = at(10);
-        for (body, expected) in [
-            (json!({"from": from}), None),
-            (json!({"from": from, "until": at(20)}), None),
-            (json!({"from": from, "until": at(15)}), Some(at(15))),
-            (json!({"from": at(5), "until": at(8)}), Some(from)),
-            (json!({"from": at(11)}), Some(from)),
-            (
-                json!({"from": from, "types": ["fleet.created"]}),
-                Some(from),
-            ),
-            (
-                json!({"from": from, "types": ["fleet.updated", "fleet.created"]}),
-                None,
-            ),
-        ] {
-            assert_eq!(caught_up(&missing(), body.clone()), expected, "{body}");
-        }
-        // It was disabled again while the replay ran.
-        let mut again = missing();
-        again.disable(DisabledReason::Gone, at(31));
-        let all = json!({"from": from});
-        let replay = |endpoint: &Stored<WebhookEndpoint>| {
-            let new = serde_json::from_value(all.clone()).unwrap();
-            WebhookReplay::new(new, &endpoint.object, at(30)).unwrap().0
-        };
-        let running = replay(&missing());
-        assert!(!again.catch_up(&running));
-        again.enable(at(32));
-        assert!(!again.catch_up(&running));
-        // What was missed more than 30 days ago is not kept.
-        let mut old = missing();
-        old.object.missed_since = Some(at(30).plus(-event::KEPT).plus(minutes(-1)));
-        let long_ago = json!({"from": old.object.missed_since});
-        assert_eq!(caught_up(&old, long_ago), None);
     }
 
     #[test]
