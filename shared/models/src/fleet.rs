@@ -160,7 +160,7 @@ pub struct FleetPreferencesChange {
 pub struct FleetInternal {
     /// The current billing period, or a past one that is not billed yet.
     pub billing: Option<Window>,
-    /// The time zones before the present one, the oldest first, at most [`FORMER_ZONES`].
+    /// The time zones before the present one, the oldest first, at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_zones: Vec<FormerZone>,
     /// The same as `billing` for reports; none if the fleet has no reports.
