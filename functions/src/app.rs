@@ -150,7 +150,7 @@ impl App {
     }
 
     /// Removes a webhook endpoint that was changed from the cache, so that this process uses the change for its next delivery. Other
-    /// processes use it within [`ENDPOINT_TTL`].
+    /// processes use it within five seconds.
     pub fn forget_endpoint(&self, tenant: &Tenant, id: &Id) {
         let key = (tenant.clone(), id.clone());
         self.webhook_endpoints.remove(&key);

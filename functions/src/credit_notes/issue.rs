@@ -22,7 +22,7 @@ pub const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), 2, Duration
 /// `Contended` if another credit note was given the number, or if the invoice or one of its charges has changed.
 ///
 /// # Errors
-/// Those of [`Stored::credit`] and [`refund::begin`].
+/// Those of [`Stored::credit`] and `refund::begin`.
 pub async fn issue(
     app: &App,
     tx: &mut UnitOfWork<'_>,
