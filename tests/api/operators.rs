@@ -185,6 +185,16 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     assert!(gone.contains("No such account"), "{gone}");
 }
 
+/// Closes an account and erases it, as soon as that is permitted. Returns its id.
+async fn erase_closed(app: &TestApp, client: &Client) -> String {
+    let id = account_of(client);
+    app.set_account_status(&id, "closed").await;
+    app.advance(CLOSED_FOR).await;
+    let erased = erase_in_steps(app, &id, 1_000).await;
+    erased.expect("it is erased");
+    id.to_string()
+}
+
 #[tokio::test]
 async fn the_deliveries_of_an_erased_account_are_gone() {
     let app = TestApp::start().await;
@@ -194,13 +204,7 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
     child.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let event = receiver.received().remove(0).event["id"].clone();
-    let id = account_of(&child);
-    app.set_account_status(&id, "closed").await;
-    app.advance(CLOSED_FOR).await;
-    erase_in_steps(&app, &id, 1_000)
-        .await
-        .expect("it is erased");
-    let account = BTreeSet::from([id.to_string()]);
+    let account = BTreeSet::from([erase_closed(&app, &child).await]);
     assert_eq!(items_with(&app, &account).await, Vec::<String>::new());
     // A repeated message writes nothing.
     let delivery = DeliverWebhook {
@@ -270,13 +274,7 @@ async fn an_attempt_that_ends_after_an_erasure_writes_nothing() {
     let claimed = store.claim_attempt(&origin, &first.event, &endpoint, 2, until);
     let claimed = claimed.await.expect("a claim");
     assert!(matches!(claimed, Claim::Granted(_)), "{claimed:?}");
-    let id = account_of(&child);
-    app.set_account_status(&id, "closed").await;
-    app.advance(CLOSED_FOR).await;
-    erase_in_steps(&app, &id, 1_000)
-        .await
-        .expect("it is erased");
-    let account = BTreeSet::from([id.to_string()]);
+    let account = BTreeSet::from([erase_closed(&app, &child).await]);
     for (is_new, attempt) in [(true, 1), (false, 2)] {
         let delivery = Delivery {
             state: DeliveryState::Delivered,

@@ -378,6 +378,22 @@ mod tests {
         }
     }
 
+    fn tenant() -> Tenant {
+        Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: kernel::Mode::Test,
+        }
+    }
+
+    /// A cause without a request, five milliseconds after the epoch.
+    fn cause() -> Cause {
+        Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+            version: current(),
+        }
+    }
+
     #[test]
     fn previous_attributes_hold_what_changed_and_nothing_else() {
         let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1], "metadata": {"k": "v"}});
@@ -388,15 +404,8 @@ mod tests {
 
     #[test]
     fn previous_attributes_are_omitted_if_the_event_is_too_large() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: kernel::Mode::Test,
-        };
-        let cause = Cause {
-            request: None,
-            at: Timestamp::from_unix_millis(5),
-            version: current(),
-        };
+        let tenant = tenant();
+        let cause = cause();
         let fleet = Id::from_number(Kind::Fleet, 1);
         let previous = |length: usize| {
             let before = json!({"name": "a".repeat(length)});
@@ -413,16 +422,9 @@ mod tests {
 
     #[test]
     fn an_event_is_kept_for_30_days() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: kernel::Mode::Test,
-        };
+        let tenant = tenant();
         let fleet = Id::from_number(Kind::Fleet, 1);
-        let cause = Cause {
-            request: None,
-            at: Timestamp::from_unix_millis(5),
-            version: current(),
-        };
+        let cause = cause();
         let (kind, object) = (EventType::FleetCreated, json!({}));
         let event = Event::of(kind, &tenant, write(&fleet, 1), object, None, &cause);
         let last = Timestamp::from_unix_millis(5).plus(KEPT);
@@ -434,16 +436,9 @@ mod tests {
 
     #[test]
     fn the_same_write_is_the_same_event() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: kernel::Mode::Test,
-        };
+        let tenant = tenant();
         let fleet = Id::from_number(Kind::Fleet, 1);
-        let cause = Cause {
-            request: None,
-            at: Timestamp::from_unix_millis(5),
-            version: current(),
-        };
+        let cause = cause();
         let event = |version| {
             Event::of(
                 EventType::FleetUpdated,

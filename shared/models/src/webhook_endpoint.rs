@@ -536,11 +536,16 @@ fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use kernel::Mode;
 
-    fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
+    /// A new endpoint of test mode.
+    pub(crate) fn endpoint(
+        url: &str,
+        events: &[&str],
+        targets: Targets,
+    ) -> Result<WebhookEndpoint> {
         let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
             .unwrap();
         let tenant = Tenant {

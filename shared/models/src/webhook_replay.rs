@@ -275,27 +275,10 @@ impl Stored<WebhookEndpoint> {
 mod tests {
     use super::*;
     use crate::webhook_endpoint::DisabledReason;
-    use kernel::Mode;
-    use kernel::origin::Tenant;
+    use crate::webhook_endpoint::tests::endpoint;
     use kernel::targets::Targets;
     use kernel::time::hours;
     use serde_json::json;
-
-    fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
-        let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
-            .unwrap();
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
-        WebhookEndpoint::new(
-            new,
-            &tenant,
-            "2026-03-01",
-            targets,
-            Timestamp::from_unix_millis(0),
-        )
-    }
 
     #[test]
     fn only_a_replay_of_all_missed_events_clears_missed_since() {
