@@ -237,32 +237,14 @@ function AccountButton() {
 /** Chooses the time zone of all pages: the browser's, that of fleets or stations, or UTC. */
 function ZoneSelect() {
   const chosen = useStore(zone);
-  const [found, setFound] = useState(/** @type {{ fleets: string[], stations: string[] } | null} */ (null));
-  const read = async () => {
-    if (found) return;
-    const { readZones } = await import('./ui/zones.js');
-    setFound(await readZones());
-  };
-  const group = (/** @type {string} */ label, /** @type {string[]} */ names) =>
-    names.length
-      ? html`<optgroup label=${label}>${names.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</optgroup>`
-      : null;
-  const [fleets, stations] = [
-    found?.fleets ?? [],
-    (found?.stations ?? []).filter((one) => !found?.fleets.includes(one)),
+  const [found, setFound] = useState(/** @type {[string, string[]][] | null} */ (null));
+  const read = async () => found ?? setFound(await (await import('./ui/zones.js')).readZones(chosen));
+  const groups = found ?? [
+    [t('Mine'), [own]],
+    [t('Other'), [...new Set(['UTC', chosen])].filter((one) => one !== own)],
   ];
-  const more = [own, 'UTC', ...fleets, ...stations].includes(chosen) ? [] : [chosen];
   return html`<select class="zone" aria-label="Time zone" onPointerEnter=${read} onFocus=${read} onChange=${(/** @type {SelectChange} */ event) => zone.set(event.currentTarget.value)}>
-    ${group(t('Mine'), [own])}${group(
-      t('Fleets'),
-      fleets.filter((one) => one !== own),
-    )}${group(
-      t('Stations'),
-      stations.filter((one) => one !== own),
-    )}${group(
-      t('Other'),
-      ['UTC', ...more].filter((one) => one !== own && !fleets.includes(one) && !stations.includes(one)),
-    )}
+    ${groups.map(([label, names]) => html`<optgroup key=${label} label=${label}>${names.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</optgroup>`)}
   </select>`;
 }
 

@@ -679,6 +679,7 @@ export default {
   'Station to be found': 'Station wird noch gefunden',
   'Stations and limits': 'Stationen und Grenzen',
   'Stations that could serve': 'Stationen, die infrage kommen',
+  Stations: 'Stationen',
   Status: 'Status',
   'Still to charge': 'Noch zu laden',
   Stop: 'Anhalten',

@@ -106,7 +106,6 @@ export default {
   'Skip to the content': 'Zum Inhalt springen',
   'Starts with sk_ or rk_. It stays in this tab, and is forgotten when the tab is closed.':
     'Beginnt mit sk_ oder rk_. Er bleibt in diesem Tab und wird vergessen, wenn der Tab geschlossen wird.',
-  Stations: 'Stationen',
   Test: 'Test',
   'Test clock': 'Testuhr',
   'The API key was not accepted': 'Der API-Schlüssel wurde nicht angenommen',

@@ -1,6 +1,8 @@
 // The time zones that can be chosen besides the browser's.
 
+import { t } from '../i18n.js';
 import { request } from '../api/client.js';
+import { own } from '../state/zone.js';
 
 /** The zones of a list's objects. @param {'/v1/fleets' | '/v1/charging_stations'} path */
 async function zonesOf(path) {
@@ -8,8 +10,22 @@ async function zonesOf(path) {
   return [...new Set(page.data.map((one) => one.timezone).filter(Boolean))].sort();
 }
 
-/** The time zones of fleets and of stations. */
-export async function readZones() {
+/**
+ * The time zones in groups, each zone in the first group that has it: the browser's, those of fleets and of stations,
+ * UTC and the chosen one.
+ * @param {string} chosen
+ * @returns {Promise<[string, string[]][]>}
+ */
+export async function readZones(chosen) {
   const [fleets, stations] = await Promise.all([zonesOf('/v1/fleets'), zonesOf('/v1/charging_stations')]);
-  return { fleets, stations };
+  const seen = new Set();
+  /** @type {[string, string[]][]} */
+  const groups = [
+    [t('Mine'), [own]],
+    [t('Fleets'), fleets],
+    [t('Stations'), stations],
+    [t('Other'), ['UTC', chosen]],
+  ];
+  for (const group of groups) group[1] = group[1].filter((one) => !seen.has(one) && seen.add(one));
+  return groups.filter(([, names]) => names.length);
 }
