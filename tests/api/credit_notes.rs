@@ -485,6 +485,42 @@ async fn credits_at_once_are_never_more_than_the_invoice() {
 }
 
 #[tokio::test]
+async fn refunds_and_credits_at_once_return_a_charge_once() {
+    let app = TestApp::start().await;
+    let (crew, invoice) = invoiced(&app, &[1190]).await;
+    pay(&app.alice, &crew, &invoice).await;
+    let list = format!("/v1/transactions?invoice={}&type=charge", id_of(&invoice));
+    let charge = app.alice.get(&list).await.expect(200).ids().remove(0);
+    let refund = format!("/v1/transactions/{charge}/refund");
+    let client = &app.alice;
+    let requests = (0..12).map(async |place| match place % 2 {
+        0 => client.post(&refund, json!({"amount": 400})).await,
+        _ => credit(client, &invoice, json!({"amount": 500})).await,
+    });
+    let responses = join_all(requests).await;
+    let known = |one: &TestResponse| matches!(one.status, 200 | 400 | 409 | 503);
+    assert!(responses.iter().all(known), "{responses:?}");
+    assert!(responses.iter().any(|one| one.status == 200));
+    app.drain().await;
+    let refunded = async || {
+        let page = client
+            .get_ok("/v1/transactions?type=refund&limit=100")
+            .await;
+        let refunds = page["data"].as_array().expect("a list").clone();
+        let amounts = refunds.iter().filter(|one| one["status"] == "succeeded");
+        let sum: i64 = amounts.filter_map(|one| one["amount"].as_i64()).sum();
+        assert_has!(agree(client, &invoice).await["totals"], {"refunded": sum});
+        sum
+    };
+    let once = refunded().await;
+    assert!((400..1190).contains(&once), "{once}");
+    let rest = json!({"amount": 1190 - once});
+    credit(client, &invoice, rest).await.expect(200);
+    app.drain().await;
+    assert_eq!(refunded().await, 1190);
+}
+
+#[tokio::test]
 async fn a_crash_leaves_no_credit_half_done() {
     for seed in 1..=3 {
         let app = TestApp::start().await;
