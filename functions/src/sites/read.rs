@@ -77,21 +77,8 @@ pub(super) async fn inputs(
     let holders = taken.iter().map(|(entry, _)| entry.holder.clone());
     let last = site.internal.charges.iter().filter_map(Charge::session);
     let sessions = sessions(app, tenant, holders.chain(last.cloned())).await?;
-    let mut own: HashSet<Id> = HashSet::new();
     inputs.starts = starts(&sessions);
-    for stored in sessions {
-        let reservation = stored.object.reservation.clone();
-        if stored.object.status() == SessionStatus::Pending {
-            own.extend(reservation.into_iter().chain([stored.object.id]));
-            continue;
-        }
-        let session = site_session(&stored, &takers);
-        let mut all = inputs.vehicles.iter_mut();
-        if let Some(vehicle) = all.find(|site_vehicle| site_vehicle.vehicle.id == session.vehicle) {
-            own.extend(reservation.into_iter().chain([session.id.clone()]));
-            vehicle.sessions.push(session);
-        }
-    }
+    let own = attach(&mut inputs.vehicles, sessions, &takers);
     let others = taken
         .into_iter()
         .filter(|(entry, _)| !own.contains(&entry.holder));
@@ -173,6 +160,31 @@ fn starts(sessions: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
         is_sent: !session.state.is_start_due(),
     });
     starts.collect()
+}
+
+/// Adds the sessions to the vehicles that they charge. Returns the holders of the entries of these and of the pending sessions.
+fn attach(
+    vehicles: &mut [SiteVehicle],
+    sessions: Vec<Stored<ChargingSession>>,
+    takers: &HashSet<(Id, String)>,
+) -> HashSet<Id> {
+    let mut own = HashSet::new();
+    for session in sessions {
+        let holders = [
+            session.object.reservation.clone(),
+            Some(session.object.id.clone()),
+        ];
+        if session.object.status() != SessionStatus::Pending {
+            let mut vehicles = vehicles.iter_mut();
+            let Some(vehicle) = vehicles.find(|one| one.vehicle.id == session.object.vehicle)
+            else {
+                continue;
+            };
+            vehicle.sessions.push(site_session(&session, takers));
+        }
+        own.extend(holders.into_iter().flatten());
+    }
+    own
 }
 
 fn site_session(stored: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -> SiteSession {

@@ -50,40 +50,7 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
     } = course.usage;
     let (energy, charging, parking) = (energy.into(), charging.into(), Decimal::from(parking));
     let end = charging + parking;
-    // A quotient of 28 digits can be too small by the last digit, and the comparison with a limit must have a definite result.
-    let exact = |quantity: Decimal| quantity.round_dp(MARK_DIGITS);
-    let share = |part: Decimal, whole: Decimal| part.checked_div(whole).unwrap_or(Decimal::ONE);
-    let at_time = |elapsed: Decimal| Mark {
-        elapsed,
-        energy: exact(energy * share(elapsed, charging).min(Decimal::ONE)),
-    };
-    let at_energy = |threshold: u32| Mark {
-        elapsed: exact(charging * share(threshold.into(), energy)),
-        energy: threshold.into(),
-    };
-    let mut marks = vec![at_time(charging)];
-    for restrictions in pricing
-        .iter()
-        .filter_map(|price| price.restrictions.as_ref())
-    {
-        let durations = [restrictions.min_duration, restrictions.max_duration];
-        let energies = [restrictions.min_energy, restrictions.max_energy];
-        let durations = durations.into_iter().flatten();
-        marks.extend(
-            durations.map(|seconds| at_time(Decimal::from(seconds) * Decimal::ONE_THOUSAND)),
-        );
-        let energies = energies.into_iter().flatten();
-        marks.extend(
-            energies
-                .filter(|threshold| Decimal::from(*threshold) < energy)
-                .map(at_energy),
-        );
-        let moments = restrictions.moments(course, end).into_iter();
-        marks.extend(moments.map(|millis| at_time(millis.into())));
-    }
-    marks.retain(|mark| Decimal::ZERO < mark.elapsed && mark.elapsed < end);
-    marks.sort_unstable();
-    marks.dedup_by_key(|mark| mark.elapsed);
+    let marks = marks(pricing, course, energy, charging, end);
     let begin = Mark {
         elapsed: Decimal::ZERO,
         energy: if charging.is_zero() {
@@ -92,14 +59,14 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
             Decimal::ZERO
         },
     };
-    let ends = marks.iter().copied().chain([Mark {
+    let mut stretches = Vec::with_capacity(marks.len() + 1);
+    let ends = marks.into_iter().chain([Mark {
         elapsed: end,
         energy,
     }]);
     let flow = energy.checked_mul(MILLIS_PER_HOUR).unwrap_or(Decimal::MAX);
     let flow = flow.checked_div(charging).unwrap_or_default();
     let mut from = begin;
-    let mut stretches = Vec::with_capacity(marks.len() + 1);
     for until in ends {
         let lasts = until.elapsed - from.elapsed;
         let charges = from.elapsed < charging;
@@ -122,6 +89,49 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
         from = until;
     }
     stretches
+}
+
+/// The moments between the begin and the end at which a restriction may begin or cease to be met, and the end of the charging, in order.
+fn marks(
+    pricing: &[&Price],
+    course: Course<'_>,
+    energy: Decimal,
+    charging: Decimal,
+    end: Decimal,
+) -> Vec<Mark> {
+    // A quotient of 28 digits can be too small by the last digit, and the comparison with a limit must have a definite result.
+    let exact = |quantity: Decimal| quantity.round_dp(MARK_DIGITS);
+    let share = |part: Decimal, whole: Decimal| part.checked_div(whole).unwrap_or(Decimal::ONE);
+    let at_time = |elapsed: Decimal| Mark {
+        elapsed,
+        energy: exact(energy * share(elapsed, charging).min(Decimal::ONE)),
+    };
+    let at_energy = |threshold: Decimal| Mark {
+        elapsed: exact(charging * share(threshold, energy)),
+        energy: threshold,
+    };
+    let mut marks = vec![at_time(charging)];
+    let restrictions = pricing
+        .iter()
+        .filter_map(|price| price.restrictions.as_ref());
+    for restrictions in restrictions {
+        let durations = [restrictions.min_duration, restrictions.max_duration];
+        let durations = durations.into_iter().flatten().map(Decimal::from);
+        marks.extend(durations.map(|seconds| at_time(seconds * Decimal::ONE_THOUSAND)));
+        let energies = [restrictions.min_energy, restrictions.max_energy];
+        let energies = energies.into_iter().flatten().map(Decimal::from);
+        marks.extend(
+            energies
+                .filter(|threshold| *threshold < energy)
+                .map(at_energy),
+        );
+        let moments = restrictions.moments(course, end).into_iter();
+        marks.extend(moments.map(|millis| at_time(millis.into())));
+    }
+    marks.retain(|mark| Decimal::ZERO < mark.elapsed && mark.elapsed < end);
+    marks.sort_unstable();
+    marks.dedup_by_key(|mark| mark.elapsed);
+    marks
 }
 
 impl Stretch<'_> {
