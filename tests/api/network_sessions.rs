@@ -928,6 +928,23 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn a_credit_after_the_period_is_billed_with_its_session() {
+        let scene = Scene::new().await;
+        let (_, theirs, _) = scene.charged().await;
+        scene.app.advance(1).await;
+        let end = scene.app.now();
+        scene.app.advance(3600).await;
+        credited(&scene, &theirs, 968).await;
+        let body =
+            json!({"period_start": end.plus(days(-30)), "period_end": end, "currency": "eur"});
+        let invoice = scene.post("/v1/invoices", body.clone()).await;
+        let totals = ["gross", "paid", "refunded", "due"].map(|name| &invoice["totals"][name]);
+        assert_eq!(totals, [0, 0, 0, 0]);
+        assert_eq!(each(&invoice["line_items"], "amount"), json!([-968, 968]));
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
     async fn credits_return_no_more_than_was_charged() {
         let scene = Scene::new().await;
         let (session, theirs, _) = scene.charged().await;

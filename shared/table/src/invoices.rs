@@ -9,7 +9,7 @@
 //! the transaction that writes the invoice. So a request that claims sessions of an abandoned invoice deletes that item first: then the
 //! abandoned invoice can never be created. A repeated request continues where the first was interrupted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, DeleteRequest, Update, WriteRequest};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -129,8 +129,10 @@ impl Store {
         for adjustment in self.adjustments(&origin.tenant).await? {
             billed.extend(new.bills_adjustment(currency, &adjustment));
         }
+        leave_later(&mut billed, window.until);
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
         let making = self.leave_claimed(origin, &mut billed).await?;
+        leave_later(&mut billed, window.until);
         leave_credits(&mut billed);
         self.name_fees(&origin.tenant, &fees, &mut billed).await?;
         let (invoice, begun) = match &making {
@@ -788,20 +790,28 @@ fn by_id<T: Record>(stored: Vec<Stored<T>>) -> BTreeMap<Id, T> {
         .collect()
 }
 
-/// Leaves credits for a later invoice if they exceed the amount due on this one: the total of an invoice is never negative. The adjustments
-/// of a session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited. Adjustments
-/// that this invoice has claimed already stay on it.
+/// Leaves the adjustments from after a window whose session or reservation is not billed.
+fn leave_later(billed: &mut Vec<Billable>, end: Timestamp) {
+    let subjects: HashSet<Id> = billed.iter().map(|line| line.what.clone()).collect();
+    billed.retain(|Billable { what, line, .. }| {
+        let is_later = what.time(Kind::Adjustment).is_some_and(|at| at >= end);
+        !is_later || line.subject().is_some_and(|id| subjects.contains(id))
+    });
+}
+
+/// Leaves credits for a later invoice if they exceed the other lines of this one, or the amount due: neither is ever negative. The
+/// adjustments of a session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited.
+/// Adjustments that this invoice has claimed already stay on it.
 fn leave_credits(billed: &mut Vec<Billable>) {
-    let due = |billed: &[Billable]| -> i64 {
-        billed
-            .iter()
-            .map(|billable| billable.line.amount - billable.paid)
-            .sum()
+    let is_negative = |billed: &[Billable]| {
+        let gross: i64 = billed.iter().map(|billable| billable.line.amount).sum();
+        let paid: i64 = billed.iter().map(|billable| billable.paid).sum();
+        gross < 0 || gross < paid
     };
     let is_open =
         |billable: &Billable| billable.what.is(Kind::Adjustment) && billable.claimed_by.is_none();
     let adjusted = |billable: &Billable| billable.line.subject().cloned();
-    while due(billed) < 0 {
+    while is_negative(billed) {
         let mut sums: BTreeMap<_, i64> = BTreeMap::new();
         for billable in billed.iter().filter(|billable| is_open(billable)) {
             *sums.entry(adjusted(billable)).or_default() += billable.line.amount;

@@ -115,8 +115,8 @@ impl NewInvoice {
         })
     }
 
-    /// Returns the line of an adjustment if an invoice in this currency bills it: it was created before the end of the window. An
-    /// adjustment from an earlier window that no invoice has billed is on the next invoice.
+    /// Returns the line of an adjustment if an invoice in this currency bills it. An adjustment from an earlier window that no invoice has
+    /// billed is on the next invoice; one from a later window is on the invoice that bills its session or reservation, if there is one.
     pub fn bills_adjustment(
         &self,
         currency: Currency,
@@ -125,7 +125,6 @@ impl NewInvoice {
         let adjustment = &stored.object;
         let bills = stored.internal.apply_at.is_none()
             && adjustment.currency == currency
-            && adjustment.created < self.period_end
             && (self.fleet.is_none() || self.fleet == adjustment.fleet);
         bills.then(|| Billable {
             line: adjustment.line.clone(),
