@@ -266,6 +266,26 @@ async fn a_start_fee_that_a_cap_refuses_for_little_is_allowed_for_much() {
 }
 
 #[tokio::test]
+async fn a_need_below_1_kwh_is_compared_by_its_own_cost() {
+    let (app, crew) = TestApp::with_crew().await;
+    let fee = with(energy_price(10, None), json!({"type": "FLAT"}));
+    app.station(json!({"connectors": connector(11.0), "pricing": [fee, energy_price(10, None)]}))
+        .await;
+    app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(50, None)]}))
+        .await;
+    // 200 Wh cost 12 with the start fee and 10 without; 1 kWh would cost 20 and 50.
+    let request = body(&app, &crew, 200, 120);
+    let reservation = app.alice.post_ok(PATH, request.clone()).await;
+    assert_has!(reservation["charging_plan"], {"energy_wh": 200, "cost": 10});
+    let found = app
+        .alice
+        .post_ok("/v1/reservations/candidates", request)
+        .await;
+    assert_eq!(found["charging_plan"], reservation["charging_plan"]);
+    assert_has!(found["candidates"][0], {"estimated_total_cost": 10});
+}
+
+#[tokio::test]
 async fn an_attempt_without_a_free_block_leaves_a_short_plan() {
     let app = TestApp::start().await;
     let (first, second) = (app.crew(&app.alice).await, app.crew(&app.alice).await);

@@ -144,7 +144,7 @@ impl City {
         let mut need = json!({"ready_by": at(ready)});
         match dice.below(2) {
             0 => need["target_level"] = json!(25 + dice.below(76)),
-            _ => need["energy_wh"] = json!(1_000 + dice.below(30_000)),
+            _ => need["energy_wh"] = json!(200 + dice.below(30_000)),
         }
         if dice.percent(40) {
             need["earliest_start"] = json!(at(dice.below(ready as u64 - 20) as i64));

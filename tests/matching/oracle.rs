@@ -551,7 +551,6 @@ fn effective_price<'a>(
     start: i64,
     length: i64,
 ) -> Option<EffectivePrice<'a>> {
-    const HOUR: i128 = 3_600_000;
     let for_sessions = || {
         list(&connector["pricing"]).filter(|price| price["restrictions"]["reservation"].is_null())
     };
@@ -567,10 +566,30 @@ fn effective_price<'a>(
 
     let (current, room) = current(world, connector);
     let most = world.energy.map_or(room, |energy| energy.min(room));
-    let energy = most.min(current.energy_within(length.into())).max(1_000);
-    let lasts = current.time_until(energy);
+    let charged = most.min(current.energy_within(length.into()));
+    let energy = charged.max(1_000);
+    let cost_of = |energy| cost_of(&current, &prices, hours, start, energy);
+    let (cost, parts) = cost_of(energy);
+    let (total, total_parts) = cost_of(charged);
+    Some(EffectivePrice {
+        currency,
+        total: (2 * total + total_parts * SCALE) / (2 * total_parts * SCALE),
+        numerator: cost * 1_000,
+        denominator: parts * energy,
+    })
+}
 
-    // Amounts are counted in fractions; `parts` of them are a hundred-millionth of a minor unit.
+/// The cost of charging an energy in Wh, in fractions of a hundred-millionth of a minor unit, and the number of them in one.
+fn cost_of(
+    current: &Current,
+    prices: &[&Value],
+    hours: &Hours,
+    start: i64,
+    energy: i128,
+) -> (i128, i128) {
+    const HOUR: i128 = 3_600_000;
+    // Without energy no time passes, but the start fee of that moment is due.
+    let lasts = current.time_until(energy).max(1);
     let parts = lasts * HOUR * 1_000;
     let (mut cost, mut at) = (0, 0);
     let (mut flat, mut last_energy, mut last_time) = (None, None, None);
@@ -587,7 +606,7 @@ fn effective_price<'a>(
             cost += gross(price) * energy * piece * HOUR;
             last_energy = Some(price);
         }
-        if let Some(price) = first("TIME") {
+        if let (Some(price), true) = (first("TIME"), energy > 0) {
             cost += gross(price) * piece * lasts * 1_000;
             last_time = Some(price);
         }
@@ -611,12 +630,7 @@ fn effective_price<'a>(
     if let Some(most) = limit("MAX_PRICE") {
         cost = cost.min(gross(most) * parts);
     }
-    Some(EffectivePrice {
-        currency,
-        total: (2 * cost + parts * SCALE) / (2 * parts * SCALE),
-        numerator: cost * 1_000,
-        denominator: parts * energy,
-    })
+    (cost, parts)
 }
 
 /// Whether a price applies in a minute of the station's clock.

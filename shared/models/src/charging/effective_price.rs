@@ -3,7 +3,8 @@
 //! It is the cost of the charge that is expected in a window at a connector, divided by the energy of that charge. The start fee, the
 //! charging time and the hours of the window are included; parking after the charge is not. The charge begins with the window and
 //! ends when the battery is full or the window is over, but is priced for 1 kWh at least. So it is comparable between price lists of
-//! any kind, and price caps, the score of matching, candidates, estimates and searches all use this one figure.
+//! any kind, and price caps, the score of matching, candidates, estimates and searches all use this one figure. The block of a need is
+//! chosen by the cost of its own energy ([`EffectivePrice::total`]), however small that is.
 //!
 //! Amounts are exact: lines are not rounded to minor units before a price is compared with a cap. The price of a connector is
 //! unknown if none of its prices holds for a session that begins with the window, or if no power flows. A connector of unknown
@@ -154,10 +155,12 @@ pub struct PricePerKwh {
 /// The cost of a charge per kWh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EffectivePrice {
-    /// The cost of the charge in minor units, tax included.
+    /// The cost of `energy` in minor units, tax included.
     cost: Decimal,
-    /// The energy of the charge in Wh.
+    /// The energy of the charge in Wh, at least 1 kWh.
     energy: u32,
+    /// The cost of the charge in minor units, tax included. It differs from `cost` if the charge has less than 1 kWh.
+    total: Decimal,
     /// The price in whole minor units, half away from zero.
     pub per_kwh: PricePerKwh,
 }
@@ -191,43 +194,57 @@ impl EffectivePrice {
         if !tariff::is_known(&connector.pricing, currency, start) {
             return None;
         }
-        let energy = energy.max(LEAST_ENERGY);
-        let duration = charge.time_until(energy)?;
-        let course = Course {
-            began: start,
-            zone: &station.timezone.rules(),
-            usage: Usage {
-                energy: energy.into(),
-                charging: whole_millis(duration).unsigned_abs(),
-                parking: 0,
-            },
+        let cost = |energy: u32| {
+            let duration = charge.time_until(energy)?;
+            let course = Course {
+                began: start,
+                zone: &station.timezone.rules(),
+                usage: Usage {
+                    energy: energy.into(),
+                    charging: whole_millis(duration).unsigned_abs(),
+                    parking: 0,
+                },
+            };
+            Some(tariff::exact_cost(&connector.pricing, currency, course))
         };
-        let cost = tariff::exact_cost(&connector.pricing, currency, course);
-        Some(Self::new(cost, energy, currency))
+        Self::new(energy, currency, cost)
     }
 
-    fn new(cost: Decimal, energy: u32, currency: Currency) -> Self {
-        let cost = cost.round_dp(COST_DIGITS);
+    /// Returns the price of a charge of this energy in Wh. `cost` computes the cost of an energy in minor units.
+    fn new(
+        charged: u32,
+        currency: Currency,
+        cost: impl Fn(u32) -> Option<Decimal>,
+    ) -> Option<Self> {
+        let energy = charged.max(LEAST_ENERGY);
+        let exact = cost(energy)?;
+        let total = if charged == energy {
+            exact
+        } else {
+            cost(charged)?
+        };
+        let cost = exact.round_dp(COST_DIGITS);
         let per_kwh = cost
             .checked_mul(WH_PER_KWH)
             .unwrap_or(Decimal::MAX)
             .checked_div(energy.into())
             .unwrap_or(Decimal::MAX)
             .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
-        Self {
+        Some(Self {
             cost,
             energy,
+            total: total.round_dp(COST_DIGITS),
             per_kwh: PricePerKwh {
                 currency,
                 minor_units: per_kwh.to_i64().unwrap_or(i64::MAX),
             },
-        }
+        })
     }
 
     /// Returns the cost of the charge, in whole minor units, rounded half away from zero.
     pub fn total(&self) -> PricePerKwh {
         let total = self
-            .cost
+            .total
             .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
         PricePerKwh {
             minor_units: total.to_i64().unwrap_or(i64::MAX),
@@ -368,24 +385,26 @@ impl CostBound {
         length: SignedDuration,
     ) -> Option<EffectivePrice> {
         let charge = vehicle.charge(offered, Some(plug));
-        let energy = vehicle.energy_within(&charge, length).max(LEAST_ENERGY);
-        let millis = whole_millis(charge.time_until(energy)?);
         let part = |amount: i64, quantity: Decimal, unit: Decimal| {
             let product = Decimal::from(amount).checked_mul(quantity);
             product.unwrap_or(Decimal::MAX) / unit
         };
-        let parts = [
-            Decimal::from(self.start),
-            part(self.per_kwh, energy.into(), WH_PER_KWH),
-            part(self.per_hour, millis.into(), MILLIS_PER_HOUR),
-        ];
-        let sum = parts
-            .into_iter()
-            .try_fold(Decimal::ZERO, Decimal::checked_add);
-        let sum = sum.unwrap_or(Decimal::MAX);
-        let least = self.most.map_or(sum, |most| sum.min(most.into()));
-        let cost = least / Decimal::ONE_THOUSAND;
-        Some(EffectivePrice::new(cost, energy, self.currency))
+        let cost = |energy: u32| {
+            let millis = whole_millis(charge.time_until(energy)?);
+            let parts = [
+                Decimal::from(self.start),
+                part(self.per_kwh, energy.into(), WH_PER_KWH),
+                part(self.per_hour, millis.into(), MILLIS_PER_HOUR),
+            ];
+            let sum = parts
+                .into_iter()
+                .try_fold(Decimal::ZERO, Decimal::checked_add);
+            let sum = sum.unwrap_or(Decimal::MAX);
+            let least = self.most.map_or(sum, |most| sum.min(most.into()));
+            Some(least / Decimal::ONE_THOUSAND)
+        };
+        let energy = vehicle.energy_within(&charge, length);
+        EffectivePrice::new(energy, self.currency, cost)
     }
 }
 
@@ -474,6 +493,20 @@ mod tests {
         assert_eq!(in_window(10_000, "2026-03-02T11:00:00Z"), Some(90));
         // 1 kWh at least, also of a full battery: 20 + 60 + 100 cents.
         assert_eq!(in_window(0, "2026-03-02T11:00:00Z"), Some(180));
+    }
+
+    #[test]
+    fn the_total_is_the_cost_of_the_energy_itself_below_1_kwh() {
+        let list = [
+            price("ENERGY", 20, &Value::Null),
+            price("FLAT", 100, &Value::Null),
+        ];
+        let (from, until) = ("2026-03-02T10:00:00Z", "2026-03-02T11:00:00Z");
+        let price_of = |energy| effective(&list, energy, from, until);
+        let total = |energy| price_of(energy).map(|price| price.total().minor_units);
+        assert_eq!([0, 500, 2_000].map(total), [100, 110, 140].map(Some));
+        // A price per kWh is that of 1 kWh at least.
+        assert_eq!(whole(price_of(500)), Some(120));
     }
 
     #[test]
@@ -576,7 +609,7 @@ mod tests {
             amounts in prop::collection::vec((0usize..6, 0i64..5_000, 0usize..6, 1u32..3_000, any::<bool>()), 0..6),
             quarters in 0i64..400,
             length in 15i64..600,
-            energy in 0u32..100_000,
+            energy in prop_oneof![0u32..2_000, 0u32..100_000],
             kilowatts in 1u32..3_000,
         ) {
             let kinds = ["ENERGY", "ENERGY", "TIME", "FLAT", "MIN_PRICE", "MAX_PRICE"];
