@@ -699,6 +699,57 @@ async fn a_reserved_connector_with_another_plug_is_lost() {
     assert_eq!(events(&app, &path).await, kinds);
 }
 
+/// A reservation that accepts two plugs, in two hours, at the only station, whose connector `1` is Type2 and `2` is CCS: its path and the
+/// vehicle's.
+async fn of_two_plugs(app: &TestApp) -> (String, String) {
+    let crew = app.crew(&app.alice).await;
+    let connector = |id: &str, plug: &str| json!({"id": id, "power": 22.0, "status": "available", "type": plug});
+    let connectors = json!([connector("1", "Type2"), connector("2", "CCS")]);
+    app.station(json!({"connectors": connectors})).await;
+    let change = json!({"connector_type": ["Type2", "CCS"], "location": lonely()});
+    let body = with(app.reservation(&crew, 120), change);
+    let id = app.alice.create("/v1/reservations", body).await;
+    let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+    (format!("/v1/reservations/{id}"), vehicle)
+}
+
+#[tokio::test]
+async fn a_vehicle_with_another_plug_gets_another_connector() {
+    let app = TestApp::start().await;
+    let (path, vehicle) = of_two_plugs(&app).await;
+    app.advance(91 * 60).await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "connector": "1"});
+    let change = async |plug: &str| {
+        let change = json!({"charging_standard": plug});
+        app.alice.post_ok(&vehicle, change).await;
+        app.drain().await;
+        app.alice.get_ok(&path).await
+    };
+    assert_has!(change("CCS").await, {"status": "confirmed", "connector": "2"});
+    assert_has!(change("CHAdeMO").await, {"status": "pending", "connector": null});
+    let metadata = json!({"metadata": {"bay": "7"}});
+    app.alice.post_ok(&path, metadata).await;
+    let kinds = [
+        "created",
+        "confirmed",
+        "reassigned",
+        "unassigned",
+        "updated",
+    ];
+    assert_eq!(events(&app, &path).await, kinds);
+}
+
+#[tokio::test]
+async fn a_plug_that_changes_before_the_confirmation_is_the_one_matched() {
+    let app = TestApp::start().await;
+    let (path, vehicle) = of_two_plugs(&app).await;
+    let change = json!({"charging_standard": "CCS"});
+    app.alice.post_ok(&vehicle, change).await;
+    app.advance(91 * 60).await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "connector": "2"});
+    assert_eq!(events(&app, &path).await, ["created", "confirmed"]);
+}
+
 #[tokio::test]
 async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;

@@ -1,5 +1,5 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
-//! one because its connector is out of order.
+//! one because its connector is out of order or does not fit the vehicle any more.
 
 use kernel::origin::{Origin, Tenant};
 use kernel::time::SignedDuration;
@@ -252,6 +252,7 @@ async fn attempt(
         Ok(drive) => drive,
         Err(reason) => return record_failure(app, origin, reservation, reason, None).await,
     };
+    reservation.match_plug(drive.vehicle.object.charging_standard);
     let windows = matching::windows(&reservation.object, origin.now);
     if windows.is_empty() && !is_confirmed && reservation.object.match_summary.is_some() {
         // It is too late. The summary of the previous attempt contains the reason for which nothing was found.

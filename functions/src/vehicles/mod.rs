@@ -12,17 +12,21 @@ pub mod update_telemetry;
 
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
+use crate::charging_stations::rematch;
 use crate::job::Job as _;
 use crate::reservations::replan::ReplanNeeds;
 use crate::sites::plan_again;
 use crate::stream::change::{Change, OnChange};
-use kernel::Id;
 use kernel::error::Result;
+use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
+use models::charging::calendar::CalendarOwner;
 use models::vehicle::Vehicle;
+use std::collections::BTreeSet;
 
 impl OnChange for Vehicle {
-    /// Refreshes the tokens of charge cards, and plans the vehicle's site and its reservations again: they depend on the vehicle.
+    /// Refreshes the tokens of charge cards, plans the vehicle's site and its reservations again, and requests other connectors for
+    /// confirmed reservations: they depend on the vehicle.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.differs_in(|vehicle| {
             let Vehicle {
@@ -60,10 +64,28 @@ impl OnChange for Vehicle {
             };
             replan.send(app).await?;
         }
+        if change.differs_in(|vehicle| vehicle.charging_standard) {
+            rematch_for_plug(app, &change.tenant, &change.after.object).await?;
+        }
         Ok(())
     }
 
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
         RefreshTokens::of(tenant, id).send(app).await
     }
+}
+
+/// Requests a rematch of the confirmed reservations of a vehicle that has another plug now.
+async fn rematch_for_plug(app: &App, tenant: &Tenant, vehicle: &Vehicle) -> Result<()> {
+    let calendar = BTreeSet::from([CalendarOwner::Vehicle(vehicle.id.clone())]);
+    let reserved = app.store.entries_of(tenant.mode, calendar, app.now());
+    for entry in reserved.await? {
+        if entry.holder.is(Kind::Reservation) {
+            rematch::request(app, tenant.clone(), &entry.holder, |reservation, now| {
+                reservation.request_rematch_for_plug(vehicle.charging_standard, now)
+            })
+            .await?;
+        }
+    }
+    Ok(())
 }

@@ -415,7 +415,7 @@ pub struct VehicleChange {
     #[serde(default)]
     #[schema(value_type = Option<Loss>)]
     pub charging_loss: Patch<Loss>,
-    /// Plug of the vehicle.
+    /// Plug of the vehicle. Confirmed reservations whose connector does not fit any more get another one, or are pending again.
     #[serde(default)]
     pub charging_standard: Change<ConnectorType>,
     /// Make, model and year, changed member by member.

@@ -111,7 +111,8 @@ impl Object for Reservation {
 /// The part of the internal state of a reservation that does not depend on its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
-    /// The vehicle's plug when the reservation was created. Updates of `connector_type` are checked against it.
+    /// The vehicle's plug for which a connector was last searched; before the first attempt, that at the creation. Updates of
+    /// `connector_type` are checked against it.
     #[serde(default = "usual_plug", skip_serializing_if = "is_usual_plug")]
     pub charging_standard: ConnectorType,
     /// The tax that the fee includes, in percent, fixed at creation.
@@ -254,7 +255,7 @@ impl Reservation {
         Ok(Stored::with_internal(reservation, internal).recording(EventType::ReservationCreated))
     }
 
-    fn check(&self, standard: ConnectorType) -> Result<()> {
+    fn check(&self) -> Result<()> {
         check_window(
             self.ideal_start,
             self.ideal_end,
@@ -262,8 +263,7 @@ impl Reservation {
             self.latest_end,
         )?;
         self.location.check()?;
-        check_types(&self.connector_type)?;
-        self.check_plug(standard)
+        check_types(&self.connector_type)
     }
 
     fn check_plug(&self, standard: ConnectorType) -> Result<()> {

@@ -15,6 +15,7 @@ use crate::stored::Stored;
 use crate::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
+use crate::vehicle::ConnectorType;
 use kernel::error::{Code, Result};
 use kernel::fields::patch::{Change, Patch};
 use kernel::id::{Id, Kind};
@@ -44,6 +45,7 @@ impl Stored<Reservation> {
     pub fn update(&mut self, change: ReservationChange, now: Timestamp) -> Result<()> {
         let window = |reservation: &Reservation| (reservation.ideal_start, reservation.ideal_end);
         let before = window(&self.object);
+        let has_other_plugs = change.connector_type.set().is_some();
         if self.object.status() != ReservationStatus::Pending {
             return Err(Code::ReservationUpdateInvalidState
                 .because("Only a pending reservation can be updated."));
@@ -91,7 +93,10 @@ impl Stored<Reservation> {
                 *next_attempt = first;
             }
         }
-        self.object.check(self.internal.charging_standard)?;
+        self.object.check()?;
+        if has_other_plugs {
+            self.object.check_plug(self.internal.charging_standard)?;
+        }
         self.object.updated = now;
         self.record(EventType::ReservationUpdated);
         check_size(&self.object).map_err(coded)
@@ -164,7 +169,7 @@ impl Stored<Reservation> {
         let late = now.plus(late_free).min(start);
         let is_later = late_free > SignedDuration::ZERO && late > self.object.free_before(start);
         let before = self.object.state.reserved();
-        let late_free_until = if self.is_blocked_by_tenant() {
+        let late_free_until = if self.is_lost_by_tenant() {
             let before = before.and_then(|before| before.late_free_until);
             before.map(|until| until.min(start))
         } else {
@@ -290,6 +295,35 @@ impl Stored<Reservation> {
         }
     }
 
+    /// Sets the vehicle's plug for which a connector is searched.
+    pub fn match_plug(&mut self, plug: ConnectorType) {
+        self.internal.charging_standard = plug;
+    }
+
+    /// Requests another connector for a confirmed reservation whose vehicle has this plug now, if the reserved one was chosen for another
+    /// plug. The next attempt is due now. Returns whether anything changed.
+    pub fn request_rematch_for_plug(&mut self, plug: ConnectorType, now: Timestamp) -> bool {
+        let ReservationState::Confirmed { reserved, step } = &mut self.object.state else {
+            return false;
+        };
+        if self.internal.charging_standard == plug {
+            return false;
+        }
+        match step {
+            Step::Arrival if reserved.window.from > now => {
+                *step = Step::Rematch {
+                    next_attempt: now,
+                    by_tenant: true,
+                };
+            }
+            // The attempt that is due searches for this plug.
+            Step::Rematch { .. } => {}
+            Step::Arrival | Step::Charging { .. } => return false,
+        }
+        self.internal.charging_standard = plug;
+        true
+    }
+
     /// Checks whether another connector is searched for a confirmed reservation.
     pub fn is_awaiting_rematch(&self) -> bool {
         matches!(
@@ -301,8 +335,9 @@ impl Stored<Reservation> {
         )
     }
 
-    /// Checks whether another connector is searched because a vehicle of the same tenant occupies the reserved one.
-    fn is_blocked_by_tenant(&self) -> bool {
+    /// Checks whether another connector is searched because a vehicle of the same tenant occupies the reserved one, or the reservation's
+    /// vehicle has another plug.
+    fn is_lost_by_tenant(&self) -> bool {
         matches!(
             self.object.state,
             ReservationState::Confirmed {
