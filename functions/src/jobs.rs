@@ -17,7 +17,7 @@ use crate::networks::push_token::PushToken;
 use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
-use crate::reservations::replan::ReplanNeeds;
+use crate::reservations::replan::{ReplanNeeds, ReplanReservation, ReplanStation};
 use crate::search::metadata::IndexMetadata;
 use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
@@ -28,6 +28,8 @@ const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<CancelAtNetwork>(),
     RegisteredJob::of::<ClearProfile>(),
     RegisteredJob::of::<ReplanNeeds>(),
+    RegisteredJob::of::<ReplanReservation>(),
+    RegisteredJob::of::<ReplanStation>(),
     RegisteredJob::of::<IndexMetadata>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),

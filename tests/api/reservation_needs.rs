@@ -504,3 +504,59 @@ async fn a_level_or_battery_plans_a_need_again_and_noise_does_not() {
     assert_eq!(count("reservation.replanned").await, 3);
     assert_eq!(count("reservation.need_short").await, 2);
 }
+
+#[tokio::test]
+async fn prices_and_state_of_the_planned_station_plan_a_need_again() {
+    let (app, crew) = TestApp::with_crew().await;
+    let at =
+        |price: i64| json!({"connectors": connector(11.0), "pricing": [energy_price(price, None)]});
+    let (first, second) = (app.station(at(40)).await, app.station(at(50)).await);
+    let need = json!({"energy_wh": 10_000, "earliest_start": app.in_minutes(240), "ready_by": app.in_minutes(480)});
+    let request = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let reservation = app.alice.post_ok(PATH, request).await;
+    let path = format!("{PATH}/{}", id_of(&reservation));
+    let plan = async || {
+        app.advance(10 * 60).await;
+        let plan = app.alice.get_ok(&path).await["charging_plan"].clone();
+        ["cost", "revision", "replanned_because"].map(|name| plan[name].clone())
+    };
+    assert_eq!(plan().await, [json!(400), json!(1), Value::Null]);
+    app.change_station(&first, at(30)).await;
+    assert_eq!(plan().await, [json!(300), json!(2), json!("price")]);
+    app.change_station(&first, at(60)).await;
+    let moved = [json!(500), json!(3), json!("price")];
+    assert_eq!(plan().await, moved);
+    // The block is not at this station any more.
+    app.change_station(&first, at(40)).await;
+    assert_eq!(plan().await, moved);
+    let closed = with(at(50), json!({"status": "maintenance"}));
+    app.change_station(&second, closed).await;
+    assert_eq!(plan().await, [json!(400), json!(4), json!("station")]);
+    let events = app.alice.get("/v1/events?type=reservation.replanned").await;
+    assert_eq!(events.expect(200).ids().len(), 3);
+}
+
+#[tokio::test]
+async fn a_level_older_than_a_day_is_replaced_by_the_same_level() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
+        .await;
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let report = async || {
+        let reading = json!({"battery": {"level": 50}});
+        app.alice.post_ok(&telemetry, reading).await;
+        app.drain().await;
+    };
+    report().await;
+    app.advance(25 * 60 * 60).await;
+    let need = json!({"target_level": 80, "earliest_start": app.in_minutes(120), "ready_by": app.in_minutes(480)});
+    let request = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let reservation = app.alice.post_ok(PATH, request).await;
+    // From 20 % on.
+    assert_has!(reservation["charging_plan"], {"energy_wh": 40_000, "revision": 1});
+    report().await;
+    let path = format!("{PATH}/{}", id_of(&reservation));
+    let replanned = app.alice.get_ok(&path).await;
+    assert_has!(replanned["charging_plan"], {
+        "energy_wh": 20_000, "revision": 2, "replanned_because": "telemetry"});
+}

@@ -6,17 +6,22 @@ use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
 use models::charging::calendar::CalendarOwner;
+use models::charging::plan::replan_reason;
 use models::charging_station::{ChargingStation, Connector};
 use models::reservation::Reservation;
+use models::reservation::need::ReplanReason;
 use models::site::charge::strongest;
 use models::site::{Site, SitePlanReason};
 use models::stored::Stored;
 use table::stored_item::decode;
 
+use crate::job::Job as _;
+use crate::reservations::replan::ReplanStation;
 use crate::stream::record::StreamRecord;
 
-/// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, and plans the
-/// sites again whose vehicles can be charged with more or less power than before.
+/// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, plans the
+/// reservations by need again whose block is at the station, if it depends on the change, and plans the sites again whose vehicles can be
+/// charged with more or less power than before.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -28,6 +33,10 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     let new = decode::<ChargingStation>(new.clone())?;
     let withdrawn = old.internal.published && !new.internal.published;
     let (old, new) = (old.object, new.object);
+    let because = replan_reason(&old, &new).or(withdrawn.then_some(ReplanReason::Station));
+    if let Some(because) = because {
+        replan(app, mode, id, because).await?;
+    }
     if strongest([&old]) != strongest([&new]) {
         plan_sites_again(app, mode, id).await?;
     }
@@ -57,6 +66,25 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
         }
     }
     Ok(())
+}
+
+/// Plans the reservations by need again whose block is at a station.
+async fn replan(app: &App, mode: Mode, station: &Id, because: ReplanReason) -> Result<()> {
+    if app
+        .store
+        .planned_at(mode, station, None, 1)
+        .await?
+        .is_empty()
+    {
+        return Ok(());
+    }
+    let job = ReplanStation {
+        mode,
+        station: station.clone(),
+        because,
+        after: None,
+    };
+    job.send(app).await
 }
 
 /// Plans the sites again to which a station belongs.

@@ -12,7 +12,7 @@ use models::driver::Driver;
 use models::fleet::Fleet;
 use models::policy::Policy;
 use models::reservation::Reservation;
-use models::reservation::need::ReplanReason;
+use models::reservation::need::{PlanBasis, ReplanReason};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
@@ -150,10 +150,11 @@ pub(super) async fn plan(
     let best = matcher.matches().await?.into_iter().next();
     let plan = matcher.plan(best.as_ref().map(|best| &best.assignment));
     if let Some(plan) = plan {
-        let battery = inputs
-            .telemetry
-            .and_then(|telemetry| telemetry.battery.as_ref());
-        reservation.plan(plan, because, battery.map(|battery| battery.level), now);
+        let basis = PlanBasis {
+            level: request.vehicle.level(),
+            station: best.map(|best| best.assignment.station),
+        };
+        reservation.plan(plan, because, basis, now);
     }
     Ok(())
 }

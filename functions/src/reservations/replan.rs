@@ -1,13 +1,21 @@
-//! `replan-needs`: plans the pending reservations by need of a vehicle again.
+//! Plans pending reservations by need again.
 //!
-//! The relay sends a message when the level or the battery of a vehicle has changed. A level that differs by at most three points from that
-//! of a plan changes nothing. Reservations that are about to be confirmed are left to the confirmation, which plans with the present state
-//! too.
+//! The relay sends a message when the level or the battery of a vehicle has changed: `replan-needs` plans the reservations of the vehicle
+//! again. A level that differs by at most three points from that of a plan changes nothing.
+//!
+//! It also sends one when a station has changed at which a block is planned: `replan-station` sends a message for each of those
+//! reservations, some at a time, and `replan-reservation` plans it again. These messages are spread over ten minutes by the ids of the
+//! reservations, because a tariff can change thousands of stations at once, and because several changes of a station often follow each
+//! other. A plan that is made while its station changes may not be found by that message. Other stations may be better after a change,
+//! but no reservation is found by them.
+//!
+//! In both cases, and whenever a message is lost, the confirmation plans with the present state. Reservations that are about to be
+//! confirmed are left to it.
 
 use kernel::error::ErrorClass;
-use kernel::origin::{Origin, Tenant};
+use kernel::origin::{Mode, Origin, Tenant};
 use kernel::time::{SignedDuration, days};
-use kernel::{Error, Id};
+use kernel::{Error, Id, Kind};
 use models::action::Action;
 use models::condition::Condition;
 use models::ports::JobSubject;
@@ -23,6 +31,7 @@ use super::plan::plan_again;
 use crate::App;
 use crate::function::Function;
 use crate::job::Job;
+use crate::networks::workers;
 
 /// The maximum time between the creation of a reservation and its window.
 const OLDEST: SignedDuration = days(98);
@@ -62,10 +71,8 @@ impl Job for ReplanNeeds {
             .list::<Reservation>(partition, &page_request, vec![pending])
             .await?;
         for mut reservation in found.items {
-            if self.concerns(&reservation)
-                && !reservation.is_due(Action::ConfirmReservation, origin.now)
-            {
-                self.replan(app, &origin, &mut reservation).await?;
+            if self.concerns(&reservation) {
+                replan(app, &origin, &mut reservation, self.because()).await?;
             }
         }
         Ok(())
@@ -78,23 +85,125 @@ impl ReplanNeeds {
         reservation.object.need.is_some() && self.level.is_none_or(differs)
     }
 
-    async fn replan(
-        &self,
-        app: &App,
-        origin: &Origin,
-        reservation: &mut Stored<Reservation>,
-    ) -> Result<(), Error> {
-        let because = match self.level {
+    fn because(&self) -> ReplanReason {
+        match self.level {
             Some(_) => ReplanReason::Telemetry,
             None => ReplanReason::Vehicle,
-        };
-        match plan_again(app, &origin.tenant, reservation, because, origin.now).await {
-            // Its driver or vehicle was deleted: the attempt to confirm reports that.
-            Err(Error::Client(error)) if error.class == ErrorClass::NotFound => return Ok(()),
-            planned => planned?,
         }
-        let mut tx = app.store.begin(origin);
-        tx.save(reservation)?;
-        tx.commit_without_response().await
     }
+}
+
+/// Plans the reservations by need again whose block is at a station that has changed, from the reservation after the given one on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReplanStation {
+    pub mode: Mode,
+    pub station: Id,
+    pub because: ReplanReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Id>,
+}
+
+/// The number of reservations per message of [`ReplanStation`].
+const AT_A_TIME: usize = 100;
+
+impl Job for ReplanStation {
+    const NAME: &'static str = "replan-station";
+    const FUNCTION: Function = workers::SYNC;
+    const IS_LOOP: bool = true;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::default()
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let after = self.after.as_ref();
+        let planned = app
+            .store
+            .planned_at(self.mode, &self.station, after, AT_A_TIME)
+            .await?;
+        for (tenant, reservation) in &planned {
+            let job = ReplanReservation {
+                tenant: tenant.clone(),
+                reservation: reservation.clone(),
+                station: self.station.clone(),
+                because: self.because,
+            };
+            job.send_at(app, app.now().plus(job.delay())).await?;
+        }
+        match planned.last() {
+            Some((_, last)) if planned.len() == AT_A_TIME => {
+                let after = Some(last.clone());
+                Self { after, ..self }.send(app).await
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Plans a reservation by need again whose block is at a station that has changed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReplanReservation {
+    pub tenant: Tenant,
+    pub reservation: Id,
+    pub station: Id,
+    pub because: ReplanReason,
+}
+
+/// The number of seconds over which the reservations of a station are spread.
+const SPREAD: u128 = 600;
+
+impl ReplanReservation {
+    /// Returns the time between the change and the plan.
+    fn delay(&self) -> SignedDuration {
+        let number = self.reservation.number(Kind::Reservation);
+        let seconds = number.unwrap_or_default() % SPREAD;
+        SignedDuration::from_secs(i64::try_from(seconds).unwrap_or_default())
+    }
+}
+
+impl Job for ReplanReservation {
+    const NAME: &'static str = "replan-reservation";
+    const FUNCTION: Function = ConfirmReservation::FUNCTION;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.reservation)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let origin = Origin::background(self.tenant, app.now());
+        let found = app
+            .store
+            .find::<Reservation>(&origin.tenant, &self.reservation);
+        // It may have another block by now, or be confirmed.
+        match found.await? {
+            Some(mut reservation) if reservation.planned_station() == Some(&self.station) => {
+                replan(app, &origin, &mut reservation, self.because).await
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Plans a pending reservation again, unless it is about to be confirmed.
+async fn replan(
+    app: &App,
+    origin: &Origin,
+    reservation: &mut Stored<Reservation>,
+    because: ReplanReason,
+) -> Result<(), Error> {
+    if reservation.is_due(Action::ConfirmReservation, origin.now) {
+        return Ok(());
+    }
+    let before = reservation.clone();
+    match plan_again(app, &origin.tenant, reservation, because, origin.now).await {
+        // Its driver or vehicle was deleted: the attempt to confirm reports that.
+        Err(Error::Client(error)) if error.class == ErrorClass::NotFound => return Ok(()),
+        planned => planned?,
+    }
+    if *reservation == before {
+        return Ok(());
+    }
+    let mut tx = app.store.begin(origin);
+    tx.save(reservation)?;
+    tx.commit_without_response().await
 }

@@ -50,19 +50,15 @@ impl OnChange for VehicleDepartures {
 impl OnChange for VehicleTelemetry {
     /// Plans the site again with a level that the vehicle has reported, and also the vehicle's reservations by need.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
-        let level_of = |telemetry: &Stored<Self>| {
-            telemetry
-                .object
-                .battery
-                .as_ref()
-                .map(|battery| battery.level)
-        };
-        let level = level_of(&change.after);
-        if level.is_some() && level != change.before.as_ref().and_then(level_of) {
+        let before = change.before.as_ref();
+        let before = before.and_then(|before| before.object.battery.as_ref());
+        if let Some(battery) = &change.after.object.battery
+            && before.is_none_or(|before| battery.differs_from(before))
+        {
             let replan = ReplanNeeds {
                 tenant: change.tenant.clone(),
                 vehicle: change.after.object.vehicle.clone(),
-                level,
+                level: Some(battery.level),
             };
             replan.send(app).await?;
         }

@@ -11,7 +11,10 @@ use kernel::error::{Error, Result};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::Text;
 use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::time::{DAY, SignedDuration, Timestamp};
+
+/// The time for which the level of a battery is used after it was read. An older level counts as unknown.
+pub const LEVEL_AGE: SignedDuration = DAY;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VehicleTelemetry {
@@ -86,6 +89,13 @@ pub struct Odometer {
     pub updated: Timestamp,
     /// Distance that the vehicle has covered, in `unit`.
     pub value: f64,
+}
+
+impl Battery {
+    /// Checks whether the level of this reading differs from that of an earlier one. An earlier reading that was too old to be used differs.
+    pub fn differs_from(&self, earlier: &Self) -> bool {
+        self.level != earlier.level || self.updated.since(earlier.updated) > LEVEL_AGE
+    }
 }
 
 impl Odometer {

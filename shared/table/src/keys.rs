@@ -5,7 +5,7 @@
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of API keys, fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
 //! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; `payment`: `<acct>#<mode>#OPEN#<0 to 3>` by id, of a reservation while it is open, and of a session while it is open and names a payment method, unless it fulfils a reservation that names the same |
-//! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>` |
+//! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>`; of a pending one by need `<mode>#PLANNED#<chst>` by id |
 //! | transaction | | | also `payment`: of one that pays an invoice, of its refunds and of those of a session, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
 //! | credit note | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<inv>` by id |
@@ -509,6 +509,8 @@ pub enum Partition<'a> {
     Fees { tenant: &'a Tenant },
     /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
     PaidFees { tenant: &'a Tenant, month: Date },
+    /// The pending reservations by need of all accounts whose block is at a station.
+    Planned { mode: Mode, station: &'a Id },
     /// The adjustments of sessions.
     Adjustments { tenant: &'a Tenant },
     /// The document with a number.
@@ -587,6 +589,9 @@ impl Partition<'_> {
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
             Self::Fees { tenant } => ("network", "network_pk", of_tenant(tenant, "FEES")),
+            Self::Planned { mode, station } => {
+                ("network", "network_pk", format!("{mode}#PLANNED#{station}"))
+            }
             Self::Adjustments { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS")),
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));

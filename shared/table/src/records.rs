@@ -28,7 +28,9 @@ use models::invoice::{Invoice, InvoiceInternal};
 use models::payment_method::PaymentMethod;
 use models::policy::Policy;
 use models::report::Report;
-use models::reservation::{FeeState, MatchRefusals, Reservation, ReservationInternal};
+use models::reservation::{
+    FeeState, MatchRefusals, Reservation, ReservationInternal, ReservationStatus,
+};
 use models::schema::{Named, named};
 use models::site::{Site, SiteDay};
 use models::stored::Object;
@@ -287,7 +289,11 @@ records! {
                     month: since.utc_date().first_of_month(),
                 }),
             };
-            always.into_iter().chain(fleet).chain(open).chain(fee).collect()
+            let is_pending = self.status() == ReservationStatus::Pending;
+            let station = internal.planned_station.as_ref().filter(|_| is_pending);
+            let planned = station.map(|station| Partition::Planned { mode: tenant.mode, station });
+            let others = fleet.chain(open).chain(fee).chain(planned);
+            always.into_iter().chain(others).collect()
         }
 
         fn paid_with(&self) -> Option<&Id> {

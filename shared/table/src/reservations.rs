@@ -1,4 +1,5 @@
-//! Open reservations and sessions, found by the driver, vehicle or payment method that they need.
+//! Open reservations and sessions, found by the driver, vehicle or payment method that they need, and reservations by need, found by the
+//! station of their block.
 
 use std::collections::HashMap;
 
@@ -7,11 +8,11 @@ use futures::future::try_join_all;
 
 use super::entries::key_of_entry;
 use super::erasure::open_object;
-use super::keys::{PAID_WITH, Partition};
-use super::{Item, Store, client, s};
+use super::keys::{self, PAID_WITH, Partition};
+use super::{Item, Store, client, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
+use kernel::origin::{Mode, Tenant};
 
 impl Store {
     /// Returns a pending or confirmed reservation of this driver or vehicle, or an open reservation or session that is paid with this
@@ -34,6 +35,35 @@ impl Store {
         let items = self.items(keys, None, true).await?;
         let mut open = items.iter().filter_map(open_object);
         Ok(open.next().map(|object| object.id))
+    }
+
+    /// Returns the first pending reservations by need, in the order of their ids, whose block is at a station, after the given one. They
+    /// are those of all accounts.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn planned_at(
+        &self,
+        mode: Mode,
+        station: &Id,
+        after: Option<&Id>,
+        limit: usize,
+    ) -> Result<Vec<(Tenant, Id)>> {
+        let (index, _, value) = Partition::Planned { mode, station }.place();
+        let after = after.map_or(Kind::Reservation.prefix(), Id::as_str);
+        let call = self.client.query().table_name(&self.table);
+        let page = call
+            .index_name(index)
+            .key_condition_expression("network_pk = :pk AND network_sk > :after")
+            .expression_attribute_values(":pk", s(value))
+            .expression_attribute_values(":after", s(after))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let entries = page.items.unwrap_or_default();
+        let reservations = entries.iter().map(|entry| string(entry, "pk"));
+        Ok(reservations.filter_map(keys::parse_object).collect())
     }
 
     /// Returns the keys of the open objects in a partition of the index that have this value, of kinds whose ids begin with a prefix.

@@ -32,7 +32,14 @@ const LIMITS = {
 };
 
 /** Why a plan was made again, in words. @type {Record<string, string>} */
-const REASONS = { update: t('the reservation was changed'), confirmation: t('it was made again at the confirmation') };
+const REASONS = {
+  update: t('the reservation was changed'),
+  confirmation: t('it was made again at the confirmation'),
+  telemetry: t('the level of the battery has changed'),
+  vehicle: t('the vehicle was changed'),
+  price: t('the prices of the station have changed'),
+  station: t('the station has changed'),
+};
 
 /** The most frequent need: 80 % at the next 06:00 that is at least three hours away. @returns {NeedForm} */
 export function defaultNeed() {

@@ -21,17 +21,14 @@ use super::tariff::{self, Course, MILLIS_PER_HOUR, Usage, WH_PER_KWH};
 use crate::charging_station::{ChargingStation, Connector, Price, PriceType, Restrictions};
 use crate::reservation::need::Need;
 use crate::vehicle::{ConnectorType, Vehicle};
-use crate::vehicle_telemetry::VehicleTelemetry;
+use crate::vehicle_telemetry::{LEVEL_AGE, VehicleTelemetry};
 use kernel::money::Currency;
 use kernel::origin::Mode;
-use kernel::time::{DAY, SignedDuration, Timestamp, whole_millis};
+use kernel::time::{SignedDuration, Timestamp, whole_millis};
 use kernel::window::Window;
 
 /// The minimum energy for which a price is computed, in Wh.
 const LEAST_ENERGY: u32 = 1_000;
-
-/// The time for which the level of a battery is used after it was read. An older level counts as unknown.
-const LEVEL_AGE: SignedDuration = DAY;
 
 /// The number of decimal places to which a cost in minor units is exact. Quotients of hours and of energies have no finite decimal
 /// form, and the comparison with a cap must have a definite result.
@@ -106,6 +103,14 @@ impl ChargingVehicle {
             _ => need
                 .energy_wh
                 .map_or(self, |energy| self.limited_to(energy)),
+        }
+    }
+
+    /// Returns the state of charge in hundredths of a percent; None if it is unknown or too old.
+    pub fn level(self) -> Option<u16> {
+        match self {
+            Self::Known { level, .. } => level,
+            Self::Any => None,
         }
     }
 

@@ -1,12 +1,13 @@
-//! The plan of a reservation by need: the block that a search has found, its energy and its cost.
+//! The plan of a reservation by need: the block that a search has found, its energy and its cost, and the changes of a station on which it
+//! depends.
 
 use super::estimate::SimulatedCharge;
 use super::footprint::Footprint;
 use super::matching::MatchRequest;
 use super::tariff;
-use crate::charging_station::{ChargingStation, Connector};
+use crate::charging_station::{ChargingStation, Connector, Plug, Price};
 use crate::reservation::Assignment;
-use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus};
+use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus, ReplanReason};
 use kernel::time::Timestamp;
 
 /// A block that a search has found.
@@ -71,4 +72,94 @@ fn cost(
     let charge = request.vehicle.charge_at(connector);
     let expected = SimulatedCharge::expected(station, connector, &charge, energy, start, currency)?;
     tariff::is_known(&connector.pricing, currency, start).then_some(expected.cost.gross)
+}
+
+/// Returns the reason for which blocks at a station have to be planned again after a change. None if they do not depend on it: the blocks
+/// are in the future, so an EVSE may be occupied now.
+pub fn replan_reason(before: &ChargingStation, after: &ChargingStation) -> Option<ReplanReason> {
+    if service(before) != service(after) {
+        return Some(ReplanReason::Station);
+    }
+    (prices(before) != prices(after)).then_some(ReplanReason::Price)
+}
+
+/// Returns the data of a station, apart from its prices, that decide whether and for how long a vehicle can charge there, and with which
+/// carbon dioxide.
+fn service(station: &ChargingStation) -> impl PartialEq + use<'_> {
+    let availability = &station.availability;
+    let hours = (
+        &availability.opening_hours,
+        &availability.exceptional_openings,
+        &availability.exceptional_closings,
+        &station.timezone,
+    );
+    let connectors = station.connectors.iter().map(|connector| {
+        let Connector {
+            id,
+            evse,
+            power,
+            plug,
+            ..
+        } = connector;
+        let can_be_reserved = connector.reservable && connector.is_in_order();
+        (id, evse, *power, plug, can_be_reserved)
+    });
+    let connectors: Vec<(&String, &String, f64, &Plug, bool)> = connectors.collect();
+    let reservable = station.capabilities.reservable;
+    let place = (station.location, &station.energy_mix);
+    (station.status, reservable, hours, place, connectors)
+}
+
+/// Returns the prices of the connectors of a station.
+fn prices(station: &ChargingStation) -> Vec<&[Price]> {
+    let connectors = station.connectors.iter();
+    connectors
+        .map(|connector| connector.pricing.as_slice())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging_station::{ConnectorStatus, StationStatus};
+
+    #[test]
+    fn a_plan_depends_on_prices_and_service_but_not_on_occupancy() {
+        let station = ChargingStation {
+            connectors: vec![crate::fixtures::connector("1")],
+            ..crate::fixtures::station()
+        };
+        let reason = |change: &dyn Fn(&mut ChargingStation)| {
+            let mut changed = station.clone();
+            change(&mut changed);
+            replan_reason(&station, &changed)
+        };
+        let is_station = Some(ReplanReason::Station);
+        assert_eq!(reason(&|station| station.name.push('!')), None);
+        assert_eq!(
+            reason(&|station| station.connectors[0].status = ConnectorStatus::Occupied),
+            None
+        );
+        assert_eq!(
+            reason(&|station| station.connectors[0].status = ConnectorStatus::Faulted),
+            is_station
+        );
+        assert_eq!(
+            reason(&|station| station.connectors[0].power += 1.0),
+            is_station
+        );
+        assert_eq!(
+            reason(&|station| station.status = StationStatus::Maintenance),
+            is_station
+        );
+        let price: Price = serde_json::from_value(
+            serde_json::json!({"currency": "usd", "price": 10, "step_size": 1,
+            "tax": "vat", "tax_included": true, "tax_percent": "20", "type": "ENERGY"}),
+        )
+        .unwrap();
+        assert_eq!(
+            reason(&|station| station.set_pricing(vec![price.clone()])),
+            Some(ReplanReason::Price)
+        );
+    }
 }

@@ -123,9 +123,12 @@ pub struct ReservationInternal {
     /// The invoice that has claimed the fee.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
-    /// The level of the battery that the plan of a need is based on, in hundredths of a percent; none if it was unknown.
+    /// The level of the battery that the plan of a need is based on, in hundredths of a percent; none if it was unknown or too old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_level: Option<u16>,
+    /// The station of the block that is planned for a need; none once an attempt to confirm was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_station: Option<Id>,
 }
 
 /// Returns the default plug, which is not stored.
@@ -145,6 +148,7 @@ impl Default for ReservationInternal {
             fleet: None,
             invoice: None,
             planned_level: None,
+            planned_station: None,
         }
     }
 }

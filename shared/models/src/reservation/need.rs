@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::limits::{HORIZON, LATEST, SHORTEST, invalid};
 use crate::stored::is_default;
 use kernel::error::Result;
+use kernel::id::Id;
 use kernel::time::{DAY, SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
@@ -121,8 +122,21 @@ pub enum ReplanReason {
     Confirmation,
     /// The vehicle reported a level that differs by more than 3 points from that of the plan.
     Telemetry,
-    /// The battery or the powers of the vehicle were updated.
+    /// The battery, the powers or the plug of the vehicle were updated.
     Vehicle,
+    /// The prices of the station of the block have changed.
+    Price,
+    /// The station of the block has changed: its status, its opening hours, or the state, the power or the plug of a connector.
+    Station,
+}
+
+/// The data with which the block of a plan was chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanBasis {
+    /// The level of the battery, in hundredths of a percent; None if it was unknown or too old.
+    pub level: Option<u16>,
+    /// The station of the block.
+    pub station: Option<Id>,
 }
 
 impl Need {

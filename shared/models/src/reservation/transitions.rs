@@ -2,7 +2,7 @@
 
 use super::assignment::{Assignment, MatchSummary};
 use super::limits::{coded, invalid};
-use super::need::{ChargingPlan, ReplanReason};
+use super::need::{ChargingPlan, PlanBasis, ReplanReason};
 use super::outward::{OutwardReservation, UnusedReservation};
 use super::request::{ReservationChange, ReservationRequest, WINDOW_BESIDE_NEED, check_start};
 use super::{
@@ -108,13 +108,19 @@ impl Stored<Reservation> {
         planned.is_none_or(|planned| hundredths(level).abs_diff(planned) > NOISE)
     }
 
-    /// Sets the block of a pending reservation by need. `level` is the level of the battery, in percent, with which the block was chosen.
-    /// The first attempt to confirm is made half an hour before the block.
+    /// Returns the station of the block of a pending reservation by need.
+    pub fn planned_station(&self) -> Option<&Id> {
+        let is_pending = self.object.status() == ReservationStatus::Pending;
+        let station = self.internal.planned_station.as_ref();
+        station.filter(|_| is_pending)
+    }
+
+    /// Sets the block of a pending reservation by need. The first attempt to confirm is made half an hour before the block.
     pub fn plan(
         &mut self,
         plan: ChargingPlan,
         because: ReplanReason,
-        level: Option<f64>,
+        basis: PlanBasis,
         now: Timestamp,
     ) {
         let Some(need) = self.object.need.as_deref() else {
@@ -127,7 +133,8 @@ impl Stored<Reservation> {
             self.object.updated = now;
             self.record(EventType::ReservationReplanned);
         }
-        self.internal.planned_level = level.map(hundredths);
+        self.internal.planned_level = basis.level;
+        self.internal.planned_station = basis.station;
         self.set_plan(plan, before.as_deref());
         (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
         let first = first_attempt(block.from, now);
@@ -144,6 +151,7 @@ impl Stored<Reservation> {
         if let Some(block) = plan.block() {
             (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
         }
+        self.internal.planned_station = None;
         self.set_plan(plan, before.as_deref());
     }
 
