@@ -1610,7 +1610,7 @@ mod cards {
 
     /// The sessions of the driver.
     pub async fn sessions(scene: &Scene) -> Vec<Value> {
-        let path = format!("{PATH}?driver={}", scene.crew.driver);
+        let path = format!("{PATH}?limit=100&driver={}", scene.crew.driver);
         let list = scene.get(&path).await;
         list["data"].as_array().expect("sessions").clone()
     }
@@ -1656,6 +1656,62 @@ mod cards {
             assert_eq!(sessions(&scene).await.len(), number);
         }
         assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
+    async fn energy_of_a_suspended_driver_or_another_plug_is_billed() {
+        for (is_driver, change) in [
+            (true, json!({"status": "suspended"})),
+            (false, json!({"charging_standard": "CHAdeMO"})),
+        ] {
+            let scene = Scene::new().await;
+            card(&scene, json!({})).await;
+            let Crew {
+                driver, vehicle, ..
+            } = &scene.crew;
+            let holder = if is_driver { driver } else { vehicle };
+            scene.app.alice.post_ok(&path_of(holder), change).await;
+            let theirs = tapped(&scene);
+            scene.report(&theirs).await;
+            is_billed(&scene, &theirs).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_credit_received_before_what_it_credits_waits() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        scene.app.advance(3600).await;
+        let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1",
+            "total_cost": {"excl_vat": -2.0, "incl_vat": -2.42}});
+        scene.bill(&scene.cdr(&theirs, credit)).await;
+        assert_eq!(scene.unmatched().await, 1);
+        scene.app.advance(40).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        scene.app.advance(60).await;
+        assert_eq!(scene.unmatched().await, 0);
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
+    async fn a_late_cdr_finds_its_session_behind_newer_ones() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        scene.app.advance(4 * 3600).await;
+        for _ in 0..60 {
+            let other = json!({"currency": "gbp"});
+            scene.app.completed_session(&scene.crew, other).await;
+        }
+        let cdr = json!({"session_id": null});
+        scene.bill(&scene.cdr(&theirs, cdr)).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(sessions(&scene).await.len(), 61);
     }
 
     #[tokio::test]

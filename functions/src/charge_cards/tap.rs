@@ -3,6 +3,8 @@
 //! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start until its end. Without
 //! one, the first driver and vehicle of the card ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not
 //! charging elsewhere.
+//!
+//! These rules decide who may begin to charge. A report of energy that has flowed is always attributed to a driver of the card.
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
@@ -11,7 +13,7 @@ use kernel::window::Window;
 use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
 use models::charging::calendar::{CalendarOwner, Entry};
-use models::charging::card::{CardContext, token_type};
+use models::charging::card::{CardContext, Pair, token_type};
 use models::charging::session::expected;
 use models::charging_station::{ChargingStation, Connector, Plug};
 use models::driver::Driver;
@@ -67,8 +69,24 @@ pub struct CardUse {
     pub reservation: Option<Stored<Reservation>>,
 }
 
-/// Finds who charges when the card with this uid is held to a reader. The card may be blocked by now, because energy that has flowed is
-/// billed. `None` for a card that this service has not issued, or that has no driver who can charge there.
+impl CardUse {
+    /// The use of a card without a reservation.
+    fn of(tenant: &Tenant, card: &ChargeCard, pair: Pair<'_>) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            card: card.clone(),
+            driver: pair.driver.clone(),
+            vehicle: pair.vehicle.clone(),
+            fleet: pair.fleet.clone(),
+            reservation: None,
+        }
+    }
+}
+
+/// Finds who has charged with the card with this uid at a reader. Energy that has flowed is billed, so the card, its driver, its vehicle and
+/// the fleet may be blocked or suspended by now, the plug may not fit, the vehicle may charge elsewhere, and the EVSE may be reserved: a
+/// driver and a vehicle of the card who could have charged come first, and then any others. `None` for a card that this service has not
+/// issued, or that has no driver with a vehicle.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -95,7 +113,11 @@ pub async fn who_charges(
     let found = at(app, &tenant, &card, &context, place, now).await?;
     Ok(match found {
         TapOutcome::Use(card_use) => Some(*card_use),
-        TapOutcome::NoDriver | TapOutcome::Reserved => None,
+        TapOutcome::NoDriver | TapOutcome::Reserved => {
+            let unfit = |pair: &Pair<'_>| (!pair.is_active(), !place.fits(pair.vehicle));
+            let pair = context.all_pairs().min_by_key(unfit);
+            pair.map(|pair| CardUse::of(&tenant, &card, pair))
+        }
     })
 }
 
@@ -153,14 +175,7 @@ pub(super) async fn at(
     let pair = pairs.find(|pair| place.fits(pair.vehicle) && is_free(pair.vehicle));
     Ok(match pair {
         None => TapOutcome::NoDriver,
-        Some(pair) => TapOutcome::Use(Box::new(CardUse {
-            tenant: tenant.clone(),
-            card: card.clone(),
-            driver: pair.driver.clone(),
-            vehicle: pair.vehicle.clone(),
-            fleet: pair.fleet.clone(),
-            reservation: None,
-        })),
+        Some(pair) => TapOutcome::Use(Box::new(CardUse::of(tenant, card, pair))),
     })
 }
 

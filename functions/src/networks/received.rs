@@ -15,7 +15,7 @@
 
 use crate::App;
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::{SignedDuration, minutes};
+use kernel::time::{MINUTE, SignedDuration, days, minutes};
 use kernel::{Error, Id, Kind, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
 use models::charging_session::network::{CdrReport, ReportedState, SessionReport};
@@ -32,7 +32,7 @@ use ocpi::session::Session;
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use table::keys::Partition;
-use table::list::PageRequest;
+use table::list::{Cursor, PageRequest};
 use table::networks::{ReceivedObject, SentCommand};
 
 use super::tokens::{self, Holder};
@@ -51,8 +51,12 @@ const TRIES: usize = 5;
 /// CDR differs from that of its session.
 const NEAR: SignedDuration = minutes(15);
 
-/// The maximum number of sessions of a driver at a station that are considered.
-const MAX_CANDIDATES: usize = 50;
+/// The number of a driver's sessions that are read at once, and how many of those created since an object's session began are considered.
+const PAGE: usize = 50;
+const MAX_CANDIDATES: usize = 1000;
+
+/// The time during which a credit waits for what it credits. It is processed again whenever it has waited twice as long.
+const PATIENCE: SignedDuration = days(7);
 
 /// The references in an object from which its session is found.
 struct Reference<'a> {
@@ -203,8 +207,14 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     }
     let place = place(app, mode, &reference).await?;
     match place {
-        // A credit for something that was never billed.
+        // A credit of something that was not billed yet, or never.
         Some(Place::Card(_)) if report.billed.credit => {
+            let (now, id) = (app.now(), object.id.clone());
+            let waited = now.since(object.received);
+            if waited < PATIENCE {
+                let again = ApplyReceived { mode, object: id };
+                return again.send_at(app, now.plus(waited.max(MINUTE))).await;
+            }
             apply(app, mode, &reference, None, &Said::Cdr(&report)).await
         }
         place => apply(app, mode, &reference, place, &Said::Cdr(&report)).await,
@@ -363,12 +373,19 @@ async fn nearby_session(
         (None, Some(vehicle)) => Partition::Vehicle { tenant, vehicle },
         (None, None) => return Ok(Near::Nothing),
     };
-    let mut page_request = PageRequest::first(MAX_CANDIDATES);
+    let mut page_request = PageRequest::first(PAGE);
     page_request.range.0 = Id::first_number(reference.started.plus(-NEAR));
-    let found = app
-        .store
-        .list::<ChargingSession>(partition, &page_request, Vec::new())
-        .await?;
+    let mut found: Vec<Stored<ChargingSession>> = Vec::new();
+    loop {
+        let page = app.store.list(partition, &page_request, Vec::new()).await?;
+        found.extend(page.items);
+        match found.last() {
+            Some(last) if page.older && found.len() < MAX_CANDIDATES => {
+                page_request.from = Cursor::After(last.object.id.clone());
+            }
+            _ => break,
+        }
+    }
     let apart = |session: &Stored<ChargingSession>| {
         session
             .object
@@ -385,7 +402,7 @@ async fn nearby_session(
         is_near && reference.is_at(&network.evse) && is_same(network.session.as_ref(), reference)
     };
     // The last session that began before the object's.
-    let fitting = found.items.iter().filter(fits);
+    let fitting = found.iter().filter(fits);
     let nearest = fitting.min_by_key(|session| (apart(session), session.object.id.clone()));
     if let Some(session) = nearest {
         return Ok(Near::Session(Subject {
@@ -401,7 +418,7 @@ async fn nearby_session(
         let of = network.owner();
         of.party == owner.party && of.network != owner.network && apart(session) <= NEAR
     };
-    Ok(if found.items.iter().any(is_before) {
+    Ok(if found.iter().any(is_before) {
         Near::OverAnotherNetwork
     } else {
         Near::Nothing
@@ -560,8 +577,7 @@ async fn charges_elsewhere(
     Ok(false)
 }
 
-/// The new session for an object that was started with a card. None if its place is not known, or the card has no driver who can charge
-/// there.
+/// The new session for an object that was started with a card. None if its place is not known, or the card has no driver with a vehicle.
 async fn by_card(
     app: &App,
     mode: Mode,

@@ -53,8 +53,8 @@ pub async fn holder(app: &App, mode: Mode, token: &CdrToken) -> Result<Option<Ho
     }))
 }
 
-/// Finds who charges with the token that a network names in a session or a CDR; none for a token that this service has not issued, and for
-/// a card that has no driver who can charge there.
+/// Finds who has charged with the token that a network names in a session or a CDR; none for a token that this service has not issued, and
+/// for a card that has no driver with a vehicle.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.

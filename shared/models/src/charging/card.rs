@@ -38,12 +38,19 @@ pub struct CardContext {
     pub policies: Vec<Policy>,
 }
 
-/// A driver with a vehicle, all active.
+/// A driver with a vehicle and its fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair<'a> {
     pub driver: &'a Stored<Driver>,
     pub vehicle: &'a Vehicle,
     pub fleet: &'a Fleet,
+}
+
+impl Pair<'_> {
+    /// Checks whether all three are active.
+    pub fn is_active(&self) -> bool {
+        self.driver.object.is_active() && self.vehicle.is_active() && self.fleet.is_active()
+    }
 }
 
 /// Whether a card may be used, regardless of the place.
@@ -58,16 +65,15 @@ pub enum CardValidity {
 impl CardContext {
     /// Returns the drivers and vehicles that may charge, in the order of preference.
     pub fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
-        let drivers = self
-            .drivers
-            .iter()
-            .filter(|driver| driver.object.is_active());
-        drivers.flat_map(move |driver| {
-            let vehicles = self.vehicles.iter().filter(|vehicle| vehicle.is_active());
-            vehicles.filter_map(move |vehicle| {
+        self.all_pairs().filter(Pair::is_active)
+    }
+
+    /// Returns the drivers and the vehicles that they may drive, also those that are not active.
+    pub fn all_pairs(&self) -> impl Iterator<Item = Pair<'_>> {
+        self.drivers.iter().flat_map(move |driver| {
+            self.vehicles.iter().filter_map(move |vehicle| {
                 let fleet = self.fleet(&vehicle.fleet)?;
-                let fits = fleet.is_active() && driver.object.may_drive(vehicle);
-                fits.then_some(Pair {
+                driver.object.may_drive(vehicle).then_some(Pair {
                     driver,
                     vehicle,
                     fleet,
