@@ -6,6 +6,8 @@ use tests::platform::{
     Connected, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
 };
 use tests::{TestApp, TestResponse, assert_contains, assert_has, cases, each, path_of, with};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 
 async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64)) -> TestResponse {
     send_expecting(app, token, "GET", path, None, code).await
@@ -239,6 +241,34 @@ mod credentials {
             get_expecting(&app, lost, "/ocpi/versions", (401, 2000)).await;
         }
         assert_eq!(networks(&app).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_slow_registration_does_not_replace_a_later_one() {
+        let app = TestApp::start().await;
+        let platform = platform().await;
+        let (token_a, _) = issued(&app).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let slow = json!({"url": format!("http://{address}/versions")});
+        let slow = with(platform.credentials(), slow);
+        let later = async {
+            let (mut connection, _) = listener.accept().await.expect("a request");
+            let answer = exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
+            let token_c = answer.body["data"]["token"].as_str().expect("a token");
+            get_expecting(&app, token_c, PATH, (200, 1000)).await;
+            let details = platform.versions_url().replace("/versions", "/2.2.1");
+            let list = json!({"status_code": 1000, "timestamp": "2026-01-01T00:00:00Z",
+                "data": [{"version": "2.2.1", "url": details}]});
+            let list = list.to_string();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+            let reply = format!("{head}\r\ncontent-length: {}\r\n\r\n{list}", list.len());
+            connection.write_all(reply.as_bytes()).await.expect("sent");
+            token_c.to_owned()
+        };
+        let first = send_expecting(&app, &token_a, "POST", PATH, Some(&slow), (401, 2000));
+        let (_, token_c) = tokio::join!(first, later);
+        get_expecting(&app, &token_c, "/ocpi/2.2.1/tokens", (200, 1000)).await;
     }
 
     #[tokio::test]

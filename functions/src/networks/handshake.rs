@@ -129,11 +129,12 @@ pub struct Agreed {
     pub credentials: Credentials,
     /// The URL of this service that the platform was given.
     pub own_url: String,
-    /// Whether the platform used its previous token, because it did not receive the present one.
-    pub repeated: bool,
+    /// The hash of the token with which the platform has sent its credentials.
+    pub used_token: String,
 }
 
-/// Connects a network whose platform has sent its credentials, and issues its token for further requests.
+/// Connects a network whose platform has sent its credentials, and issues its token for further requests. None if the platform's token was
+/// replaced while its endpoints were read: a later exchange of credentials counts.
 ///
 /// # Errors
 /// 409 if one of the parties belongs to another network, or the network is revoked.
@@ -142,10 +143,16 @@ pub async fn connect(
     mode: Mode,
     id: &Id,
     agreed: Agreed,
-) -> Result<CredentialsToken, Error> {
+) -> Result<Option<CredentialsToken>, Error> {
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let network = app.store.load::<Network>(&origin.tenant, id).await?;
+        let used = |own: &OwnToken| own.hash == agreed.used_token;
+        // The platform repeats its request with the previous token if it has not received the present one.
+        let repeated = network.internal.previous_token.as_ref().is_some_and(used);
+        if !repeated && !network.internal.token.as_ref().is_some_and(used) {
+            return Ok(None);
+        }
         let token = CredentialsToken::issue(mode)?;
         let own = OwnToken::new(&token, false);
         let registration = Registration {
@@ -154,9 +161,9 @@ pub async fn connect(
             credentials: agreed.credentials.clone(),
         };
         let own_url = agreed.own_url.clone();
-        let new_token = Some((own, agreed.repeated));
+        let new_token = Some((own, repeated));
         match register(app, &origin, network, registration, own_url, new_token).await {
-            Ok(_) => return Ok(token),
+            Ok(_) => return Ok(Some(token)),
             Err(Error::Contended) => {}
             Err(error) => return Err(error),
         }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use table::networks::shared_origin;
 use web::edge::base_url;
 
-use super::edge::{InVersion, Json, Platform};
+use super::edge::{InVersion, Json, Platform, UNKNOWN_TOKEN};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::handshake;
@@ -117,11 +117,7 @@ async fn exchange(
 ) -> Result {
     let credentials = read(app, body)?;
     let own_url = base_url(&app.settings, headers);
-    let Platform {
-        network,
-        is_previous,
-        ..
-    } = platform;
+    let Platform { network, token, .. } = platform;
     let endpoints = handshake::endpoints(app, &credentials, version)
         .await
         .map_err(|(code, why)| Reply::error(code, why))?;
@@ -134,9 +130,10 @@ async fn exchange(
             endpoints,
             credentials,
             own_url: own_url.clone(),
-            repeated: is_previous,
+            used_token: token.hash(),
         },
     )
     .await?;
+    let token = token.ok_or_else(|| Reply::unauthorized(UNKNOWN_TOKEN))?;
     Reply::data(&handshake::own_credentials(app, &own_url, &token))
 }

@@ -285,7 +285,7 @@ fn sent_token(headers: &HeaderMap) -> Result<(Mode, CredentialsToken)> {
 /// The maximum number of times that a network is read again after a concurrent change.
 const TRIES: usize = 5;
 
-const UNKNOWN_TOKEN: &str = "The token is not valid.";
+pub(super) const UNKNOWN_TOKEN: &str = "The token is not valid.";
 
 /// Returns the network of a token, if its rate limit is not exceeded.
 async fn authenticate(
