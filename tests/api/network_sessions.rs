@@ -525,6 +525,23 @@ mod start {
     }
 
     #[tokio::test]
+    async fn an_evse_in_another_spelling_is_the_same() {
+        let (scene, ..) = Scene::charging().await;
+        let mut location = fixture("location");
+        location["last_updated"] = json!(Scene::text(scene.app.now()));
+        for evse in location["evses"].as_array_mut().expect("EVSEs") {
+            let uid = evse["uid"].as_str().expect("a uid").to_lowercase();
+            (evse["uid"], evse["status"]) = (json!(uid), json!("AVAILABLE"));
+        }
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.drain().await;
+        let other = scene.app.crew(&scene.app.alice).await;
+        let body = json!({"connector": "e1-1", "driver": other.driver, "vehicle": other.vehicle});
+        let refused = scene.app.alice.post(PATH, scene.body(body)).await;
+        refused.expect_error(409, "charging_session_conflict", "connector");
+    }
+
+    #[tokio::test]
     async fn a_driver_or_vehicle_starts_one_session_at_a_time() {
         let scene = Scene::new().await;
         scene.start().await;

@@ -611,10 +611,7 @@ async fn a_reservation_rematched_over_midnight_leaves_no_old_entries() {
     assert!(day_of(&reservation) < day_of(&moved), "{moved}");
     // The calendars do not contain the previous assignment any more.
     let connector = reservation["connector"].as_str().expect("a connector");
-    let owner = CalendarOwner::Evse {
-        station: Id::from(station.as_str()),
-        evse: connector.into(),
-    };
+    let owner = CalendarOwner::evse(&Id::from(station.as_str()), connector);
     assert_eq!(entries_of(&app, &owner, &reservation).await, []);
 }
 
@@ -633,10 +630,8 @@ async fn entries_of(app: &TestApp, owner: &CalendarOwner, reservation: &Value) -
 /// The number of entries in the calendars of the EVSE and the vehicle of an earlier assignment.
 async fn calendars_of(app: &TestApp, reservation: &Value) -> usize {
     let text = |name: &str| reservation[name].as_str().expect("a text").to_owned();
-    let evse = CalendarOwner::Evse {
-        station: Id::from(text("charging_station")),
-        evse: text("connector"),
-    };
+    let station = Id::from(text("charging_station"));
+    let evse = CalendarOwner::evse(&station, &text("connector"));
     let vehicle = CalendarOwner::Vehicle(Id::from(text("vehicle")));
     entries_of(app, &evse, reservation).await.len()
         + entries_of(app, &vehicle, reservation).await.len()
@@ -729,6 +724,7 @@ async fn a_vehicle_with_another_plug_gets_another_connector() {
     assert_has!(change("CHAdeMO").await, {"status": "pending", "connector": null});
     let metadata = json!({"metadata": {"bay": "7"}});
     app.alice.post_ok(&path, metadata).await;
+    app.drain().await;
     let kinds = [
         "created",
         "confirmed",

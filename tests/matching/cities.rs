@@ -292,7 +292,10 @@ impl City {
             CalendarOwner::Vehicle(vehicle) => booked["vehicle"] == vehicle.as_str(),
             CalendarOwner::Evse { station, evse } => {
                 let connector = booked["connector"].as_str().expect("a connector");
-                let of_evse = connector.split('-').next() == Some(evse);
+                let of_evse = connector
+                    .split('-')
+                    .next()
+                    .is_some_and(|own| own.eq_ignore_ascii_case(evse));
                 booked["charging_station"] == station.as_str() && of_evse
             }
         };

@@ -42,15 +42,6 @@ impl Place<'_> {
         self.station.evse(self.evse)
     }
 
-    /// The calendar of the EVSE, by its uid as the station spells it.
-    fn calendar(&self) -> CalendarOwner {
-        let evse = self.connectors().next();
-        CalendarOwner::Evse {
-            station: self.station.id.clone(),
-            evse: evse.map_or_else(|| self.evse.to_owned(), |connector| connector.evse.clone()),
-        }
-    }
-
     fn fits(&self, vehicle: &Vehicle) -> bool {
         let plug = Plug::Matched(vehicle.charging_standard);
         self.connectors().any(|connector| connector.plug == plug)
@@ -139,7 +130,7 @@ pub(super) async fn at(
     place: Place<'_>,
     now: Timestamp,
 ) -> Result<TapOutcome, Error> {
-    let evse = place.calendar();
+    let evse = CalendarOwner::evse(&place.station.id, place.evse);
     let vehicles = context.pairs().map(|pair| pair.vehicle.id.clone());
     let mut owners: Vec<CalendarOwner> = vehicles.map(CalendarOwner::Vehicle).collect();
     owners.dedup();

@@ -71,10 +71,7 @@ pub(super) async fn book(
             Booked::CalendarMoved => {
                 let mut owners = vec![
                     CalendarOwner::Vehicle(reservation.object.vehicle.clone()),
-                    CalendarOwner::Evse {
-                        station: assignment.station,
-                        evse: assignment.evse,
-                    },
+                    CalendarOwner::evse(&assignment.station, &assignment.evse),
                 ];
                 owners.extend(before.iter().flat_map(|hold| hold.owners.clone()));
                 matcher.read_calendars(owners, &[]).await?;

@@ -59,10 +59,7 @@ impl CalendarHold {
         Self {
             holder: session.id.clone(),
             owners: [
-                CalendarOwner::Evse {
-                    station: session.charging_station.clone(),
-                    evse: stored.internal.evse.clone(),
-                },
+                CalendarOwner::evse(&session.charging_station, &stored.internal.evse),
                 CalendarOwner::Vehicle(session.vehicle.clone()),
             ],
             window: stored.window(),
@@ -76,10 +73,7 @@ impl CalendarHold {
         Some(Self {
             holder: reservation.id.clone(),
             owners: [
-                CalendarOwner::Evse {
-                    station: reserved.station.clone(),
-                    evse: reserved.evse.clone(),
-                },
+                CalendarOwner::evse(&reserved.station, &reserved.evse),
                 CalendarOwner::Vehicle(reservation.vehicle.clone()),
             ],
             window: reserved.window,

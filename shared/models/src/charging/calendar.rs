@@ -34,7 +34,8 @@ pub enum CalendarOwner {
     /// An EVSE of a station: all of its connectors.
     Evse {
         station: Id,
-        /// The EVSE's id within the station.
+        /// The EVSE's id within the station, in lower case: ids of charging networks are case-insensitive, and a network may spell one in
+        /// another way than before.
         evse: String,
     },
     /// A vehicle. Vehicles' ids are unique among all tenants.
@@ -42,12 +43,17 @@ pub enum CalendarOwner {
 }
 
 impl CalendarOwner {
-    /// Returns the owner for the EVSE that the connector belongs to.
-    pub fn evse_of(station: &Id, connector: &Connector) -> Self {
+    /// Returns the owner for the EVSE with an id.
+    pub fn evse(station: &Id, evse: &str) -> Self {
         Self::Evse {
             station: station.clone(),
-            evse: connector.evse.clone(),
+            evse: evse.to_ascii_lowercase(),
         }
+    }
+
+    /// Returns the owner for the EVSE that the connector belongs to.
+    pub fn evse_of(station: &Id, connector: &Connector) -> Self {
+        Self::evse(station, &connector.evse)
     }
 }
 

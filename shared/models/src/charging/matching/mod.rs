@@ -165,10 +165,7 @@ impl Candidate {
 
     /// Returns the owner of the calendar that has to be free.
     fn evse(&self) -> CalendarOwner {
-        CalendarOwner::Evse {
-            station: self.station.clone(),
-            evse: self.evse.clone(),
-        }
+        CalendarOwner::evse(&self.station, &self.evse)
     }
 }
 
