@@ -80,6 +80,8 @@ pub struct Script {
     pub next_pages: BTreeMap<&'static str, String>,
     /// The maximum number of objects of a page.
     pub page: usize,
+    /// The number of objects that are counted in the headers of lists, and are on no page.
+    pub unlisted: usize,
     /// The treatment of the next commands.
     pub next_commands: VecDeque<Behaviour>,
     /// The response to every other command, which is then not carried out.
@@ -103,6 +105,7 @@ impl Default for Script {
             missing: Vec::new(),
             addresses: BTreeMap::new(),
             lists: BTreeMap::new(),
+            unlisted: 0,
             generated: None,
             next_pages: BTreeMap::new(),
             page: 3,

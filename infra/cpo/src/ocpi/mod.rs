@@ -338,6 +338,7 @@ async fn list(
     let scripted = script.lists.get(module.as_str()).cloned();
     let generated = script.generated.filter(|_| module == "locations");
     let (most, scripted_next) = (script.page, script.next_pages.get(module.as_str()).cloned());
+    let unlisted = script.unlisted;
     drop(script);
     let (offset, limit) = (listing.offset, listing.limit.unwrap_or(most).clamp(1, most));
     let (total, page) = if let Some(Generated { count, make }) = generated {
@@ -353,7 +354,7 @@ async fn list(
     };
     let mut answer = Reply::data(Value::Array(page));
     let mut add = |name: &'static str, value: String| answer.headers.push((name, value));
-    add("x-total-count", total.to_string());
+    add("x-total-count", (total + unlisted).to_string());
     add("x-limit", most.to_string());
     let path = uri.path().trim_start_matches("/ocpi");
     let url = format!("{}{path}", network.base_url);

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::failure::{Failure, refused, unreachable};
+use super::header;
 use crate::envelope::StatusCode;
 
 /// The time limit for the next part of a page.
@@ -35,11 +36,14 @@ pub struct PageStream {
     bytes: Arc<AtomicU64>,
     /// The address of the next page, on the host of this one.
     pub next: Option<String>,
+    /// The number of objects of all pages, if the platform states it (header `X-Total-Count`).
+    pub total: Option<u32>,
 }
 
 impl PageStream {
     /// Returns the objects of a response with at most `max_bytes`.
     pub(super) fn new(response: reqwest::Response, next: Option<String>, max_bytes: u64) -> Self {
+        let total = header(&response, "x-total-count").and_then(|total| total.parse().ok());
         let (chunks, incoming) = mpsc::channel(CHUNKS);
         // An object that waits here may be as large as the page.
         let (sender, objects) = mpsc::channel(1);
@@ -54,6 +58,7 @@ impl PageStream {
             parser: tokio::task::spawn_blocking(move || parse(body, sender)),
             bytes,
             next,
+            total,
         }
     }
 
