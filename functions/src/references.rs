@@ -141,26 +141,35 @@ async fn owner<T: ById>(
     }
 }
 
-/// 404 for a driver or fleet that does not exist, 404 `driver_or_fleet_not_found` for a driver who is not attached to the fleet.
+/// The driver that a list is filtered by, if any: 404 for a driver or fleet that does not exist, 404 `driver_or_fleet_not_found` for a
+/// driver who is not attached to the fleet.
 pub async fn driver_and_fleet(
     app: &App,
     tenant: &Tenant,
     driver: Option<&Id>,
     fleet: Option<&Id>,
-) -> Result<(), Error> {
+) -> Result<Option<Driver>, Error> {
     if let Some(fleet) = fleet {
         app.store.get::<Fleet>(tenant, fleet).await?;
     }
     let Some(driver) = driver else {
-        return Ok(());
+        return Ok(None);
     };
     let driver = app.store.get::<Driver>(tenant, driver).await?.object;
-    match fleet {
-        Some(fleet) if !driver.fleets.contains(fleet) => Err(Code::DriverOrFleetNotFound
-            .because("The driver is not attached to this fleet.")
-            .at(Kind::Driver.name())),
-        _ => Ok(()),
+    if let Some(fleet) = fleet {
+        attached(&driver, fleet)?;
     }
+    Ok(Some(driver))
+}
+
+/// 404 `driver_or_fleet_not_found` for a driver who is not attached to the fleet.
+pub fn attached(driver: &Driver, fleet: &Id) -> Result<(), Error> {
+    if driver.fleets.contains(fleet) {
+        return Ok(());
+    }
+    Err(Code::DriverOrFleetNotFound
+        .because("The driver is not attached to this fleet.")
+        .at(Kind::Driver.name()))
 }
 
 /// 409 while a payment method is a default, or an open reservation or an active session uses it.

@@ -272,3 +272,27 @@ async fn drivers_and_fleets_are_found_by_email() {
     refused.expect_error(400, None, "email");
     app.drain().await;
 }
+
+#[tokio::test]
+async fn lists_of_a_driver_and_a_fleet_need_both_to_belong_together() {
+    let (app, crew) = TestApp::with_crew().await;
+    let by_both = format!("driver={}&fleet={}", crew.driver, crew.fleet);
+    let list = async |name: &str| app.alice.get(&format!("/v1/{name}?{by_both}")).await;
+    let names = [
+        "charging_sessions",
+        "reservations",
+        "transactions",
+        "vehicles",
+    ];
+    for name in names {
+        list(name).await.expect(200);
+    }
+    let detach = format!("{}/detach", path_of(&crew.driver));
+    let body = json!({"fleet": crew.fleet});
+    app.alice.post_ok(&detach, body).await;
+    for name in names {
+        let refused = list(name).await;
+        refused.expect_error(404, "driver_or_fleet_not_found", "driver");
+    }
+    app.drain().await;
+}

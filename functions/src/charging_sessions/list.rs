@@ -20,6 +20,8 @@ use table::stored_item::ById;
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
+use crate::references;
+
 pub const ROUTE: Route = Route::get(
     "list-charging-sessions",
     "/v1/charging_sessions",
@@ -59,11 +61,8 @@ pub async fn handle(
         known::<Vehicle>(&app, tenant, vehicle),
         known::<ChargingStation>(&app, tenant, station),
     )?;
-    if let (Some(driver), Some(fleet)) = (of_driver, fleet)
-        && !driver.fleets.contains(fleet)
-    {
-        let message = "The driver is not attached to this fleet.";
-        return Err(Code::DriverOrFleetNotFound.because(message).at("driver"));
+    if let (Some(driver), Some(fleet)) = (of_driver, fleet) {
+        references::attached(&driver, fleet)?;
     }
     let conditions = [
         Condition::given("driver", driver),

@@ -5,11 +5,9 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
-use models::driver::Driver;
-use models::fleet::Fleet;
 use models::reservation::{Reservation, ReservationStatus};
 use models::vehicle::Vehicle;
 use serde::Deserialize;
@@ -18,11 +16,14 @@ use table::list::Page;
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
+use crate::references;
+
 pub const ROUTE: Route = Route::get(
     "list-reservations",
     "/v1/reservations",
     Resource::Reservations,
-);
+)
+.refusing(&[Code::DriverOrFleetNotFound]);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -49,12 +50,7 @@ pub async fn handle(
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     let fleet = filters.fleet.as_ref();
     let mut filter = Vec::from_iter(Condition::given("state.status", filters.status));
-    if let Some(fleet) = fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
-    }
-    if let Some(driver) = driver {
-        app.store.get::<Driver>(tenant, driver).await?;
-    }
+    references::driver_and_fleet(&app, tenant, driver, fleet).await?;
     if let Some(vehicle) = vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }

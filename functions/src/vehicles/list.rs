@@ -7,11 +7,9 @@ use axum::extract::State;
 use kernel::Reply;
 use kernel::fields::text::Text;
 use kernel::origin::Tenant;
-use kernel::{Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
-use models::driver::Driver;
-use models::fleet::Fleet;
 use models::site::Site;
 use models::vehicle::{Vehicle, VehicleStatus};
 use serde::Deserialize;
@@ -20,7 +18,10 @@ use table::list::{Members, Page};
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
-pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::Vehicles);
+use crate::references;
+
+pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::Vehicles)
+    .refusing(&[Code::DriverOrFleetNotFound]);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -101,18 +102,14 @@ pub async fn handle(
     }
     let tenant = context.tenant();
     let page_request = created.narrow(query.page_request(tenant, Kind::Vehicle)?);
-    if let Some(fleet) = &filters.fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
-    }
+    let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
+    let driver = references::driver_and_fleet(&app, tenant, driver, fleet).await?;
     if let Some(site) = &filters.site {
         app.store.get::<Site>(tenant, site).await?;
     }
     let pair = metadata.checked(&app, tenant).await?;
-    let members = match &filters.driver {
-        Some(driver) => {
-            let driver = app.store.get::<Driver>(tenant, driver).await?.object;
-            Some(Members::These(driver.vehicles))
-        }
+    let members = match driver {
+        Some(driver) => Some(Members::These(driver.vehicles)),
         None => pair.map(Members::WithMetadata),
     };
     let found = match members {
