@@ -129,6 +129,34 @@ async fn only_a_pending_reservation_is_updated() {
 }
 
 #[tokio::test]
+async fn an_invalid_update_is_400_in_every_status() {
+    let (app, crew) = TestApp::with_crew().await;
+    let path = path_of(&reserve(&app, &crew, 120).await);
+    let (start, end) = (app.in_minutes(200), app.in_minutes(260));
+    let need = json!({"energy_wh": 1000, "ready_by": app.in_minutes(600)});
+    let unready = json!({"energy_wh": 1000, "ready_by": app.in_minutes(-1)});
+    let invalid = cases! {
+        {"connector_type": []} => "connector_type",
+        {"connector_type": ["Type2", "Type2"]} => "connector_type",
+        {"location": {"latitude": 1, "longitude": 1, "radius": 0}} => "location.radius",
+        {"ideal_start": end, "ideal_end": start} => "ideal_end",
+        {"ideal_start": start, "ideal_end": end, "latest_end": start} => "latest_end",
+        {"need": need, "ideal_start": start} => "ideal_start",
+        {"need": unready} => "need.ready_by",
+    };
+    for status in ["pending", "cancelled"] {
+        assert_eq!(app.alice.get_ok(&path).await["status"], status);
+        for (change, param) in invalid.clone() {
+            let refused = app.alice.post(&path, change).await;
+            refused.expect_error(400, "reservation_invalid_input", param);
+        }
+        let cancel = format!("{path}/cancel");
+        app.alice.post(&cancel, json!({})).await;
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn cancelling_gives_the_time_back() {
     let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 40);

@@ -24,12 +24,12 @@ pub async fn handle(
         // A default payment method has to belong to the new account itself.
         return Err(Error::not_found(Kind::PaymentMethod).at("preferences.default_payment_method"));
     }
+    let account = Account::new(new, context.now())?;
     if context.lineage.len() >= MAX_DEPTH {
         let message =
             format!("Accounts nest at most {MAX_DEPTH} deep; this one has no room below it.");
         return Err(Error::conflict(message, None));
     }
-    let account = Account::new(new, context.now())?;
     let response = context.respond(&account)?;
     let internal = AccountInternal {
         parent: Some(context.tenant().account.clone()),

@@ -31,6 +31,7 @@ pub async fn handle(
     Body(change): Body<ReservationChange>,
 ) -> Result<Reply<Reservation>, Error> {
     let (tenant, now) = (context.tenant(), context.now());
+    change.check(now)?;
     let mut reservation = app.store.load::<Reservation>(tenant, &id).await?;
     let is_planned_again = reservation.is_planned_again_by(&change);
     reservation.update(change, now)?;

@@ -28,11 +28,11 @@ pub async fn handle(
     let tenant = context.tenant();
     let endpoint = app.store.load::<WebhookEndpoint>(tenant, &id).await?.object;
     endpoint.check_subscriptions(&context.key)?;
+    let (replay, internal) = WebhookReplay::new(new, &endpoint, context.now())?;
     if endpoint.kind == EndpointType::Polling {
         let message = "A polling endpoint is sent nothing: read its events again with `from`.";
         return Err(Error::conflict(message, None));
     }
-    let (replay, internal) = WebhookReplay::new(new, &endpoint, context.now())?;
     let last = app.store.find::<WebhookReplay>(tenant, &replay.id).await?;
     let response = context.respond(&replay)?;
     let mut tx = app.store.begin(&context.origin);

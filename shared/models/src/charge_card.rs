@@ -320,6 +320,7 @@ impl Stored<ChargeCard> {
     /// `charge_card_conflict` for a change that an app card does not allow; 400 for a card without driver and vehicle, for the status
     /// `expired`, for a time in the past, and for metadata beyond its limits.
     pub fn update(&mut self, change: ChargeCardChange, now: Timestamp) -> Result<()> {
+        check_expiry(change.valid_until.value().copied(), now)?;
         if self.object.kind == CardType::App && change.is_of_rfid_cards_only() {
             let message = "Only the status and the metadata of an app card can be changed.";
             return Err(Code::ChargeCardConflict.because(message));
@@ -369,9 +370,7 @@ impl Stored<ChargeCard> {
     /// Schedules the moment at which the card expires.
     fn expire_at(&mut self, now: Timestamp) -> Result<()> {
         let until = self.object.valid_until;
-        if until.is_some_and(|until| until <= now) {
-            return Err(Error::invalid("valid_until", "must be in the future"));
-        }
+        check_expiry(until, now)?;
         // A pending card cannot be used, and expires when it holds the uid.
         self.internal.next_action_at = until.filter(|_| self.object.status != CardStatus::Pending);
         Ok(())
@@ -453,6 +452,13 @@ impl Stored<ChargeCard> {
         self.record(EventType::ChargeCardDeleted);
         Ok(())
     }
+}
+
+fn check_expiry(until: Option<Timestamp>, now: Timestamp) -> Result<()> {
+    if until.is_some_and(|until| until <= now) {
+        return Err(Error::invalid("valid_until", "must be in the future"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -159,6 +159,45 @@ impl NewReservation {
     }
 }
 
+impl ReservationChange {
+    /// Checks the rules that depend on the body alone. They come before the rules that depend on the reservation: an invalid body is
+    /// refused whatever the status of the reservation is.
+    ///
+    /// # Errors
+    /// `reservation_invalid_input` with the field at fault.
+    pub fn check(&self, now: Timestamp) -> Result<()> {
+        if let Some(need) = self.need.set() {
+            self.check_no_window()?;
+            need.check(now)?;
+        }
+        if let (Some(start), Some(end)) = (self.ideal_start.set(), self.ideal_end.set()) {
+            let (earliest, latest) = (self.earliest_start.value(), self.latest_end.value());
+            check_window(*start, *end, earliest.copied(), latest.copied())?;
+        }
+        if let Some(location) = self.location.set() {
+            location.check()?;
+        }
+        match self.connector_type.set() {
+            Some(types) => check_types(types),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the change of a reservation by need contains no part of a window.
+    pub(super) fn check_no_window(&self) -> Result<()> {
+        let given = [
+            ("ideal_start", self.ideal_start != Change::Keep),
+            ("ideal_end", self.ideal_end != Change::Keep),
+            ("earliest_start", self.earliest_start != Patch::Keep),
+            ("latest_end", self.latest_end != Patch::Keep),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((param, _)) => Err(invalid(param, WINDOW_BESIDE_NEED)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Area {
     pub fn center(&self) -> Point {
         Point {

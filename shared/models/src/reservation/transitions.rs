@@ -1,10 +1,10 @@
 //! The transitions of a reservation. Each checks the state, changes the object and its internal state, and records its event.
 
 use super::assignment::{Assignment, MatchSummary};
-use super::limits::{coded, invalid};
+use super::limits::coded;
 use super::need::{ChargingPlan, PlanBasis, ReplanReason};
 use super::outward::{OutwardReservation, UnusedReservation};
-use super::request::{ReservationChange, ReservationRequest, WINDOW_BESIDE_NEED, check_start};
+use super::request::{ReservationChange, ReservationRequest, check_start};
 use super::{
     FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, ReservationStatus, Reserved,
     Step, Unassigned, first_attempt,
@@ -17,7 +17,7 @@ use crate::transaction::{
 };
 use crate::vehicle::ConnectorType;
 use kernel::error::{Code, Result};
-use kernel::fields::patch::{Change, Patch};
+use kernel::fields::patch::Change;
 use kernel::id::{Id, Kind};
 use kernel::money::Money;
 use kernel::time::{SignedDuration, Timestamp};
@@ -50,6 +50,9 @@ impl Stored<Reservation> {
             return Err(Code::ReservationUpdateInvalidState
                 .because("Only a pending reservation can be updated."));
         }
+        if self.object.need.is_some() || change.need.set().is_some() {
+            change.check_no_window()?;
+        }
         let ReservationChange {
             ideal_start,
             ideal_end,
@@ -60,17 +63,6 @@ impl Stored<Reservation> {
             need,
             metadata,
         } = change;
-        if self.object.need.is_some() || need.set().is_some() {
-            let given = [
-                ("ideal_start", ideal_start != Change::Keep),
-                ("ideal_end", ideal_end != Change::Keep),
-                ("earliest_start", earliest_start != Patch::Keep),
-                ("latest_end", latest_end != Patch::Keep),
-            ];
-            if let Some((param, _)) = given.iter().find(|(_, given)| *given) {
-                return Err(invalid(param, WINDOW_BESIDE_NEED));
-            }
-        }
         if let Change::Set(need) = need {
             need.check(now)?;
             let sought = need.sought(now);
