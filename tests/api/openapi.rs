@@ -17,6 +17,25 @@ fn every_route_is_an_operation_and_every_operation_a_route() {
     assert_same(&operations, &routes.collect(), remedy);
 }
 
+#[test]
+fn the_document_states_the_limits_of_bodies() {
+    let member =
+        |schema: &str, name: &str| &DOCUMENT["components"]["schemas"][schema]["properties"][name];
+    let capacity = member("VehicleCreateParams", "battery_capacity");
+    assert_eq!(capacity["maximum"], u32::MAX);
+    for (schema, name) in [
+        ("ApiKeyCreateParams", "scopes"),
+        ("WebhookEndpointCreateParams", "enabled_events"),
+        ("WebhookEndpointUpdateParams", "enabled_events"),
+        ("WebhookEndpointReplayParams", "types"),
+    ] {
+        assert_eq!(member(schema, name)["minItems"], 1, "{schema}.{name}");
+    }
+    let headers = member("WebhookEndpointCreateParams", "headers");
+    let is_refused = |headers: &Value, name: &str| !faults(headers, &json!({name: "x"})).is_empty();
+    assert!(!is_refused(headers, "X-Api-Key") && is_refused(headers, "a b"));
+}
+
 #[tokio::test]
 async fn the_document_and_its_pages_are_for_everybody() {
     let app = TestApp::start().await;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 use uuid::{ContextV7, Uuid};
 
@@ -139,15 +139,17 @@ resources! {
 /// An identifier that a client sent or receives. It may be malformed: [`Id::is`] checks it before anything is read. Text that cannot be an
 /// identifier, because it is too long or has other characters than letters, digits and underscores, is replaced by a text that names
 /// nothing, so that no key of the table, message or log line contains it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(from = "String")]
+///
+/// Deserialization refuses text that is longer than an identifier may be. The longest text that it accepts is part of the contract, and
+/// such a body or query is invalid whatever objects exist.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(String);
 
 /// The number of milliseconds for which the counters of new ids are kept.
 const KEPT_COUNTERS: usize = 256;
 
 impl Id {
-    /// The maximum length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
+    /// The maximum length of a text that is kept as an identifier, in characters. Ids of this service have at most 37.
     pub const MAX_LENGTH: usize = 64;
 
     /// The substitute for text that cannot be an identifier. It names no object.
@@ -271,6 +273,17 @@ impl From<&str> for Id {
     }
 }
 
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.chars().count() > Self::MAX_LENGTH {
+            let message = format!("must have at most {} characters", Self::MAX_LENGTH);
+            return Err(de::Error::custom(message));
+        }
+        Ok(Self::from(text))
+    }
+}
+
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
@@ -346,7 +359,6 @@ mod tests {
         assert_eq!(Id::from(id.as_str()), id);
         for wrong in [
             String::new(),
-            "x".repeat(65),
             format!("{id}#"),
             format!("{id}\0"),
             format!("{id}\n"),
@@ -356,6 +368,15 @@ mod tests {
             let read: Id = serde_json::from_str(&json).unwrap();
             assert_eq!((read.as_str(), read.kind()), (Id::IMPOSSIBLE, None));
         }
+        assert_eq!(Id::from("x".repeat(65)).as_str(), Id::IMPOSSIBLE);
+    }
+
+    #[test]
+    fn an_id_in_a_body_has_at_most_64_characters() {
+        let read = |text: String| serde_json::from_value::<Id>(text.into());
+        assert!(read("x".repeat(64)).is_ok() && read("é".repeat(64)).is_ok());
+        let refused = read("x".repeat(65)).unwrap_err();
+        assert_eq!(refused.to_string(), "must have at most 64 characters");
     }
 
     #[test]

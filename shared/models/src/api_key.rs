@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::Distinct;
+use super::NonEmpty;
 use super::body::RequestBody;
 use super::stored::Object;
 use kernel::error::{Error, Result};
@@ -64,7 +64,7 @@ pub struct ApiKeyInternal {
 pub struct NewApiKey {
     /// Permissions of a restricted key; without them the key has full access. A key can grant only scopes that it has itself.
     #[serde(default)]
-    pub scopes: Option<Distinct<Scope>>,
+    pub scopes: Option<NonEmpty<Scope>>,
     /// Time from which the key is refused, in the future. A key that expires can create only keys that expire no later than itself.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
@@ -122,7 +122,7 @@ impl ApiKey {
     /// Returns a new key with its secret. `acting` is the key that creates it; an operator creates a key without one.
     ///
     /// # Errors
-    /// 400 for an expiry in the past or an empty list of scopes; 403 `authentication_error` for a scope that the acting key
+    /// 400 for an expiry in the past; 403 `authentication_error` for a scope that the acting key
     /// lacks, or if the new key would be valid for longer than the acting key.
     pub fn new(
         new: NewApiKey,
@@ -133,9 +133,6 @@ impl ApiKey {
     ) -> Result<(Self, ApiKeyInternal)> {
         let scopes = match new.scopes {
             None => vec![Scope::Everything],
-            Some(scopes) if scopes.is_empty() => {
-                return Err(Error::invalid("scopes", "must not be empty"));
-            }
             Some(scopes) => scopes.into(),
         };
         if let Some(acting) = acting {
@@ -321,10 +318,8 @@ mod tests {
             asking(None).unwrap_err().class(),
             kernel::error::ErrorClass::Forbidden
         );
-        assert_eq!(
-            asking(Some(vec![])).unwrap_err().class(),
-            kernel::error::ErrorClass::Invalid
-        );
+        let none = serde_json::json!({"scopes": []});
+        assert!(serde_json::from_value::<NewApiKey>(none).is_err());
     }
 
     #[test]

@@ -144,3 +144,23 @@ impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Distinct<T> {
         Ok(Self(entries))
     }
 }
+
+/// A list in a body, of at least one and at most [`MAX_LIST`] different entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NonEmpty<T>(Distinct<T>);
+
+impl<T> From<NonEmpty<T>> for Vec<T> {
+    fn from(list: NonEmpty<T>) -> Self {
+        list.0.into()
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for NonEmpty<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Distinct::deserialize(deserializer)?;
+        if entries.is_empty() {
+            return Err(de::Error::custom("must not be empty"));
+        }
+        Ok(Self(entries))
+    }
+}

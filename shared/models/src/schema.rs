@@ -16,8 +16,10 @@ use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
 use super::reservation::{AreaRadius, ConnectorTypes, MOST_CONNECTOR_TYPES, MOST_RADIUS};
 use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
-use super::webhooks::headers::{CustomHeaders, HeadersChange, MOST_HEADERS, MOST_NAME, MOST_VALUE};
-use super::{Distinct, Limited, MAX_LIST};
+use super::webhooks::headers::{
+    CustomHeaders, HeadersChange, MOST_HEADERS, MOST_NAME, MOST_VALUE, NAME_PATTERN,
+};
+use super::{Distinct, Limited, MAX_LIST, NonEmpty};
 use kernel::fields::schema::{nullable, string};
 use kernel::schemas;
 
@@ -61,7 +63,10 @@ schemas! {
 
 /// Returns the schema of headers by name, with this schema for their values.
 fn headers(value: RefOr<Schema>) -> ObjectBuilder {
-    let names = string().min_length(Some(1)).max_length(Some(MOST_NAME));
+    let names = string()
+        .min_length(Some(1))
+        .max_length(Some(MOST_NAME))
+        .pattern(Some(NAME_PATTERN));
     ObjectBuilder::new()
         .property_names(Some(names))
         .max_properties(Some(MOST_HEADERS))
@@ -126,5 +131,23 @@ impl<T: ToSchema> ToSchema for Distinct<T> {
         if is_enumeration(&T::schema()) {
             schemas.push((T::name().into_owned(), T::schema()));
         }
+    }
+}
+
+impl<T: ToSchema> ComposeSchema for NonEmpty<T> {
+    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        match Distinct::<T>::compose(generics) {
+            RefOr::T(Schema::Array(mut list)) => {
+                list.min_items = Some(1);
+                list.into()
+            }
+            other => other,
+        }
+    }
+}
+
+impl<T: ToSchema> ToSchema for NonEmpty<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Distinct::<T>::schemas(schemas);
     }
 }

@@ -13,7 +13,7 @@ use super::webhooks::headers::{CustomHeaders, HeadersChange};
 use super::webhooks::health::EndpointHealth;
 pub use super::webhooks::options::{MaxPerSecond, Payload, SignatureTimestamp, Subscription};
 pub use super::webhooks::secret::SigningSecret;
-use super::{Distinct, check_size, sized};
+use super::{Distinct, NonEmpty, check_size, sized};
 use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
@@ -192,7 +192,7 @@ pub struct NewWebhookEndpoint {
     #[serde(default)]
     pub url: Option<WebUrl>,
     /// Types of the events that the endpoint receives; `*` is every type.
-    pub enabled_events: Distinct<Subscription>,
+    pub enabled_events: NonEmpty<Subscription>,
     /// API version of the events that are sent. Default: the account's version.
     #[serde(default)]
     pub api_version: Option<String>,
@@ -244,7 +244,7 @@ pub struct WebhookEndpointChange {
     pub description: Patch<Description>,
     /// Types of the events that the endpoint receives; `*` is every type. The list replaces the present one.
     #[serde(default)]
-    pub enabled_events: Change<Distinct<Subscription>>,
+    pub enabled_events: Change<NonEmpty<Subscription>>,
     /// Ids of fleets: only events that belong to one of them are sent; all events if it is empty. The list replaces the present one.
     #[serde(default)]
     pub fleets: Change<Distinct<Id>>,
@@ -308,7 +308,7 @@ impl WebhookEndpoint {
             description: new.description,
             disabled_at: None,
             disabled_reason: None,
-            enabled_events: some(new.enabled_events)?,
+            enabled_events: new.enabled_events.into(),
             fleets: new.fleets.unwrap_or_default().into(),
             headers,
             health: None,
@@ -457,7 +457,7 @@ impl Stored<WebhookEndpoint> {
         application.apply(&mut self.object.application);
         description.apply(&mut self.object.description);
         if let Change::Set(events) = enabled_events {
-            self.object.enabled_events = some(events)?;
+            self.object.enabled_events = events.into();
         }
         if let Change::Set(fleets) = fleets {
             self.object.fleets = fleets.into();
@@ -524,14 +524,6 @@ fn only_of_webhooks(name: &'static str, is_given: bool) -> Result<()> {
         Err(Error::invalid(name, "a polling endpoint has none"))
     } else {
         Ok(())
-    }
-}
-
-fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
-    if events.is_empty() {
-        Err(Error::invalid("enabled_events", "must not be empty"))
-    } else {
-        Ok(events.into())
     }
 }
 
@@ -633,6 +625,7 @@ pub(crate) mod tests {
         assert_eq!(some.disabled_reason, Some(DisabledReason::Gone));
         assert_eq!(some.missed_since, some.disabled_at);
         assert!(!some.subscribes_to(EventType::ReservationConfirmed));
-        assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
+        let none = serde_json::json!({"url": "https://fleet.example/", "enabled_events": []});
+        assert!(serde_json::from_value::<NewWebhookEndpoint>(none).is_err());
     }
 }

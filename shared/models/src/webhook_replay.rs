@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
+use super::NonEmpty;
 use super::action::Action;
 use super::body::RequestBody;
 use super::event::{self, Delivery, DeliveryState, Event, EventType};
@@ -105,7 +105,7 @@ pub struct NewWebhookReplay {
     pub only_failed: Option<bool>,
     /// The types of events to replay. Default: all that the endpoint is subscribed to.
     #[serde(default)]
-    pub types: Option<Distinct<EventType>>,
+    pub types: Option<NonEmpty<EventType>>,
     /// End of the period, exclusive: events created before this moment. Default: now.
     #[serde(default)]
     pub until: Option<Timestamp>,
@@ -122,7 +122,7 @@ impl WebhookReplay {
     /// Returns a new replay, which is due at once.
     ///
     /// # Errors
-    /// 400 for an empty period or no types; 409 for an endpoint that is disabled.
+    /// 400 for an empty period; 409 for an endpoint that is disabled.
     pub fn new(
         new: NewWebhookReplay,
         endpoint: &WebhookEndpoint,
@@ -133,9 +133,6 @@ impl WebhookReplay {
         if until <= from {
             let param = new.until.map_or("from", |_| "until");
             return Err(Error::invalid(param, "the period must not be empty"));
-        }
-        if new.types.as_ref().is_some_and(|types| types.is_empty()) {
-            return Err(Error::invalid("types", "must have at least one entry"));
         }
         if endpoint.status != EndpointStatus::Enabled {
             return Err(Error::conflict("The endpoint is disabled.", None));

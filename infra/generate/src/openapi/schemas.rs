@@ -241,8 +241,11 @@ impl Components {
             .iter()
             .map(|(name, schema)| (name.clone(), schema.clone()))
             .partition(|(_, schema)| is_simple(schema));
-        for schema in shown.values_mut() {
+        for (name, schema) in &mut shown {
             inline(schema, &simple);
+            if bodies.contains(name) {
+                bound(schema);
+            }
             tidy(schema);
         }
         for (name, kind) in &self.kinds {
@@ -364,6 +367,7 @@ fn inline(schema: &mut Value, simple: &BTreeMap<String, Value>) {
 pub fn of_parameter(member: &Value, schemas: &BTreeMap<String, Value>) -> Value {
     let mut schema = member.clone();
     inline(&mut schema, schemas);
+    bound(&mut schema);
     tidy(&mut schema);
     let members = schema.as_object_mut().expect("a schema");
     if let Some(Value::Array(options)) = members.remove("oneOf") {
@@ -379,6 +383,30 @@ pub fn of_parameter(member: &Value, schemas: &BTreeMap<String, Value>) -> Value 
     }
     members.remove("description");
     schema
+}
+
+/// The integers whose formats imply bounds that a body cannot exceed.
+const BOUNDS: [(&str, i64, i64); 4] = [
+    ("int32", i32::MIN as i64, i32::MAX as i64),
+    ("uint8", 0, u8::MAX as i64),
+    ("uint16", 0, u16::MAX as i64),
+    ("uint32", 0, u32::MAX as i64),
+];
+
+/// Adds the bounds of the integers in a request that do not have narrower ones.
+fn bound(schema: &mut Value) {
+    let members = match schema {
+        Value::Object(members) => members,
+        Value::Array(entries) => return entries.iter_mut().for_each(bound),
+        _ => return,
+    };
+    members.values_mut().for_each(bound);
+    let format = members.get("format").and_then(Value::as_str);
+    let known = BOUNDS.iter().find(|(name, ..)| format == Some(*name));
+    if let Some((_, least, most)) = known {
+        members.entry("minimum").or_insert(json!(least));
+        members.entry("maximum").or_insert(json!(most));
+    }
 }
 
 /// Converts `{"oneOf": [{"type": "string"}, null]}` to `{"type": ["string", "null"]}`, moves the description of the other type beside

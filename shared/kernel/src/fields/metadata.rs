@@ -90,7 +90,7 @@ impl Metadata {
 
 /// The keys of metadata by which fleets, drivers and vehicles of an account are found: at most three.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "BTreeSet<String>")]
+#[serde(try_from = "Vec<String>")]
 pub struct SearchableKeys(BTreeSet<String>);
 
 impl SearchableKeys {
@@ -106,20 +106,24 @@ impl SearchableKeys {
     }
 }
 
-impl TryFrom<BTreeSet<String>> for SearchableKeys {
+impl TryFrom<Vec<String>> for SearchableKeys {
     type Error = String;
 
-    fn try_from(keys: BTreeSet<String>) -> Result<Self, String> {
+    fn try_from(keys: Vec<String>) -> Result<Self, String> {
         let is_key =
             |key: &String| (1..=MAX_KEY).contains(&key.chars().count()) && !key.contains(SEPARATOR);
-        if keys.len() <= Self::MOST && keys.iter().all(is_key) {
-            Ok(Self(keys))
-        } else {
-            Err(format!(
+        if keys.len() > Self::MOST || !keys.iter().all(is_key) {
+            return Err(format!(
                 "must hold at most {} keys of 1 to {MAX_KEY} characters without a colon",
                 Self::MOST
-            ))
+            ));
         }
+        let count = keys.len();
+        let keys = BTreeSet::from_iter(keys);
+        if keys.len() < count {
+            return Err("must not name the same key twice".to_owned());
+        }
+        Ok(Self(keys))
     }
 }
 
@@ -234,9 +238,10 @@ mod tests {
     #[test]
     fn at_most_three_keys_are_searchable() {
         let keys = |json| serde_json::from_value::<SearchableKeys>(json);
-        assert!(keys(serde_json::json!(["a", "b", "c", "a"])).is_ok());
+        assert!(keys(serde_json::json!(["a", "b", "c"])).is_ok());
         for refused in [
             serde_json::json!(["a", "b", "c", "d"]),
+            serde_json::json!(["a", "a"]),
             serde_json::json!([""]),
             serde_json::json!(["a:b"]),
         ] {

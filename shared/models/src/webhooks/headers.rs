@@ -17,6 +17,8 @@ pub const MASKED: &str = "****";
 pub const MOST_HEADERS: usize = 10;
 /// The maximum length of a name, in characters.
 pub const MOST_NAME: usize = 100;
+/// The pattern of a name: a token of RFC 9110.
+pub const NAME_PATTERN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 /// The maximum length of a value, in characters.
 pub const MOST_VALUE: usize = 500;
 
