@@ -132,7 +132,8 @@ to a kind of object that it has passed, and per answer at most 1,000 expanded ob
 `unsupported_expand_value`; where a POST would be answered beyond these limits, its effect happens and the answer keeps its ids.
 
 **Idempotency.** A POST or DELETE with an `Idempotency-Key` has its effect once; a repetition within 24 hours gets the first \
-answer, with the header `Idempotent-Replayed: true`. An API key that lacks a scope which the first request has needed gets 403 instead.
+answer, with the header `Idempotent-Replayed: true`; only the secret of a new API key is not shown again. \
+An API key that lacks a scope which the first request has needed gets 403 instead.
 
 **Errors** are explained one by one under [errors](/docs/errors).
 
