@@ -405,3 +405,28 @@ async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     assert_eq!(reader.get(&path).await.status, 403);
 }
+
+#[tokio::test]
+async fn the_log_shows_no_event_older_than_30_days() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
+    app.alice.post_ok("/v1/fleets", tests::fleet()).await;
+    app.drain().await;
+    app.advance(5 * 24 * 3600).await;
+    let event = app.alice.get("/v1/events").await.ids().remove(0);
+    let redeliver = format!("/v1/events/{event}/redeliver");
+    app.alice.post_ok(&redeliver, json!({})).await;
+    app.drain().await;
+    let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries?expand[]=data.event");
+    let lines = app.alice.get_ok(&path).await["data"].clone();
+    assert_eq!(lines.as_array().map(Vec::len), Some(2), "{lines}");
+    assert_has!(lines[1], {"/event/id": event});
+    app.advance(25 * 24 * 3600 + 60).await;
+    // The attempt of the redelivery is more recent than its event.
+    let lines = app.alice.get_ok(&path).await["data"].clone();
+    assert_eq!(lines.as_array().map(Vec::len), Some(1), "{lines}");
+    assert_has!(lines[0], {"attempt": 2, "event": event});
+    app.drain().await;
+}

@@ -19,7 +19,7 @@ use tracing::{Instrument as _, Span};
 use super::auth::{KeyRing, Principal, authenticate};
 use super::body;
 use super::errors::{self, ErrorExtension};
-use super::expand::{self, Expansions};
+use super::expand::{self, Expansions, Reader};
 use super::query::QueryString;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
@@ -379,7 +379,12 @@ async fn show(
             .await
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        match expand::expand(&edge.store, tenant, key, &mut answer, expansions).await {
+        let reader = Reader {
+            tenant,
+            key,
+            now: edge.now(),
+        };
+        match expand::expand(&edge.store, &reader, &mut answer, expansions).await {
             // The request has had its effect, which an error would hide. The response contains the ids instead.
             Err(error) if !route.only_reads() => {
                 tracing::warn!(%error, "an answer was not expanded");

@@ -20,6 +20,7 @@ use kernel::error::{Code, Error, Result, excerpt};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::size::Size;
+use kernel::time::Timestamp;
 use models::account::Account;
 use models::api_key::{ActingKey, Resource, Rights, Scope};
 use models::charging_session::ChargingSession;
@@ -257,23 +258,29 @@ fn refuse(message: String) -> Error {
     Code::UnsupportedExpandValue.because(message).at("expand")
 }
 
-/// Replaces the ids by objects. The id of a deleted object is not replaced, and neither is that of an event whose object the key may not
-/// read: the type of that object is not known before.
+/// The key that reads the objects, and the time at which it does.
+pub struct Reader<'a> {
+    pub tenant: &'a Tenant,
+    pub key: &'a ActingKey,
+    pub now: Timestamp,
+}
+
+/// Replaces the ids by objects. The id of a deleted object is not replaced, and neither is that of an event that is no longer kept, or whose
+/// object the key may not read: the type of that object is not known before.
 ///
 /// # Errors
 /// 400 `unsupported_expand_value` if the response would show more than 1,000 expanded objects or be larger than 5 MB; `Unavailable` if
 /// DynamoDB cannot be reached. The response is unchanged then.
 pub async fn expand(
     store: &Store,
-    tenant: &Tenant,
-    key: &ActingKey,
+    reader: &Reader<'_>,
     answer: &mut Value,
     expansions: &Expansions,
 ) -> Result<()> {
     let size = Size::of(answer)?;
     let mut found = Expansion {
         store,
-        tenant,
+        reader,
         objects: HashMap::new(),
         shown: 0,
         size,
@@ -287,7 +294,7 @@ pub async fn expand(
         tokio::task::yield_now().await;
     }
     if expansions.names(Kind::Event) {
-        members_of(answer).for_each(|member| hide_events(member, key));
+        members_of(answer).for_each(|member| hide_events(member, reader.key));
     }
     Ok(())
 }
@@ -331,7 +338,7 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
 /// The objects that an expansion has read so far.
 struct Expansion<'a> {
     store: &'a Store,
-    tenant: &'a Tenant,
+    reader: &'a Reader<'a>,
     objects: HashMap<Id, Expanded>,
     /// The number of objects that the response will show in place of ids.
     shown: usize,
@@ -402,7 +409,7 @@ impl Expansion<'_> {
             .partition(|id| self.objects.contains_key(id));
         self.measure(&known, ids)?;
         for some in unknown.chunks(AT_ONCE) {
-            let found = objects_of(self.store, self.tenant, kind, some.to_vec()).await?;
+            let found = objects_of(self.store, self.reader, kind, some.to_vec()).await?;
             for (id, object) in found {
                 let size = Size::of(&object)?;
                 self.objects.insert(id, Expanded { object, size });
@@ -477,10 +484,11 @@ fn put(place: &mut Value, deeper: &Expansions, found: &HashMap<Id, Expanded>) {
 
 async fn objects_of(
     store: &Store,
-    tenant: &Tenant,
+    reader: &Reader<'_>,
     kind: Kind,
     ids: Vec<Id>,
 ) -> Result<HashMap<Id, Value>> {
+    let tenant = reader.tenant;
     async fn of<T: ById + Serialize>(
         store: &Store,
         tenant: &Tenant,
@@ -508,6 +516,7 @@ async fn objects_of(
         Kind::Driver => of::<Driver>(store, tenant, ids).await,
         Kind::Event => {
             let mut events = store.get_all::<Event>(tenant, &ids).await?;
+            events.retain(|event| event.object.check_kept(reader.now).is_ok());
             store.count_pending(tenant, &mut events).await?;
             let shown = events.into_iter().map(|event| {
                 let value = serde_json::to_value(&event.object).map_err(Error::internal)?;
