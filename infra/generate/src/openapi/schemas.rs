@@ -385,12 +385,12 @@ pub fn of_parameter(member: &Value, schemas: &BTreeMap<String, Value>) -> Value 
     schema
 }
 
-/// The integers whose formats imply bounds that a body cannot exceed.
+/// The formats of integers, as `utoipa` names them, whose bounds a body cannot exceed.
 const BOUNDS: [(&str, i64, i64); 4] = [
     ("int32", i32::MIN as i64, i32::MAX as i64),
-    ("uint8", 0, u8::MAX as i64),
-    ("uint16", 0, u16::MAX as i64),
-    ("uint32", 0, u32::MAX as i64),
+    ("u-int8", 0, u8::MAX as i64),
+    ("u-int16", 0, u16::MAX as i64),
+    ("u-int32", 0, u32::MAX as i64),
 ];
 
 /// Adds the bounds of the integers in a request that do not have narrower ones.
@@ -419,7 +419,7 @@ fn tidy(schema: &mut Value) {
     };
     members.values_mut().for_each(tidy);
     let rust = [
-        "int32", "int64", "uint8", "uint16", "uint32", "uint64", "double", "float",
+        "int32", "int64", "u-int8", "u-int16", "u-int32", "u-int64", "double", "float",
     ];
     let format = members.get("format").and_then(Value::as_str);
     if format.is_some_and(|format| rust.contains(&format)) && !members.contains_key("properties") {
