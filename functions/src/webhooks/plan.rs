@@ -63,12 +63,12 @@ pub async fn on_event(app: &App, tenant: &Tenant, id: &Id, record: &StreamRecord
     plan(app, tenant, id, &event).await
 }
 
-/// The endpoints among these that an event is sent to.
+/// The endpoints among these to which the delivery of a new event is begun.
 fn subscribed(endpoints: &[WebhookEndpoint], event: &Stored<Event>) -> Vec<Id> {
     let subscribed = endpoints
         .iter()
         .filter(|endpoint| endpoint.kind == EndpointType::Webhook)
-        .filter(|endpoint| endpoint.wants(event));
+        .filter(|endpoint| endpoint.is_begun(event));
     subscribed.map(|endpoint| endpoint.id.clone()).collect()
 }
 

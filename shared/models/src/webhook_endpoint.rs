@@ -75,7 +75,8 @@ pub struct WebhookEndpoint {
     pub metadata: Metadata,
     /// Time since which events were not delivered, because the endpoint failed until it was disabled, or was disabled for another reason.
     /// The events are kept for 30 days: a replay of all types with this time as `from` delivers them when the endpoint is enabled again, and
-    /// sets this to null, or to its `until` if it ends before the time at which the endpoint was enabled.
+    /// sets this to null, or to its `until` if it ends before the time at which the endpoint was enabled. Always null for an endpoint of
+    /// the type `polling`, whose events can be read later.
     #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
@@ -356,18 +357,33 @@ impl WebhookEndpoint {
 
     /// Checks whether events of this type are delivered to the endpoint.
     pub fn subscribes_to(&self, kind: EventType) -> bool {
-        self.status == EndpointStatus::Enabled
-            && self
-                .enabled_events
-                .iter()
-                .any(|subscription| match subscription {
-                    Subscription::All => true,
-                    Subscription::To(subscribed) => *subscribed == kind,
-                })
+        self.status == EndpointStatus::Enabled && self.names(kind)
+    }
+
+    /// Checks whether this type is among `enabled_events`.
+    fn names(&self, kind: EventType) -> bool {
+        let mut subscriptions = self.enabled_events.iter();
+        subscriptions.any(|subscription| match subscription {
+            Subscription::All => true,
+            Subscription::To(subscribed) => *subscribed == kind,
+        })
     }
 
     /// Checks whether an event is delivered to the endpoint. Events about the endpoint itself, and about deliveries to it, are not.
     pub fn wants(&self, event: &Stored<Event>) -> bool {
+        self.status == EndpointStatus::Enabled && self.selects(event)
+    }
+
+    /// Checks whether the delivery of a new event to the endpoint is begun: if the endpoint wants the event, or was disabled after the event
+    /// was created. The attempt is not made in the latter case, but the endpoint records that it misses the event.
+    pub fn is_begun(&self, event: &Stored<Event>) -> bool {
+        let created = event.object.created;
+        let is_earlier = self.disabled_at.is_none_or(|disabled| created < disabled);
+        is_earlier && self.selects(event)
+    }
+
+    /// Checks whether an event is delivered to the endpoint while it is enabled.
+    fn selects(&self, event: &Stored<Event>) -> bool {
         let kind = event.object.kind;
         let object = &event.object.data.object;
         let about = match kind.subject() {
@@ -375,7 +391,7 @@ impl WebhookEndpoint {
             Kind::WebhookDelivery => object["webhook_endpoint"].as_str(),
             _ => None,
         };
-        self.subscribes_to(kind)
+        self.names(kind)
             && about != Some(self.id.as_str())
             && (self.fleets.is_empty() || event.belongs_to(&self.fleets))
     }
@@ -412,8 +428,11 @@ impl Stored<WebhookEndpoint> {
             endpoint.disabled_at = Some(now);
             // Deliveries that are held are given up.
             self.internal.breaker.release(now);
-            let since = self.internal.failing_since.unwrap_or(now);
-            self.miss(since.min(self.internal.oldest_failed.unwrap_or(now)));
+            // The feed of a polling endpoint continues while it is disabled.
+            if self.object.kind == EndpointType::Webhook {
+                let since = self.internal.failing_since.unwrap_or(now);
+                self.miss(since.min(self.internal.oldest_failed.unwrap_or(now)));
+            }
         }
     }
 
@@ -530,7 +549,9 @@ fn only_of_webhooks(name: &'static str, is_given: bool) -> Result<()> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::event::{Cause, EventInternal, Occurrence};
     use kernel::Mode;
+    use serde_json::json;
 
     /// A new endpoint of test mode.
     pub(crate) fn endpoint(
@@ -606,6 +627,55 @@ pub(crate) mod tests {
         assert_eq!(signing(&endpoint, 24), secrets[..MAX_ROTATIONS]);
         endpoint.rotate_secret(at(24)).unwrap();
         assert_eq!(signing(&endpoint, 24).len(), 1 + MAX_ROTATIONS);
+    }
+
+    #[test]
+    fn deliveries_of_events_before_the_disabling_are_begun() {
+        let endpoint = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
+        let mut endpoint = Stored::new(endpoint);
+        let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
+        endpoint.disable(DisabledReason::Manual, at(2));
+        let is_begun = |endpoint: &Stored<WebhookEndpoint>, hour: i64| {
+            let tenant = Tenant {
+                account: Id::from_number(Kind::Account, 1),
+                mode: Mode::Test,
+            };
+            let cause = Cause {
+                request: None,
+                at: at(hour),
+                version: "2026-03-01".into(),
+            };
+            let first = Occurrence {
+                subject: &Id::from_number(Kind::Fleet, 1),
+                version: 1,
+                sequence: 1,
+            };
+            let kind = EventType::FleetCreated;
+            let event = Event::of(kind, &tenant, first, json!({}), None, &cause);
+            let event = Stored::with_internal(event, EventInternal::planned(Vec::new()));
+            assert!(
+                endpoint.object.status == EndpointStatus::Enabled || !endpoint.object.wants(&event)
+            );
+            endpoint.object.is_begun(&event)
+        };
+        assert!(is_begun(&endpoint, 1) && !is_begun(&endpoint, 2) && !is_begun(&endpoint, 3));
+        endpoint.enable(at(4));
+        assert!(is_begun(&endpoint, 3) && is_begun(&endpoint, 5));
+    }
+
+    #[test]
+    fn a_polling_endpoint_misses_nothing_while_it_is_disabled() {
+        let new = json!({"type": "polling", "enabled_events": ["*"]});
+        let new = serde_json::from_value(new).unwrap();
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let (targets, now) = (Targets::Public, Timestamp::EPOCH);
+        let endpoint = WebhookEndpoint::new(new, &tenant, "2026-03-01", targets, now).unwrap();
+        let mut endpoint = Stored::new(endpoint);
+        endpoint.disable(DisabledReason::Manual, now);
+        assert_eq!(endpoint.object.missed_since, None);
     }
 
     #[test]
