@@ -1733,26 +1733,31 @@ mod cards {
 
     #[tokio::test]
     async fn a_card_uses_the_reservation_of_its_driver() {
-        let scene = Scene::new().await;
-        card(&scene, json!({"vehicle": scene.crew.vehicle})).await;
-        let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
-        let reservation = scene.app.reservation(&scene.crew, 10);
-        let reservation = with(reservation, json!({"location": place}));
-        let created = scene.app.alice.post("/v1/reservations", reservation).await;
-        let path = format!("/v1/reservations/{}", created.id());
-        scene.app.advance(5).await;
-        let reserved = scene.get(&path).await;
-        assert_eq!(reserved["status"], "confirmed", "{reserved}");
-        scene.took("RESERVE_NOW", "ACCEPTED").await;
-        scene.app.advance(9 * 60).await;
-        assert_eq!(authorized(&scene).await, "ALLOWED");
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
-        let session = sessions(&scene).await.remove(0);
-        assert_eq!(session["reservation"], reserved["id"]);
-        let used = scene.get(&path).await;
-        assert_eq!(used["charging_session"], session["id"]);
-        is_billed(&scene, &theirs).await;
+        for status in ["active", "suspended"] {
+            let scene = Scene::new().await;
+            card(&scene, json!({"vehicle": scene.crew.vehicle})).await;
+            let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+            let reservation = scene.app.reservation(&scene.crew, 10);
+            let reservation = with(reservation, json!({"location": place}));
+            let created = scene.app.alice.post("/v1/reservations", reservation).await;
+            let path = format!("/v1/reservations/{}", created.id());
+            scene.app.advance(5).await;
+            let reserved = scene.get(&path).await;
+            assert_eq!(reserved["status"], "confirmed", "{reserved}");
+            scene.took("RESERVE_NOW", "ACCEPTED").await;
+            scene.app.advance(9 * 60).await;
+            assert_eq!(authorized(&scene).await, "ALLOWED");
+            // What the driver has begun belongs to the reservation, whatever happens before the report.
+            let change = json!({"status": status});
+            scene.post(&path_of(&scene.crew.driver), change).await;
+            let theirs = tapped(&scene);
+            scene.report(&theirs).await;
+            let session = sessions(&scene).await.remove(0);
+            assert_eq!(session["reservation"], reserved["id"]);
+            let used = scene.get(&path).await;
+            assert_eq!(used["charging_session"], session["id"]);
+            is_billed(&scene, &theirs).await;
+        }
     }
 
     #[tokio::test]

@@ -72,6 +72,11 @@ impl CardUse {
             reservation: None,
         }
     }
+
+    /// Checks whether the driver, the vehicle and the fleet are active.
+    fn is_active(&self) -> bool {
+        self.driver.object.is_active() && self.vehicle.is_active() && self.fleet.is_active()
+    }
 }
 
 /// Finds who has charged with the card with this uid at a reader. Energy that has flowed is billed, so the card, its driver, its vehicle and
@@ -103,7 +108,7 @@ pub async fn who_charges(
     let context = context::load(app, &tenant, &card).await?;
     let found = at(app, &tenant, &card, &context, place, now).await?;
     Ok(match found {
-        TapOutcome::Use(card_use) => Some(*card_use),
+        TapOutcome::Use(card_use) | TapOutcome::Suspended(card_use) => Some(*card_use),
         TapOutcome::NoDriver | TapOutcome::Reserved => {
             let unfit = |pair: &Pair<'_>| (!pair.is_active(), !place.fits(pair.vehicle));
             let pair = context.all_pairs().min_by_key(unfit);
@@ -115,6 +120,8 @@ pub async fn who_charges(
 /// The result of holding a card to a reader.
 pub(super) enum TapOutcome {
     Use(Box<CardUse>),
+    /// The EVSE is reserved for the card, but the driver, the vehicle or the fleet is not active.
+    Suspended(Box<CardUse>),
     /// No driver of the card can charge there now.
     NoDriver,
     /// The EVSE is reserved for another vehicle.
@@ -137,6 +144,7 @@ pub(super) async fn at(
     owners.push(evse.clone());
     let calendars = calendars(app, tenant, &owners, now).await?;
     let entries = calendars.entries(&evse);
+    let mut suspended = None;
     for id in expected(&entries, now) {
         let is_ours =
             |entry: &&Entry| entry.holder == id && entry.account.as_ref() == Some(&tenant.account);
@@ -144,7 +152,11 @@ pub(super) async fn at(
             continue;
         }
         if let Some(found) = by_reservation(app, tenant, card, &id, place).await? {
-            return Ok(TapOutcome::Use(Box::new(found)));
+            let found = Box::new(found);
+            if found.is_active() {
+                return Ok(TapOutcome::Use(found));
+            }
+            suspended = Some(found);
         }
     }
     let is_reserved = entries.iter().any(|entry| {
@@ -152,7 +164,7 @@ pub(super) async fn at(
         covers && entry.holder.is(Kind::Reservation)
     });
     if is_reserved {
-        return Ok(TapOutcome::Reserved);
+        return Ok(suspended.map_or(TapOutcome::Reserved, TapOutcome::Suspended));
     }
     let is_free = |vehicle: &Vehicle| {
         let calendar = CalendarOwner::Vehicle(vehicle.id.clone());
@@ -165,7 +177,7 @@ pub(super) async fn at(
     let mut pairs = context.pairs();
     let pair = pairs.find(|pair| place.fits(pair.vehicle) && is_free(pair.vehicle));
     Ok(match pair {
-        None => TapOutcome::NoDriver,
+        None => suspended.map_or(TapOutcome::NoDriver, TapOutcome::Suspended),
         Some(pair) => TapOutcome::Use(Box::new(CardUse::of(tenant, card, pair))),
     })
 }
@@ -221,8 +233,6 @@ async fn by_reservation(
         .store
         .find::<Fleet>(tenant, &vehicle.object.fleet)
         .await?;
-    let is_active = driver.object.is_active() && vehicle.object.is_active();
-    let fleet = fleet.filter(|fleet| is_active && fleet.object.is_active());
     Ok(fleet.map(|fleet| CardUse {
         tenant: tenant.clone(),
         card: card.clone(),
