@@ -511,7 +511,7 @@ async fn match_named_session(
             matched: Some(matched.clone()),
             ..session
         }),
-        None => Ok(()),
+        None => tx.check_not_received(id),
     }
 }
 

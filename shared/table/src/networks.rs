@@ -502,6 +502,21 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
+    /// Makes the commit fail if an object has been received.
+    ///
+    /// # Errors
+    /// `Internal` if the check cannot be built.
+    pub fn check_not_received(&mut self, id: &ObjectId) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let check = ConditionCheck::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::OcpiObject { mode, id })))
+            .condition_expression("attribute_not_exists(pk)");
+        let check = check.build().map_err(Error::internal)?;
+        self.push(Write::Check(check), Error::Contended);
+        Ok(())
+    }
+
     /// Writes a station, unless it was written since it was read.
     ///
     /// # Errors
