@@ -347,3 +347,64 @@ async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
     assert!((215..=225).contains(&cost("cost")), "{over}");
     assert!((650..=660).contains(&cost("cost_if_immediate")), "{over}");
 }
+
+#[tokio::test]
+async fn a_battery_whose_power_falls_is_full_at_its_departure() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    let body = json!({"name": "Depot", "time_zone": "UTC"});
+    let site = app.alice.create("/v1/sites", body).await;
+    let change = json!({"site": site, "charging_standard": "CCS", "battery_capacity": 60_000});
+    let body = with(vehicle(&fleet), change);
+    let van = format!(
+        "/v1/vehicles/{}",
+        app.alice.create("/v1/vehicles", body).await
+    );
+    let level = json!({"battery": {"level": 20}});
+    app.alice.post_ok(&format!("{van}/telemetry"), level).await;
+    // The last hour and a half is cheap, and just long enough: nothing of it may be wasted with little power.
+    let departs = app.now().unix_millis() / 900_000 * 900_000 + 6 * 3_600_000;
+    let at = |minutes| {
+        kernel::Timestamp::from_unix_millis(departs).plus(kernel::time::minutes(-minutes))
+    };
+    let prices = json!({"prices": [{"from": at(6 * 60), "price_per_kwh": 30},
+        {"from": at(90), "price_per_kwh": 10, "until": at(-60)}]});
+    let path = format!("/v1/sites/{site}/prices");
+    app.alice.post_ok(&path, prices).await;
+    let departures = json!({"departures": [{"at": at(0), "target_level": 100}]});
+    let path = format!("{van}/departures");
+    app.alice.post_ok(&path, departures).await;
+    app.drain().await;
+    let plan = app.alice.get_ok(&format!("/v1/sites/{site}/plan")).await;
+    assert_has!(plan["vehicles"][0], {"status": "feasible", "short_by_wh": 0});
+    app.advance(6 * 60 * 60 + 60).await;
+    let over = app.alice.get_ok(&path).await["departures"][0].clone();
+    assert_has!(over, {"status": "completed", "short_by_wh": 0});
+    let level = app.alice.get_ok(&format!("{van}/telemetry")).await;
+    let level = level["battery"]["level"].as_f64().expect("a level");
+    assert!(level > 99.8, "{level}");
+    // All but what the first hours have to add is charged at the low price.
+    let cost = over["cost"].as_i64().expect("a cost");
+    assert!((500..700).contains(&cost), "{over}");
+}
+
+#[tokio::test]
+async fn a_departure_that_passes_before_its_first_plan_ends() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let later = json!({"at": app.in_minutes(5 * 60), "target_level": 80});
+    let (site, vans) = depot(&app, 60_000, 1, &later).await;
+    let path = format!("{}/departures", vans[0]);
+    let at = app.now().plus(kernel::time::millis(100));
+    let departures = json!({"departures": [{"at": at, "target_level": 80}, later]});
+    app.alice.post_ok(&path, departures).await;
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    app.advance(60 * 60).await;
+    let listed = app.alice.get_ok(&path).await;
+    let statuses = listed["departures"].as_array().expect("departures").iter();
+    let statuses: Vec<&Value> = statuses.map(|one| &one["status"]).collect();
+    assert!(statuses.contains(&&json!("missed")), "{listed}");
+    let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+    assert_has!(plan["vehicles"][0], {"status": "feasible"});
+}

@@ -59,6 +59,9 @@ pub struct Charge {
     /// The session at a network's station in which the vehicle charges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) metered: Option<Metered>,
+    /// Whether energy has flowed at a time without a price, so that the cost is unknown.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    pub(super) is_unpriced: bool,
 }
 
 /// The session at a network's station in which a vehicle charges.
@@ -244,6 +247,7 @@ impl SiteVehicle {
             based: self.reported().unwrap_or(now),
             flow: 0,
             metered: None,
+            is_unpriced: false,
         }
     }
 
@@ -262,11 +266,11 @@ impl SiteVehicle {
         let level = charge.map_or_else(|| self.level(), |charge| charge.level);
         let battery = Battery::of(&self.vehicle);
         let has_limit = session.is_limited() && session.profile.is_some();
-        let mut left = if has_limit {
-            u32::MAX
-        } else {
-            battery.energy_between(Some(level), 100.0)
-        };
+        let mut left = battery.energy_between(Some(level), 100.0);
+        // A vehicle that charges although its level says that it is full has a wrong level.
+        if has_limit || left == 0 {
+            left = u32::MAX;
+        }
         let flows = windows.iter().enumerate().map(|(place, window)| {
             // Rounded up, because it is subtracted from the limits.
             let most = match session.most(window) {
@@ -307,16 +311,11 @@ impl SiteVehicle {
         least.collect()
     }
 
-    /// Returns the constant power in W that is assumed for the vehicle at a connector that offers this power in W.
+    /// Returns the maximum power in W of the vehicle at a connector that offers this power in W.
     pub(super) fn power(&self, offered: u32, charge: &Charge) -> u32 {
-        let curve = Battery::of(&self.vehicle).charge(offered, Some(charge.level));
-        let millis = match (curve.taper(), charge.need) {
-            (Some(_), need @ 1..) => curve.time_until(need).map(whole_millis),
-            _ => return curve.power,
-        };
-        let millis = millis.unwrap_or_default().max(1).unsigned_abs();
-        let average = u64::from(charge.need) * MILLIS_PER_HOUR / millis;
-        u32::try_from(average).unwrap_or(u32::MAX).min(curve.power)
+        Battery::of(&self.vehicle)
+            .charge(offered, Some(charge.level))
+            .power
     }
 }
 
@@ -398,7 +397,9 @@ impl PlanInputs {
             return session.power;
         }
         let plug = vehicle.vehicle.charging_standard;
-        self.offered.get(&plug).copied().unwrap_or(u32::MAX)
+        // A site without stations has the connectors that its vehicles need.
+        let without = if self.offered.is_empty() { u32::MAX } else { 0 };
+        self.offered.get(&plug).copied().unwrap_or(without)
     }
 }
 
@@ -414,8 +415,13 @@ impl Charge {
         self.need -= energy;
         self.minimum = self.minimum.saturating_sub(energy);
         self.delivered += energy;
-        let price = inputs.price(at).map_or(0, |(price, _)| price);
-        self.cost += i64::from(energy) * price;
+        match inputs.price(at) {
+            Some((price, _)) => {
+                let cost = i64::from(energy).saturating_mul(price);
+                self.cost = self.cost.saturating_add(cost);
+            }
+            None => self.is_unpriced |= energy > 0,
+        }
         self.carbon += i64::from(energy) * inputs.carbon(at).unwrap_or_default();
         if let Some(vehicle) = inputs.vehicle(self) {
             let share = Battery::of(&vehicle.vehicle).share_of(energy);
@@ -511,7 +517,7 @@ impl Charge {
             capacity.unwrap_or_default() / 25
         };
         let is_short = self.need > tolerance;
-        let priced = is_metered && inputs.price(self.at.plus(-SLOT)).is_some();
+        let priced = is_metered && !self.is_unpriced && inputs.price(self.at.plus(-SLOT)).is_some();
         DepartureOutcome {
             short_by_wh: if is_short { self.need } else { 0 },
             energy_wh: is_metered.then_some(self.delivered),

@@ -14,15 +14,18 @@ use std::collections::BTreeSet;
 
 use planner::{Demand, Depot, Plan, Slot};
 
-use super::charge::{Charge, PlanInputs, ShortageReason, SiteVehicle, TOLERANCE, energy, power};
+use super::charge::{
+    Charge, Execution, PlanInputs, ShortageReason, SiteVehicle, TOLERANCE, energy, power,
+};
 use super::limits::Limits;
 use super::series::SLOT;
 use super::{LimitType, PlanSummary, ShortDeparture, Site, SiteOptimize, SitePlanReason};
+use crate::charging::battery::Battery;
 use crate::departure::DepartureOutcome;
 use crate::event_type::EventType;
 use crate::stored::Stored;
 use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, hours, whole_millis};
+use kernel::time::{DAY, SignedDuration, Timestamp, hours, whole_millis};
 use kernel::window::Window;
 
 /// The length of time that a plan covers.
@@ -91,20 +94,33 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     });
     let forced: Vec<Option<Vec<u32>>> = forced.collect();
     let fixed = fixed(site, inputs, charges, &windows);
-    let demands: Vec<Demand> = charges
+    let mut demands: Vec<Demand> = charges
         .iter()
         .map(|charge| demand(charge, inputs, &windows, from))
         .collect();
-    let planned = demands.iter().zip(&forced);
-    let planned = planned.filter(|(_, forced)| forced.is_none());
+    let planned = charges.iter().zip(&forced);
+    let planned: Vec<&Charge> = planned
+        .filter_map(|(charge, forced)| forced.is_none().then_some(charge))
+        .collect();
+    let of_planned = demands.iter().zip(&forced);
+    let of_planned = of_planned.filter(|(_, forced)| forced.is_none());
     let mut depot = Depot {
         slots: slots(site, inputs, &windows, &forced, &fixed),
-        demands: planned.map(|(demand, _)| demand.clone()).collect(),
+        demands: of_planned.map(|(demand, _)| demand.clone()).collect(),
     };
-    let best = depot.plan();
-    let pairs = charges.iter().zip(&demands).zip(&forced);
-    let least = pairs.filter(|(_, forced)| forced.is_none());
-    let least = least.map(|((charge, demand), _)| {
+    let mut best = depot.plan();
+    for _ in 0..TIGHTENED {
+        let pairs = planned.iter().zip(&mut depot.demands).zip(&best.flows);
+        let is_tightened = pairs.fold(false, |before, ((charge, demand), flows)| {
+            tighten(charge, inputs, &windows, flows, demand) || before
+        });
+        if !is_tightened {
+            break;
+        }
+        best = depot.plan();
+    }
+    let pairs = planned.iter().zip(&depot.demands);
+    let least = pairs.map(|(charge, demand)| {
         let vehicle = inputs.vehicle(charge);
         vehicle.map_or_else(Vec::new, |vehicle| {
             vehicle.least(inputs.offered(vehicle), &windows, &demand.power)
@@ -112,17 +128,27 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     });
     let least: Vec<Vec<u32>> = least.collect();
     let steady = depot.steady(&best, &least, TOLERANCE).plan;
-    let with_forced = |plan: Plan| {
+    let mut tightened = std::mem::take(&mut depot.demands).into_iter();
+    for (demand, forced) in demands.iter_mut().zip(&forced) {
+        if forced.is_none() {
+            *demand = tightened.next().unwrap_or_else(|| demand.clone());
+        }
+    }
+    let executable = |plan: Plan| {
         let mut flows = plan.flows.into_iter();
-        let flows = demands.iter().zip(&forced).map(|(demand, forced)| {
-            let forced = forced.as_ref().map(|forced| served(demand, forced));
-            forced.or_else(|| flows.next()).unwrap_or_default()
+        let pairs = charges.iter().zip(&demands).zip(&forced);
+        let flows = pairs.map(|((charge, demand), forced)| match forced {
+            Some(forced) => served(demand, forced),
+            None => {
+                let flows = flows.next().unwrap_or_default();
+                taken(charge, inputs, offered(charge, inputs), &windows, &flows)
+            }
         });
         Plan {
             flows: flows.collect(),
         }
     };
-    let (plan, best) = (with_forced(steady), with_forced(best));
+    let (plan, best) = (executable(steady), executable(best));
     depot.demands = demands;
     Optimum {
         windows,
@@ -130,6 +156,85 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
         plan,
         best,
         fixed,
+    }
+}
+
+/// The maximum number of times that a plan is made again because batteries take less than planned at their levels then.
+const TIGHTENED: usize = 5;
+
+/// Returns the maximum Wh of direct current that a battery takes in each window if these flows, and what did not fit before, go into it: the
+/// power falls as the level rises. None for a constant power.
+fn path(
+    charge: &Charge,
+    inputs: &PlanInputs,
+    offered: u32,
+    windows: &[Window],
+    flows: &[u32],
+    carries: bool,
+) -> Option<Vec<u32>> {
+    let vehicle = inputs.vehicle(charge)?;
+    let battery = Battery::of(&vehicle.vehicle);
+    battery.charge(offered, None).taper()?;
+    let (mut level, mut carried) = (charge.level, 0);
+    let most = windows.iter().zip(flows).map(|(window, flow)| {
+        let length = window.until.since(window.from);
+        let most = battery.charge(offered, Some(level)).energy_within(length);
+        let wanted = flow.saturating_add(carried);
+        let flow = wanted.min(most);
+        carried = if carries { wanted - flow } else { 0 };
+        level += battery.share_of(flow);
+        most
+    });
+    Some(most.collect())
+}
+
+/// Returns the power in W that the connectors of the site offer to the vehicle of a charge.
+fn offered(charge: &Charge, inputs: &PlanInputs) -> u32 {
+    let vehicle = inputs.vehicle(charge);
+    vehicle.map_or(0, |vehicle| inputs.offered(vehicle))
+}
+
+/// Lowers the energy of windows in which a battery takes less than these flows, and of those to which the rest would have to move. Returns
+/// whether it has lowered any noticeably.
+fn tighten(
+    charge: &Charge,
+    inputs: &PlanInputs,
+    windows: &[Window],
+    flows: &[u32],
+    demand: &mut Demand,
+) -> bool {
+    let offered = offered(charge, inputs);
+    let Some(most) = path(charge, inputs, offered, windows, flows, true) else {
+        return false;
+    };
+    let exceeded = flows.iter().zip(&most);
+    let Some(first) = exceeded.clone().position(|(flow, most)| flow > most) else {
+        return false;
+    };
+    let is_noticeable = exceeded
+        .clone()
+        .any(|(flow, most)| *flow > most + TOLERANCE);
+    for (power, most) in demand.power.iter_mut().zip(&most).skip(first) {
+        *power = (*most).min(*power);
+    }
+    is_noticeable
+}
+
+/// Returns the part of these flows that the battery takes.
+fn taken(
+    charge: &Charge,
+    inputs: &PlanInputs,
+    offered: u32,
+    windows: &[Window],
+    flows: &[u32],
+) -> Vec<u32> {
+    match path(charge, inputs, offered, windows, flows, false) {
+        Some(most) => flows
+            .iter()
+            .zip(&most)
+            .map(|(flow, most)| *flow.min(most))
+            .collect(),
+        None => flows.to_vec(),
     }
 }
 
@@ -173,22 +278,30 @@ fn demand(charge: &Charge, inputs: &PlanInputs, windows: &[Window], from: Timest
     let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
     let session = vehicle.and_then(SiteVehicle::session);
     let assumed = session.map_or(0, |session| session.assumed(from));
+    let mut power = powers(power, charge, windows);
+    // A vehicle that is not plugged in leaves the power of the present slot to others. When its session begins, the site is planned again.
+    if inputs.execution == Execution::Profiles && session.is_none() {
+        power.iter_mut().take(1).for_each(|power| *power = 0);
+    }
     Demand {
         key: charge.departure.to_string(),
-        power: powers(power, charge, windows),
+        power,
         need: charge.need.saturating_sub(assumed),
         minimum: charge.minimum.saturating_sub(assumed),
         prices: None,
     }
 }
 
-/// Returns the weight of a Wh of each window in the aim of the site: its price, or its carbon dioxide.
+/// Returns the weight of a Wh of each window in the aim of the site: its price, or its carbon dioxide; where that is unknown, the highest
+/// known one.
 fn weights(site: &Site, inputs: &PlanInputs, windows: &[Window]) -> Vec<i64> {
     let carbon = |window: &Window| inputs.carbon(window.from);
-    let most = windows.iter().filter_map(carbon).max();
-    let weight = |window: &Window| match (site.optimize, most) {
+    let price = |window: &Window| inputs.price(window.from).map(|(price, _)| price);
+    let most_carbon = windows.iter().filter_map(carbon).max();
+    let most = windows.iter().filter_map(price).max().unwrap_or_default();
+    let weight = |window: &Window| match (site.optimize, most_carbon) {
         (SiteOptimize::Carbon, Some(most)) => carbon(window).unwrap_or(most),
-        _ => inputs.price(window.from).map_or(0, |(price, _)| price),
+        _ => price(window).unwrap_or(most),
     };
     windows.iter().map(weight).collect()
 }
@@ -292,7 +405,14 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
             changes.push(SitePlanReason::Departures);
         }
     }
-    let (ended, kept): (Vec<_>, Vec<_>) = before.into_iter().partition(|charge| charge.at <= now);
+    let (mut ended, kept): (Vec<_>, Vec<_>) =
+        before.into_iter().partition(|charge| charge.at <= now);
+    // A departure may pass before it was ever planned.
+    for vehicle in &inputs.vehicles {
+        let over = vehicle.next.as_ref().filter(|next| next.at <= now);
+        let missed = over.filter(|next| ended.iter().all(|charge| charge.departure != next.id));
+        ended.extend(missed.map(|departure| vehicle.charge(departure, now)));
+    }
     let currency = site.object.currency;
     let outcome = |charge: Charge| {
         let outcome = charge.outcome(inputs, currency);
@@ -311,7 +431,8 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     } = optimum(&site.object, inputs, &charges, now);
     for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
         charge.flow = flows.first().copied().unwrap_or_default();
-        if charge.delivered == 0 {
+        // The prices before yesterday are not read.
+        if charge.delivered == 0 && charge.first_planned > now.plus(-DAY) {
             charge.immediate = immediate(charge, inputs);
         }
     }
@@ -378,15 +499,21 @@ fn immediate(charge: &Charge, inputs: &PlanInputs) -> i64 {
     let vehicle = inputs.vehicle(charge);
     let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
     let windows = windows(std::slice::from_ref(charge), charge.first_planned);
-    let price = |window: &Window| inputs.price(window.from).map_or(0, |(price, _)| price);
+    let prices = windows.iter().map(|window| inputs.price(window.from));
+    let known = prices.flatten().map(|(price, _)| price).max();
+    let price = |window: &Window| {
+        let price = inputs.price(window.from).map(|(price, _)| price);
+        price.or(known).unwrap_or_default()
+    };
     let mut left = charge.need;
-    let most = powers(power, charge, &windows).into_iter();
+    let most = powers(power, charge, &windows);
+    let most = taken(charge, inputs, offered(charge, inputs), &windows, &most).into_iter();
     let costs = most.zip(&windows).map(|(most, window)| {
         let flow = left.min(most);
         left -= flow;
-        i64::from(flow) * price(window)
+        i64::from(flow).saturating_mul(price(window))
     });
-    costs.sum()
+    costs.fold(0, i64::saturating_add)
 }
 
 impl Planned {
@@ -408,7 +535,9 @@ impl Planned {
         let own = inputs
             .vehicle(charge)
             .map_or(0, |vehicle| vehicle.power(u32::MAX, charge));
-        if most(&powers(own, charge, &self.windows)) >= u64::from(demand.need) {
+        let own = powers(own, charge, &self.windows);
+        let own = taken(charge, inputs, u32::MAX, &self.windows, &own);
+        if most(&own) >= u64::from(demand.need) {
             Some(ShortageReason::Power)
         } else {
             Some(ShortageReason::Time)

@@ -176,13 +176,16 @@ impl Planned {
         let assumed = (0..self.windows.len()).find(is_assumed);
         let vehicles = (0..self.charges.len()).map(|place| self.vehicle(place, inputs, now));
         let not_enforced_because = not_enforced(inputs);
-        let cost = |plan: &Plan| plan.flows.iter().map(|flows| self.cost(flows)).sum::<i64>();
+        let cost = |plan: &Plan| {
+            let costs = plan.flows.iter().map(|flows| self.cost(flows));
+            costs.fold(0, i64::saturating_add)
+        };
         SitePlan {
             currency: site.currency,
             enforced: not_enforced_because.is_none(),
             gap_cost: self
                 .is_priced()
-                .then(|| minor_units(cost(&self.plan) - cost(&self.best))),
+                .then(|| minor_units(cost(&self.plan).saturating_sub(cost(&self.best)))),
             not_enforced_because,
             planned_at: now,
             prices_assumed_from: assumed.map(|place| self.windows[place].from),
@@ -200,9 +203,10 @@ impl Planned {
     /// Returns the cost of the Wh of each slot, in millionths of a minor unit.
     fn cost(&self, flows: &[u32]) -> i64 {
         let costs = flows.iter().zip(&self.prices);
-        let costs =
-            costs.map(|(flow, price)| i64::from(*flow) * price.map_or(0, |(price, _)| price));
-        costs.sum()
+        let costs = costs.map(|(flow, price)| {
+            i64::from(*flow).saturating_mul(price.map_or(0, |(price, _)| price))
+        });
+        costs.fold(0, i64::saturating_add)
     }
 
     fn vehicle(&self, place: usize, inputs: &PlanInputs, now: Timestamp) -> PlannedVehicle {
