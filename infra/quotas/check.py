@@ -33,7 +33,8 @@ STACK_NAME = "x" * 24
 # Values of parameters with which the templates expand to most resources, and the longest of texts.
 VALUES = {
     "Table": f"{STACK_NAME}-Table-0123456789ABC",
-    "OcpiName": "x" * 64,
+    "OcpiName": "x" * 40,
+    "SecretsGeneration": "x" * 24,
     "Canary": "Canary10Percent5Minutes",
     "CanaryEnabled": "true",
     "DomainName": f"{'x' * 52}.example.com",

@@ -6,7 +6,7 @@ import type { ICertificate } from "aws-cdk-lib/aws-certificatemanager";
 import { HttpApi, type IHttpApi } from "aws-cdk-lib/aws-apigatewayv2";
 import { Alarm, type CfnAlarm, type CfnCompositeAlarm, type IAlarm } from "aws-cdk-lib/aws-cloudwatch";
 import { type ITable, Table } from "aws-cdk-lib/aws-dynamodb";
-import type { Grant, IGrantable } from "aws-cdk-lib/aws-iam";
+import { type Grant, type IGrantable, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import { type Architecture, Function as LambdaFunction, type IFunction } from "aws-cdk-lib/aws-lambda";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
@@ -93,7 +93,7 @@ export interface FleetChargingProps {
   readonly tracing?: boolean;
   /** The topic that alarms are sent to. */
   readonly alarmTopic?: ITopic;
-  /** A key for the table, queues, files, logs and secrets, whose policy admits CloudWatch and CloudWatch Logs. */
+  /** A key for the table, queues, files, logs and secrets. CloudWatch Logs is admitted by the construct, unless the key is imported. */
   readonly encryptionKey?: IKey;
   /** How many instances of a function work on one queue at a time. */
   readonly workerConcurrency?: number;
@@ -239,6 +239,13 @@ export class FleetCharging extends Construct {
     }
     this.api = HttpApi.fromHttpApiAttributes(this, "Api", { httpApiId: this.resource("Api").ref });
     this.apiUrl = this.root.getOutput("ApiUrl").value as string;
+    props.encryptionKey?.addToResourcePolicy(
+      new PolicyStatement({
+        actions: ["kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+        principals: [new ServicePrincipal(`logs.${Stack.of(this).region}.amazonaws.com`)],
+        resources: ["*"],
+      }),
+    );
     this.table = Table.fromTableAttributes(this, "Table", {
       tableArn: this.resource("Table").getAtt("Arn").toString(),
       grantIndexPermissions: true,

@@ -41,12 +41,14 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("Canary", TEXT, "!Ref Canary"),
     ("CanaryEnabled", TEXT, "!If [HasCanary, 'true', 'false']"),
     ("ApiAlarm", TEXT, "!Ref ApiFailures"),
+    // A new value makes new versions of the functions, whose description it is, with at most 256 characters. Longer parameters are left
+    // out: they take effect with another `SecretsGeneration`.
     (
         "Settings",
         TEXT,
         "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref RateNetwork, \
-         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, !Ref LateCancellationSeconds, !Ref ReviewTolerances, \
-         !Ref AssumedPrices, !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
+         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, !Ref LateCancellationSeconds, \
+         !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
     ),
     ("TableName", TEXT, "!Ref Table"),
     ("TableArn", TEXT, "!GetAtt Table.Arn"),
