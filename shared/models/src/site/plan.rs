@@ -4,8 +4,11 @@
 //! departures, so that all powers are constant in each. The planner divides the metered Wh among them. Energy that has flowed is
 //! accounted for at the end of a slot, and whenever the site is planned again; a part of a slot counts in proportion to its time.
 //!
-//! Levels that vehicles report replace those of the plan if they differ by more than 3 points: a smaller difference is noise. For a
-//! battery whose power depends on its level, the average power until its need is met is assumed.
+//! Levels that vehicles report replace those of the plan if they differ by more than 3 points: a smaller difference is noise.
+//!
+//! The power of direct current falls as the level rises. At first a vehicle has its full power in every slot. Then its flows are rolled
+//! forward along its curve: where the battery takes less than planned, its power is lowered, and the plan is made again, at most five
+//! times. What the battery would not take in the end is not planned: it is missing.
 //!
 //! Alternating current flows with at least 6 A or not at all. The best plan is changed so that as few flows as possible are below that;
 //! the view shows the cost of this change, and the flows that remain below.
@@ -109,11 +112,25 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
         demands: of_planned.map(|(demand, _)| demand.clone()).collect(),
     };
     let mut best = depot.plan();
-    for _ in 0..TIGHTENED {
-        let pairs = planned.iter().zip(&mut depot.demands).zip(&best.flows);
-        let is_tightened = pairs.fold(false, |before, ((charge, demand), flows)| {
-            tighten(charge, inputs, &windows, flows, demand) || before
-        });
+    let full: Vec<Vec<u32>> = depot
+        .demands
+        .iter()
+        .map(|demand| demand.power.clone())
+        .collect();
+    for round in 1..=TIGHTENED {
+        let mut is_tightened = false;
+        for (place, charge) in planned.iter().enumerate() {
+            let demand = &mut depot.demands[place];
+            if !tighten(charge, inputs, &windows, &best.flows[place], demand) {
+                continue;
+            }
+            is_tightened = true;
+            if round == TIGHTENED {
+                // The flows of a charge at once: a battery that is less full takes at least as much.
+                let offered = offered(charge, inputs);
+                demand.power = taken(charge, inputs, offered, &windows, &full[place]);
+            }
+        }
         if !is_tightened {
             break;
         }
