@@ -365,7 +365,7 @@ async fn a_battery_whose_power_falls_is_full_at_its_departure() {
     app.alice.post_ok(&format!("{van}/telemetry"), level).await;
     // The last hour and a half is cheap, and just long enough: nothing of it may be wasted with little power.
     let departs = app.now().unix_millis() / 900_000 * 900_000 + 6 * 3_600_000;
-    let at = |minutes| {
+    let at = |minutes: i64| {
         kernel::Timestamp::from_unix_millis(departs).plus(kernel::time::minutes(-minutes))
     };
     let prices = json!({"prices": [{"from": at(6 * 60), "price_per_kwh": 30},

@@ -165,11 +165,11 @@ impl Client {
         })
     }
 
-    /// A client of the same service with another key, in the account of that key.
-    pub fn with_key(&self, key: &str) -> Self {
+    /// A client of the same service with another key, in the account of that key or a child of it.
+    pub fn with_key(&self, key: &str, account: Option<&str>) -> Self {
         let settings = Settings {
             api_key: Some(key.to_owned()),
-            account: None,
+            account: account.map(str::to_owned),
             ..self.settings.clone()
         };
         Self {

@@ -209,7 +209,13 @@ impl Feed {
             let path = format!("/v1/webhook_endpoints/{}/events", self.place.endpoint);
             let mut request = Request::get(path).with("limit", limit.to_string());
             if let Some(cursor) = &self.place.cursor {
-                let longest = context.client.settings.timeout.as_secs().saturating_sub(5);
+                let longest = context
+                    .client
+                    .settings
+                    .timeout
+                    .as_secs()
+                    .saturating_sub(5)
+                    .max(1);
                 request = request
                     .with("cursor", cursor)
                     .with("wait", WAIT.min(longest).to_string());

@@ -63,6 +63,7 @@ impl OnChange for Vehicle {
                 level: None,
             };
             replan.send(app).await?;
+            plan_again(app, &change.tenant, change.after.object.site.iter()).await?;
         }
         if change.differs_in(|vehicle| vehicle.charging_standard) {
             rematch_for_plug(app, &change.tenant, &change.after.object).await?;

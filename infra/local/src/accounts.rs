@@ -118,9 +118,14 @@ async fn erase_account(
         let erasure: Erase = read(&headers, &body)?;
         let accounts = app.store.accounts_below(&erasure.account).await?;
         remains.folder.write(files::ERASING, &true)?;
+        let is_first = erasure.cursor.is_none();
         let erased = erase::handle(&app, erasure).await;
-        if !matches!(&erased, Ok(erased) if erased.status == ErasureStatus::Running) {
-            remains.remove(&accounts.into_iter().collect()).await?;
+        match &erased {
+            Ok(erased) if erased.status == ErasureStatus::Running => {}
+            Ok(_) => remains.remove(&accounts.into_iter().collect()).await?,
+            // Nothing was deleted yet.
+            Err(_) if is_first => remains.folder.remove(files::ERASING)?,
+            Err(_) => {}
         }
         erased
     };

@@ -4,18 +4,21 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Search {
     /// A part of the registration plate, VIN, name or e-mail address, or a whole id.
     pub query: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Named {
     /// The id of the object, such as `res_…`.
     pub id: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Confirmed {
     /// The id of the object.
     pub id: String,
@@ -25,6 +28,7 @@ pub struct Confirmed {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Area {
     /// Degrees.
     pub latitude: f64,
@@ -35,6 +39,7 @@ pub struct Area {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Chargers {
     pub area: Area,
     /// `CCS`, `CHAdeMO` or `Type2`.
@@ -50,6 +55,7 @@ pub struct Chargers {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ReservationRequest {
     /// The id of the driver.
     pub driver: String,
@@ -72,6 +78,7 @@ pub struct ReservationRequest {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NeedRequest {
     /// The id of the driver.
     pub driver: String,
@@ -85,6 +92,7 @@ pub struct NeedRequest {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Need {
     /// The level of the battery to reach, in percent. Either this or `energy_wh`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,9 +108,13 @@ pub struct Need {
     /// `cost` (the default), `time` or `carbon`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimize: Option<String>,
+    /// In minor units of the currency, such as pence, tax included: nothing is reserved at a higher price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_price_per_kwh: Option<u32>,
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Reservations {
     /// `pending`, `confirmed`, `completed`, `cancelled`, `failed` or `expired`.
     pub status: Option<String>,
@@ -113,6 +125,7 @@ pub struct Reservations {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Sessions {
     /// `pending`, `active`, `completed`, `cancelled` or `failed`.
     pub status: Option<String>,
@@ -125,6 +138,7 @@ pub struct Sessions {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Start {
     /// The id of the station.
     pub charging_station: String,
@@ -140,6 +154,7 @@ pub struct Start {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Invoices {
     /// `draft`, `open`, `paid`, `void`, `uncollectible` or `overdue`.
     pub status: Option<String>,
@@ -148,6 +163,7 @@ pub struct Invoices {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Payment {
     /// The id of the invoice.
     pub id: String,
@@ -159,6 +175,7 @@ pub struct Payment {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Events {
     /// A type of event, such as `reservation.failed`.
     pub r#type: Option<String>,
@@ -167,6 +184,7 @@ pub struct Events {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ReportRequest {
     /// `charging_summary`, `cost_analysis`, `usage_breakdown`, `fleet_efficiency` or `carbon`.
     pub r#type: String,

@@ -124,7 +124,8 @@ pub const DELIVERY: &[&str] = &[
     "status",
     "attempt",
     "response_status",
-    "next_attempt_at",
+    "response",
+    "next_attempt",
     "created",
 ];
 
@@ -291,11 +292,12 @@ impl Server {
         let mut found = Vec::new();
         for endpoint in endpoints["data"].as_array().into_iter().flatten() {
             let id = endpoint["id"].as_str().unwrap_or_default();
-            let request =
-                Request::get(format!("/v1/webhook_endpoints/{id}/deliveries")).with("limit", "50");
-            let deliveries = self.api.send(request).await?;
-            let deliveries = deliveries["data"].as_array().into_iter().flatten();
-            let failed = deliveries.filter(|delivery| delivery["status"] == "failed");
+            let path = format!("/v1/webhook_endpoints/{id}/deliveries");
+            let request = Request::get(path)
+                .with("status", "failed")
+                .with("limit", "50");
+            let failed = self.api.send(request).await?;
+            let failed = failed["data"].as_array().into_iter().flatten();
             let failed: Vec<_> = failed.map(|delivery| part(delivery, DELIVERY)).collect();
             if !failed.is_empty() || endpoint["status"] != "enabled" {
                 let mut shown = part(endpoint, &["id", "url", "status", "disabled_reason"]);

@@ -269,7 +269,7 @@ impl VehicleDepartures {
 }
 
 impl Stored<VehicleDepartures> {
-    /// Replaces all scheduled departures. An unchanged departure keeps its id, and so does one that was moved: the energy charged for it
+    /// Replaces all future departures. An unchanged departure keeps its id, and so does one that was moved: the energy charged for it
     /// before still counts. Returns the result for each departure, in the order of the body.
     ///
     /// # Errors
@@ -289,10 +289,13 @@ impl Stored<VehicleDepartures> {
             let message = "The vehicle has no site: update it with the site at which it charges.";
             return Err(Error::conflict(message, Some("site")));
         };
-        let is_scheduled = |departure: &Departure| departure.status == DepartureStatus::Scheduled;
+        // A departure that is over stays, although it is accounted for only by the next plan.
+        let is_future = |departure: &Departure| {
+            departure.status == DepartureStatus::Scheduled && departure.at > now
+        };
         let (scheduled, mut over): (Vec<_>, Vec<_>) = std::mem::take(&mut self.object.departures)
             .into_iter()
-            .partition(is_scheduled);
+            .partition(is_future);
         let needs = |old: &Departure, new: &NewDeparture| {
             let need = (old.energy_wh, old.target_level, old.min_level);
             need == (new.energy_wh, new.target_level, new.min_level) && old.site == *site

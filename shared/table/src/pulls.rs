@@ -33,6 +33,9 @@ pub struct Pull {
     pub objects: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
+    /// The largest number of objects that the platform has stated for the current module.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub total: u32,
     /// The number of items with the locations of the pull.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notes: u32,
@@ -184,6 +187,7 @@ impl Pull {
             pages: 0,
             objects: 0,
             bytes: 0,
+            total: 0,
             notes: 0,
             since: last.and_then(|last| last.since),
             last_full,
@@ -218,14 +222,19 @@ impl Pull {
         self.next_page = None;
         self.error = None;
         (self.page_objects, self.pages) = (0, 0);
-        (self.objects, self.bytes) = (0, 0);
+        (self.objects, self.bytes, self.total) = (0, 0, 0);
     }
 
     /// Continues with the next module although pages of this one are missing. The reason becomes the first of the problems.
     pub fn give_up_module(&mut self, why: &str) {
         self.incomplete = true;
-        self.problems.insert(0, shortened(why));
+        self.note_first(why);
         self.end_module();
+    }
+
+    /// Stores a problem of a whole module, before those of objects.
+    pub fn note_first(&mut self, why: &str) {
+        self.problems.insert(0, shortened(why));
     }
 
     /// Ends the pull although pages of its modules are missing.

@@ -1,5 +1,5 @@
 //! Streamable HTTP on this machine: `POST /mcp`, without sessions. Each request has an API key as its bearer token, and has the
-//! permissions of that key. Requests from a page of another host, and requests with another host in `Host`, are refused.
+//! permissions of that key; `Service-Account` chooses a child account, as in the API. Requests from a page of another host, and requests with another host in `Host`, are refused.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -58,7 +58,9 @@ async fn answer(client: &Client, request: Request<Incoming>) -> Result<Answer, I
         let text = "send an API key: Authorization: Bearer sk_...";
         return Ok(refused(StatusCode::UNAUTHORIZED, text));
     };
-    let api = Arc::new(client.with_key(key));
+    let account = request.headers().get("service-account");
+    let account = account.and_then(|account| account.to_str().ok());
+    let api = Arc::new(client.with_key(key, account));
     Ok(mcp::respond(api, Exposure::Loopback, request).await)
 }
 
