@@ -176,9 +176,14 @@ impl TryFrom<u16> for PaymentTerm {
 #[serde(try_from = "String", into = "String")]
 pub struct TaxPercent(Decimal);
 
+/// The maximum number of digits of a rate after the point.
+const DIGITS: u32 = 4;
+
 impl TaxPercent {
+    /// Returns the nearest rate: charging networks state rates such as 7.700000286, and amounts from which others follow.
     pub fn new(percent: Decimal) -> Self {
-        Self(percent.normalize())
+        let nearest = percent.clamp(Decimal::ZERO, Decimal::ONE_HUNDRED);
+        Self(nearest.round_dp(DIGITS).normalize())
     }
 
     pub fn decimal(self) -> Decimal {
@@ -211,7 +216,7 @@ impl TryFrom<String> for TaxPercent {
         const SHAPE: &str = "expected a decimal number from 0 to 100 in a string, such as \"19\"";
         let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let percent = text.parse::<Decimal>().map_err(|_| SHAPE)?;
-        if plain && percent <= Decimal::ONE_HUNDRED && percent.scale() <= 4 {
+        if plain && percent <= Decimal::ONE_HUNDRED && percent.scale() <= DIGITS {
             Ok(Self::new(percent))
         } else {
             Err(SHAPE)
@@ -302,6 +307,21 @@ mod tests {
         assert_eq!(percent("0"), Ok("0".to_owned()));
         for wrong in ["", "-1", "100.1", "1.00001", "1e1", "nineteen", "+1"] {
             assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_rate_is_readable() {
+        for text in [
+            "20.48192771084337349397590361",
+            "7.700000286102295",
+            "29900",
+            "-5",
+            "19",
+            "0.00001",
+        ] {
+            let rate = TaxPercent::new(text.parse().expect("a number"));
+            assert_eq!(TaxPercent::try_from(String::from(rate)), Ok(rate), "{text}");
         }
     }
 }
