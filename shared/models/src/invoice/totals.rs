@@ -140,10 +140,11 @@ impl TaxAmount {
         amount: Total,
     ) -> Self {
         let taxed = |price: &Price| price.tax != Tax::None;
+        let tax_percent = TaxPercent::new(percent);
         Self {
             country: Some(session.country.clone()),
-            tax_percent: TaxPercent::new(percent),
-            category: match percent.is_zero() {
+            tax_percent,
+            category: match tax_percent.is_zero() {
                 false => TaxCategory::S,
                 true if internal.pricing.iter().any(taxed) => TaxCategory::Z,
                 true => TaxCategory::E,
