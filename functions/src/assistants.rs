@@ -117,11 +117,7 @@ impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
         sent_key(&parts.headers)?;
         let content = body::collect(content).await?;
         let mut headers = HeaderMap::new();
-        for name in [
-            header::AUTHORIZATION.as_str(),
-            header::HOST.as_str(),
-            ACT_IN,
-        ] {
+        for name in [header::AUTHORIZATION.as_str(), ACT_IN] {
             if let Some(value) = parts.headers.get(name) {
                 headers.insert(name, value.clone());
             }
