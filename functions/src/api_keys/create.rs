@@ -1,8 +1,8 @@
 //! `POST /v1/api_keys`: creates a key of the caller's account and mode. Its secret is shown in this response only and is not stored: the
 //! response to a repetition with the same `Idempotency-Key` is the key without `secret`. If the first response was lost, delete the key and
-//! create another one with a new `Idempotency-Key`. The new key has at most the scopes of the key that creates it, and expires no later: a key that expires has to name an
-//! `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute in which it may still be accepted for
-//! other requests.
+//! create another one with a new `Idempotency-Key`. The new key has at most the scopes of the key that creates it, and expires no later: a
+//! key that expires has to name an `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute in which
+//! it may still be accepted for other requests.
 
 use crate::App;
 use axum::extract::State;

@@ -1,5 +1,6 @@
 //! Streamable HTTP on this machine: `POST /mcp`, without sessions. Each request has an API key as its bearer token, and has the
-//! permissions of that key; `Service-Account` chooses a child account, as in the API. Requests from a page of another host, and requests with another host in `Host`, are refused.
+//! permissions of that key; `Service-Account` chooses a child account, as in the API. Requests from a page of another host, and requests
+//! with another host in `Host`, are refused.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -204,11 +204,7 @@ impl EffectivePrice {
             let course = Course {
                 began: start,
                 zone: &station.timezone.rules(),
-                usage: Usage {
-                    energy: energy.into(),
-                    charging: whole_millis(duration).unsigned_abs(),
-                    parking: 0,
-                },
+                usage: Usage::of_charge(energy, duration),
             };
             Some(tariff::exact_cost(&connector.pricing, currency, course))
         };

@@ -14,7 +14,7 @@ use crate::vehicle::Vehicle;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
-use kernel::time::{Timestamp, millis, whole_millis};
+use kernel::time::{Timestamp, millis};
 
 /// A charge by the battery model. The vehicle leaves when it is done: parking time is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +39,7 @@ impl SimulatedCharge {
         let course = Course {
             began: start,
             zone: &station.timezone.rules(),
-            usage: Usage {
-                energy: energy.into(),
-                charging: whole_millis(duration).unsigned_abs(),
-                parking: 0,
-            },
+            usage: Usage::of_charge(energy, duration),
         };
         Some(Self {
             seconds: duration.saturating_add(millis(999)).as_secs(),

@@ -37,6 +37,9 @@ pub const HORIZON: SignedDuration = hours(48);
 /// The maximum number of vehicles that are planned together.
 pub const MOST_VEHICLES: usize = 500;
 
+/// The maximum number of times that a plan is made again because batteries take less than planned at their levels then.
+const TIGHTENED: usize = 5;
+
 /// The maximum number of short departures in the summary.
 const NAMED: usize = 100;
 
@@ -111,31 +114,7 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
         slots: slots(site, inputs, &windows, &forced, &fixed),
         demands: of_planned.map(|(demand, _)| demand.clone()).collect(),
     };
-    let mut best = depot.plan();
-    let full: Vec<Vec<u32>> = depot
-        .demands
-        .iter()
-        .map(|demand| demand.power.clone())
-        .collect();
-    for round in 1..=TIGHTENED {
-        let mut is_tightened = false;
-        for (place, charge) in planned.iter().enumerate() {
-            let demand = &mut depot.demands[place];
-            if !tighten(charge, inputs, &windows, &best.flows[place], demand) {
-                continue;
-            }
-            is_tightened = true;
-            if round == TIGHTENED {
-                // The flows of a charge at once: a battery that is less full takes at least as much.
-                let offered = offered(charge, inputs);
-                demand.power = taken(charge, inputs, offered, &windows, &full[place]);
-            }
-        }
-        if !is_tightened {
-            break;
-        }
-        best = depot.plan();
-    }
+    let best = best(&mut depot, &planned, inputs, &windows);
     let pairs = planned.iter().zip(&depot.demands);
     let least = pairs.map(|(charge, demand)| {
         let vehicle = inputs.vehicle(charge);
@@ -145,11 +124,10 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     });
     let least: Vec<Vec<u32>> = least.collect();
     let steady = depot.steady(&best, &least, TOLERANCE).plan;
-    let mut tightened = std::mem::take(&mut depot.demands).into_iter();
-    for (demand, forced) in demands.iter_mut().zip(&forced) {
-        if forced.is_none() {
-            *demand = tightened.next().unwrap_or_else(|| demand.clone());
-        }
+    let of_planned = demands.iter_mut().zip(&forced);
+    let of_planned = of_planned.filter(|(_, forced)| forced.is_none());
+    for ((demand, _), lowered) in of_planned.zip(std::mem::take(&mut depot.demands)) {
+        *demand = lowered;
     }
     let executable = |plan: Plan| {
         let mut flows = plan.flows.into_iter();
@@ -176,11 +154,35 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     }
 }
 
-/// The maximum number of times that a plan is made again because batteries take less than planned at their levels then.
-const TIGHTENED: usize = 5;
+/// Returns the best plan of a depot. Lowers the energy of its demands to what the batteries take at their levels then.
+fn best(depot: &mut Depot, charges: &[&Charge], inputs: &PlanInputs, windows: &[Window]) -> Plan {
+    let powers = depot.demands.iter().map(|demand| demand.power.clone());
+    let full: Vec<Vec<u32>> = powers.collect();
+    let mut best = depot.plan();
+    for round in 1..=TIGHTENED {
+        let mut is_tightened = false;
+        for (place, charge) in charges.iter().enumerate() {
+            let demand = &mut depot.demands[place];
+            if !tighten(charge, inputs, windows, &best.flows[place], demand) {
+                continue;
+            }
+            is_tightened = true;
+            if round == TIGHTENED {
+                // The flows of a charge at once: a battery that is less full takes at least as much.
+                let offered = offered(charge, inputs);
+                demand.power = taken(charge, inputs, offered, windows, &full[place]);
+            }
+        }
+        if !is_tightened {
+            break;
+        }
+        best = depot.plan();
+    }
+    best
+}
 
-/// Returns the maximum Wh of direct current that a battery takes in each window if these flows, and what did not fit before, go into it: the
-/// power falls as the level rises. None for a constant power.
+/// Returns the maximum Wh of direct current that a battery takes in each window if it charges with these flows: the power falls as the level
+/// rises. With `carries`, what does not fit into a window flows as soon as it can. None for a constant power.
 fn path(
     charge: &Charge,
     inputs: &PlanInputs,

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
 
-use kernel::time::Timestamp;
+use kernel::time::{SignedDuration, Timestamp, whole_millis};
 
 pub(in super::super) const WH_PER_KWH: Decimal = Decimal::ONE_THOUSAND;
 pub(in super::super) const MILLIS_PER_HOUR: Decimal =
@@ -18,6 +18,17 @@ pub struct Usage {
     pub charging: u64,
     /// Milliseconds on the connector after that.
     pub parking: u64,
+}
+
+impl Usage {
+    /// The usage of a vehicle that leaves as soon as it has charged this energy in Wh.
+    pub fn of_charge(energy: u32, duration: SignedDuration) -> Self {
+        Self {
+            energy: energy.into(),
+            charging: whole_millis(duration).unsigned_abs(),
+            parking: 0,
+        }
+    }
 }
 
 /// A session in the model of its prices: energy flows evenly while it charges, then it parks.
