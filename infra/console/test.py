@@ -10,6 +10,7 @@ import unittest
 HERE = pathlib.Path(__file__).parent
 CONSOLE = HERE.parent.parent / "clients/console"
 API = "https://api.fleet.example"
+FILES = "https://files.s3.eu-west-1.amazonaws.com"
 
 
 def build(*arguments):
@@ -33,12 +34,21 @@ class ConsoleTest(unittest.TestCase):
             if name != "docs":
                 self.assertTrue((self.folder / name).is_file(), name)
 
+    def rules(self):
+        """The parts of the page's Content-Security-Policy, by their names."""
+        page = (self.folder / "index.html").read_text()
+        (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+        return policy, dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+
+    def test_the_page_reads_files_of_the_bucket_that_is_named(self):
+        self.assertEqual(0, build(API, self.folder, FILES).returncode)
+        self.assertEqual(f"'self' {API} {FILES}", self.rules()[1]["connect-src"])
+        self.assertNotEqual(0, build(API, self.folder, "https://x'; script-src *").returncode)
+
     def test_the_page_calls_that_api_and_no_other(self):
         self.assertEqual(0, build(API + "/", self.folder).returncode)
         self.assertEqual({"api": API, "tiles": None}, json.loads((self.folder / "config.json").read_text()))
-        page = (self.folder / "index.html").read_text()
-        (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
-        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        policy, rules = self.rules()
         self.assertEqual(f"'self' {API}", rules["connect-src"])
         self.assertEqual(("'none'", "'self'", "'self'"), tuple(rules[name] for name in ("default-src", "script-src", "style-src")))
         self.assertNotIn("unsafe", policy)
