@@ -104,7 +104,11 @@ impl Form {
             Self::JsonLines => print(&object.to_string()),
             Self::Yaml => print(yaml::written(object).trim_end()),
             Self::Csv(paths) => csv(std::slice::from_ref(object), paths),
-            Self::Members(paths) => print(&members(object, paths)?.join("\t")),
+            Self::Members(paths) => match members(object, paths)? {
+                // A single value is for a variable of a script.
+                one if one.len() == 1 && !std::io::stdout().is_terminal() => print(&one[0]),
+                several => lines(&[several]),
+            },
             Self::Text { terminal } => {
                 let mut rows = Vec::new();
                 flatten("", object, &mut rows);
@@ -227,7 +231,7 @@ pub fn table(headings: Option<&[&str]>, rows: &[Vec<String>]) -> String {
             };
             match colour(text).filter(|_| coloured && name == "status") {
                 Some(colour) => Cell::new(text).fg(colour),
-                None => Cell::new(text),
+                None => Cell::new(visible(text)),
             }
         };
         table.add_row(row.iter().enumerate().map(cell));
@@ -326,7 +330,17 @@ fn csv_cell(value: &Value) -> String {
     }
 }
 
-/// Prints rows as tab-separated text; tabs and line feeds in values are written as `\t` and `\n`.
+/// A text without the control characters by which a value could command a terminal: they are written as `\u{1b}`. Line feeds stay.
+pub fn visible(text: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\n' => letter.to_string(),
+        letter if letter.is_control() => letter.escape_default().to_string(),
+        letter => letter.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Prints rows as tab-separated text; tabs, line feeds and other control characters in values are written as `\t`, `\n` and `\u{1b}`.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -334,13 +348,7 @@ pub fn lines(rows: &[Vec<String>]) -> Result<(), Failure> {
     if rows.is_empty() {
         return Ok(());
     }
-    let escaped = |value: &String| {
-        value
-            .replace('\\', r"\\")
-            .replace('\t', r"\t")
-            .replace('\n', r"\n")
-            .replace('\r', r"\r")
-    };
+    let escaped = |value: &String| visible(&value.replace('\\', r"\\").replace('\n', r"\n"));
     let line = |row: &Vec<String>| row.iter().map(escaped).collect::<Vec<_>>().join("\t");
     print(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))
 }

@@ -67,11 +67,15 @@ pub async fn login(matches: &ArgMatches) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| "default".to_owned());
     let known = config.profiles.get(&name);
     let base_url = text(matches, "base-url").or_else(|| Some(known?.base_url.clone()));
-    let profile = typed(matches, base_url.unwrap_or_else(|| LOCAL.to_owned()))?;
+    let mut profile = typed(matches, base_url.unwrap_or_else(|| LOCAL.to_owned()))?;
+    // A new key of the same service is for the same account.
+    profile.account = known
+        .filter(|known| known.base_url == profile.base_url)
+        .and_then(|known| known.account.clone());
     let mut context = Context::read(matches)?;
     let settings = &mut context.client.settings;
     settings.base_url = address(&profile.base_url)?;
-    (settings.api_key, settings.account) = (profile.api_key.clone(), None);
+    (settings.api_key, settings.account) = (profile.api_key.clone(), profile.account.clone());
     let account = context
         .client
         .send(&Request::get("/v1/account"))

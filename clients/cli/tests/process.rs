@@ -706,29 +706,40 @@ fn batch_results_are_read_from_all_pages_until_none_is_pending() {
 #[test]
 fn drivers_are_attached_after_their_batch_and_not_created_again() {
     let conflict = json!({"type": "invalid_request_error", "code": "driver_fleet_conflict"});
+    let driver = |fleets: &[&str]| ok(json!({"id": "drv_1", "fleets": fleets}));
     let server = Server::start(vec![
         fleet(),
         running("bat_1"),
         completed(),
         results(&[json!({"status": "succeeded", "result": "drv_1"})], None),
         error(404, "invalid_request_error"),
+        driver(&["flt_2"]),
         // The second run.
         fleet(),
-        ok(json!({"id": "drv_1"})),
+        driver(&["flt_1"]),
         Act::Respond(409, "", conflict),
+        driver(&["flt_1"]),
     ]);
     let tool = Tool::new();
     let file = tool.folder.path().join("drivers.csv");
     std::fs::write(&file, "name,email\nAda,ada@fleet.example\n").expect("a file");
-    let file = file.to_str().expect("a path");
-    let words = ["drivers", "import", file, "--attach", "flt_1"];
-    assert_eq!(code(&tool.run(&server, &words)), 7);
+    let rejected = tool.folder.path().join("rejected.csv");
+    let paths = [&file, &rejected].map(|path| path.to_str().expect("a path"));
+    let words = ["drivers", "import", paths[0], "--attach", "flt_1"];
+    let words = [&words[..], &["--rejected", paths[1]]].concat();
+    let output = tool.run(&server, &words);
+    let summary = "0 created, 0 done before, 0 refused, 1 not attached";
+    assert_eq!((code(&output), stdout(&output).as_str()), (7, summary));
+    let why = "line 2: drv_1 exists and is not attached";
+    assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    // Importing the line again from that file would create a second driver.
+    assert!(!rejected.exists());
     let output = tool.run(&server, &words);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let attach = "POST /v1/drivers/drv_1/attach";
     let lines = lines(&server);
-    assert_eq!([&lines[4], &lines[7]], [attach, attach]);
-    assert_eq!(lines.len(), 8);
+    assert_eq!([&lines[4], &lines[8]], [attach, attach]);
+    assert_eq!(lines.len(), 10);
 }
 
 #[test]

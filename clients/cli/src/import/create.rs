@@ -18,9 +18,15 @@ use crate::failure::Failure;
 /// The time for which the service certainly keeps a key; it keeps keys for 24 hours.
 const KEPT: SignedDuration = SignedDuration::from_hours(23);
 
+/// By how much the clock of this machine may be set back between two runs.
+const MOST_SET_BACK: SignedDuration = SignedDuration::from_mins(5);
+
 /// The maximum number of bodies of a batch, and their maximum total size in bytes. The service accepts 256 KiB.
 const MAX_BODIES: usize = 1_000;
 const MAX_BYTES: usize = 200_000;
+
+/// The number of objects of a journal that may be missing before it counts as that of another account.
+const MOST_MISSING: usize = 10;
 
 /// The number of batches that run at a time: the service processes several bodies of each in parallel.
 const ABREAST: usize = 2;
@@ -56,26 +62,27 @@ impl Import {
     /// They belong to another account, or the service cannot be reached or refuses the key.
     pub async fn check_account(&self) -> Result<(), Failure> {
         let lines = self.history.lines.values();
-        let mut known = lines.filter_map(|line| match line {
+        let known = lines.filter_map(|line| match line {
             Progress::Created { id, .. } => Some(id),
             _ => None,
         });
-        let Some(id) = known.next_back() else {
-            return Ok(());
-        };
-        let path = format!("{}/{id}", self.operation.path);
-        match self.client.send(&Request::get(path)).await {
-            Ok(_) => Ok(()),
-            Err(Failure::Refused(refusal)) if refusal.status == 404 => {
-                Err(Failure::Local(format!(
-                    "{}: the journal names {id}, which this account does not have. The journal belongs to another account, or the \
-                 object was deleted; name another journal with --journal, or remove this one to import every line anew",
-                    self.journal.path().display()
-                )))
+        let mut missing = None;
+        for id in known.take(MOST_MISSING) {
+            let path = format!("{}/{id}", self.operation.path);
+            match self.client.send(&Request::get(path)).await {
+                // It was deleted since, if another object of the journal is there.
+                Err(Failure::Refused(refusal)) if refusal.status == 404 => missing = Some(id),
+                Err(Failure::Refused(refusal)) if refusal.status == 403 => return Ok(()),
+                Err(failure) => return Err(failure),
+                Ok(_) => return Ok(()),
             }
-            Err(Failure::Refused(refusal)) if refusal.status == 403 => Ok(()),
-            Err(failure) => Err(failure),
         }
+        let Some(id) = missing else { return Ok(()) };
+        Err(Failure::Local(format!(
+            "{}: the journal names {id}, which this account does not have. The journal belongs to another account, or its objects \
+             were deleted; name another journal with --journal, or remove this one to import every line anew",
+            self.journal.path().display()
+        )))
     }
 
     /// Imports all lines without an outcome.
@@ -134,7 +141,9 @@ impl Import {
             },
         };
         let age = Timestamp::now().duration_since(chunk.at);
-        let is_forgotten = chunk.batch.is_some() || age > KEPT;
+        // A clock that was set back does not tell the age.
+        let is_recent = (-MOST_SET_BACK..=KEPT).contains(&age);
+        let is_forgotten = chunk.batch.is_some() || !is_recent;
         // An interrupted run may have written the outcomes of some lines. Refused lines are then in a later chunk.
         let sent = Progress::Sent(chunk.key.clone());
         let is_new = !self.history.chunks.contains_key(&chunk.key);
@@ -238,14 +247,29 @@ impl Import {
             (Ok(_), None) => return Ok(LineOutcome::Created),
             (Ok(id), Some(fleet)) => (id, fleet),
         };
-        let path = format!("{}/{id}/attach", self.operation.path);
-        let request = Request::post(path, json!({"fleet": fleet})).once(format!("{key}-attach"));
-        match self.client.send(&request).await {
-            Ok(_) => {}
-            // It is attached already.
-            Err(Failure::Refused(refusal))
-                if refusal.member("code") == Some("driver_fleet_conflict") => {}
-            Err(failure) => return Ok(LineOutcome::Refused(refusal_of(line, failure)?)),
+        let path = format!("{}/{id}", self.operation.path);
+        let request = Request::post(format!("{path}/attach"), json!({"fleet": fleet}));
+        let attached = self
+            .client
+            .send(&request.once(format!("{key}-attach")))
+            .await;
+        if let Err(failure) = attached {
+            let problem = refusal_of(line, failure)?;
+            // It may be attached already.
+            let fleets = match self.client.send(&Request::get(path)).await {
+                Ok(driver) => driver.body["fleets"].clone(),
+                Err(Failure::Refused(refusal)) if matches!(refusal.status, 403 | 404) => {
+                    Value::Null
+                }
+                Err(failure) => return Err(failure),
+            };
+            if !fleets
+                .as_array()
+                .is_some_and(|fleets| fleets.contains(&json!(fleet)))
+            {
+                let message = format!("{id} exists and is not attached: {}", problem.message);
+                return Ok(LineOutcome::Unattached(Problem::of_line(line, message)));
+            }
         }
         self.journal.write(&Entry::Attached { key })?;
         Ok(LineOutcome::Created)

@@ -57,7 +57,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     let dry_run = matches.get_flag("dry-run");
     let upserts = matches.get_flag("upsert");
     let key = upserts.then(|| Upsert::key_of(group)).flatten();
-    let mut checked = sheet.check(key)?;
+    let mut checked = sheet.check(key);
     if !dry_run {
         context.needs_key()?;
     }
@@ -80,7 +80,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         )));
     }
 
-    let rows = sheet.rows()?.filter(|row| !bad.contains(&row.line));
+    let rows = sheet.rows().filter(|row| !bad.contains(&row.line));
     let total = checked.lines - invalid;
     let concurrency = matches.get_one::<u16>("concurrency");
     let concurrency = concurrency.copied().unwrap_or(8).into();
@@ -101,7 +101,8 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     if let Some(path) = rejected {
         let problems = [&checked.problems, &summary.refused, &summary.uncertain];
         let problems: Vec<Problem> = problems.into_iter().flatten().cloned().collect();
-        if !problems.is_empty() {
+        // Those of an earlier run are replaced, also by none.
+        if !problems.is_empty() || path.exists() {
             sheet.write_rejected(&path, &problems)?;
         }
     }
@@ -136,7 +137,7 @@ async fn check_fleets(
         if attach.is_some_and(|fleet| missing.contains(fleet)) {
             return Err(Failure::local("--attach: no such fleet"));
         }
-        checked.problems.extend(sheet.lines_with(FLEET, &missing)?);
+        checked.problems.extend(sheet.lines_with(FLEET, &missing));
         checked.problems.sort_by_key(|problem| problem.line);
     } else if !fleets.is_empty() {
         context.note("Without an API key it was not checked whether the fleets exist.");
@@ -152,14 +153,20 @@ fn creation(
     settings: Settings,
     lines: HashMap<String, u64>,
 ) -> Result<Import, Failure> {
-    let beside = || beside(&path(matches, "file").unwrap_or_default());
+    let file = path(matches, "file").unwrap_or_default();
+    let named = path(matches, "journal");
+    if named.is_none() && !file.is_file() {
+        return Err(Failure::Local(format!(
+            "{}: this is not a file beside which the journal could be: name one with --journal",
+            file.display()
+        )));
+    }
     let target = Target {
         resource: group.to_owned(),
         base_url: settings.base_url.to_string(),
         account: settings.account.clone(),
     };
-    let (journal, history) =
-        Journal::open(&path(matches, "journal").unwrap_or_else(beside), &target)?;
+    let (journal, history) = Journal::open(&named.unwrap_or_else(|| beside(&file)), &target)?;
     Ok(Import {
         client: Client::new(settings)?,
         operation,

@@ -26,6 +26,8 @@ pub struct Summary {
     pub done_before: u64,
     /// Lines that the service refused, with the reasons.
     pub refused: Vec<Problem>,
+    /// Lines whose driver was created and not attached to the fleet, with the reasons.
+    pub unattached: Vec<Problem>,
     /// Lines that were sent too long ago, without an outcome.
     pub uncertain: Vec<Problem>,
     /// Lines that were not sent because they cannot be imported.
@@ -41,10 +43,12 @@ impl Summary {
                 LineOutcome::Updated => self.updated += 1,
                 LineOutcome::Unchanged => self.unchanged += 1,
                 LineOutcome::Refused(problem) => self.refused.push(problem),
+                LineOutcome::Unattached(problem) => self.unattached.push(problem),
                 LineOutcome::Uncertain(problem) => self.uncertain.push(problem),
             }
         }
         self.refused.sort_by_key(|problem| problem.line);
+        self.unattached.sort_by_key(|problem| problem.line);
         self.uncertain.sort_by_key(|problem| problem.line);
     }
 }
@@ -55,6 +59,8 @@ pub enum LineOutcome {
     Updated,
     Unchanged,
     Refused(Problem),
+    /// The driver was created and not attached to the fleet.
+    Unattached(Problem),
     /// The line was sent too long ago, without an outcome.
     Uncertain(Problem),
 }
@@ -62,7 +68,7 @@ pub enum LineOutcome {
 /// Prints problems on standard error.
 pub fn print_problems(problems: &[Problem]) {
     for problem in problems {
-        eprintln!("{problem}");
+        eprintln!("{}", output::visible(&problem.to_string()));
     }
 }
 
@@ -106,17 +112,22 @@ pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
         unchanged,
         done_before,
         refused,
+        unattached,
         uncertain,
         invalid,
     } = summary;
-    let (lost, unknown) = (refused.len(), uncertain.len());
+    let (lost, alone, unknown) = (refused.len(), unattached.len(), uncertain.len());
     match &context.form {
         Form::Text { .. } => {
             print_problems(refused);
+            print_problems(unattached);
             print_problems(uncertain);
             let mut text = format!("{created} created, {done_before} done before, {lost} refused");
             if updated + unchanged > 0 {
                 text += &format!(", {updated} updated, {unchanged} unchanged");
+            }
+            if alone > 0 {
+                text += &format!(", {alone} not attached");
             }
             if *invalid > 0 {
                 text += &format!(", {invalid} invalid");
@@ -128,15 +139,18 @@ pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
         }
         form => form.object(
             &json!({"created": created, "updated": updated, "unchanged": unchanged, "done_before": done_before,
-            "invalid": invalid, "refused": refused, "uncertain": uncertain}),
+            "invalid": invalid, "refused": refused, "unattached": unattached, "uncertain": uncertain}),
         )?,
     }
-    match (refused.is_empty(), uncertain.is_empty(), invalid) {
-        (true, true, 0) => Ok(()),
-        (_, false, _) => Err(Failure::Partial(
+    match (lost, alone, unknown, invalid) {
+        (0, 0, 0, 0) => Ok(()),
+        (_, _, 1.., _) => Err(Failure::Partial(
             "some lines were sent more than 23 hours ago and have no outcome: look whether their objects exist, then remove the \
              lines or give --retry-uncertain"
                 .into(),
+        )),
+        (0, 1.., _, 0) => Err(Failure::Partial(
+            "some drivers were not attached; run the same command again to attach them".into(),
         )),
         _ => Err(Failure::Partial("some lines were not imported; correct them and run the import again".into())),
     }

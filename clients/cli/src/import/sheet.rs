@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use csv::{Reader, StringRecord};
@@ -29,6 +28,8 @@ const UNIQUE: [&str; 1] = ["vin"];
 /// A CSV file of objects to create.
 pub struct Sheet {
     path: PathBuf,
+    /// The file, which is read once: it may be a pipe.
+    content: Vec<u8>,
     operation: &'static Operation,
     body: &'static Body,
     /// None for [`REASON`].
@@ -108,7 +109,8 @@ impl Sheet {
         let body = operation.body.as_ref();
         let body = body.ok_or_else(|| Failure::local("the operation has no body"))?;
         let wrong = |why: String| Failure::Local(format!("{}: {why}", path.display()));
-        let mut reader = reader(path)?;
+        let content = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let mut reader = reader(&content);
         let names = reader
             .headers()
             .map_err(|error| wrong(error.to_string()))?
@@ -160,6 +162,7 @@ impl Sheet {
         }
         Ok(Self {
             path: path.to_owned(),
+            content,
             operation,
             body,
             columns,
@@ -168,14 +171,11 @@ impl Sheet {
     }
 
     /// Checks every line. `key` is a member by which objects are found; two lines must not have the same value of it.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn check(&self, key: Option<&'static str>) -> Result<Checked, Failure> {
+    pub fn check(&self, key: Option<&'static str>) -> Checked {
         let others = key.filter(|name| !UNIQUE.contains(name));
         let mut checked = Checked::default();
         let mut unique: HashMap<(&str, String), u64> = HashMap::new();
-        for read in self.read()? {
+        for read in self.read() {
             checked.lines += 1;
             let row = match read {
                 Ok(row) => row,
@@ -206,28 +206,18 @@ impl Sheet {
                 checked.fleets.insert(fleet.to_owned());
             }
         }
-        Ok(checked)
+        checked
     }
 
     /// Iterates over the lines that can be imported.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn rows(&self) -> Result<impl Iterator<Item = Row>, Failure> {
-        Ok(self.read()?.filter_map(Result::ok))
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
+        self.read().filter_map(Result::ok)
     }
 
     /// The lines whose member has one of these values, which do not exist in the service.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn lines_with(
-        &self,
-        member: &str,
-        values: &BTreeSet<String>,
-    ) -> Result<Vec<Problem>, Failure> {
+    pub fn lines_with(&self, member: &str, values: &BTreeSet<String>) -> Vec<Problem> {
         if values.is_empty() {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let wrong = |row: Row| {
             let value = row.body[member]
@@ -239,13 +229,13 @@ impl Sheet {
                 message: format!("{value} does not exist"),
             })
         };
-        Ok(self.rows()?.filter_map(wrong).collect())
+        self.rows().filter_map(wrong).collect()
     }
 
     /// Writes the lines that have problems to a file with the same columns, and the reasons in an additional last column.
     ///
     /// # Errors
-    /// A file cannot be read or written, or both are the same.
+    /// The file cannot be written, or is the one that is imported.
     pub fn write_rejected(&self, path: &Path, problems: &[Problem]) -> Result<(), Failure> {
         let wrong = |why: &dyn fmt::Display| Failure::Local(format!("{}: {why}", path.display()));
         let real = |path: &Path| path.canonicalize().ok();
@@ -260,9 +250,9 @@ impl Sheet {
             let reason = column.chain([problem.message.clone()]).collect();
             reasons.entry(problem.line).or_default().push(reason);
         }
-        let file = File::open(&self.path).map_err(Failure::local)?;
         let mut reader = csv::ReaderBuilder::new();
-        let mut reader = reader.flexible(true).from_reader(file);
+        let mut reader = reader.flexible(true).from_reader(&self.content[..]);
+        let mut lines = Lines::of(&self.content);
         let mut writer = csv::WriterBuilder::new().flexible(true).from_path(path);
         let writer = writer.as_mut().map_err(|error| wrong(error))?;
         let kept = |place: &usize| !matches!(self.columns.get(*place), Some(None));
@@ -278,7 +268,7 @@ impl Sheet {
         )?;
         for record in reader.byte_records() {
             let record = record.map_err(Failure::local)?;
-            let line = record.position().map_or(0, csv::Position::line);
+            let line = record.position().map_or(0, |place| lines.at(place));
             if let Some(reasons) = reasons.get(&line) {
                 write(&record, &reasons.join("; "))?;
             }
@@ -286,24 +276,20 @@ impl Sheet {
         writer.flush().map_err(|error| wrong(&error))
     }
 
-    fn read(&self) -> Result<impl Iterator<Item = Result<Row, Vec<Problem>>>, Failure> {
-        let mut reader = reader(&self.path)?;
-        // The names of the columns, which `open` has read.
-        reader.headers().map_err(Failure::local)?;
-        let mut line = 1;
-        Ok(reader.into_records().map(move |record| {
-            line += 1;
-            match record {
+    fn read(&self) -> impl Iterator<Item = Result<Row, Vec<Problem>>> {
+        let mut lines = Lines::of(&self.content);
+        reader(&self.content)
+            .into_records()
+            .map(move |record| match record {
                 Ok(record) => {
-                    line = record.position().map_or(line, csv::Position::line);
+                    let line = record.position().map_or(0, |place| lines.at(place));
                     self.row(line, &record)
                 }
                 Err(error) => {
-                    line = error.position().map_or(line, csv::Position::line);
+                    let line = error.position().map_or(0, |place| lines.at(place));
                     Err(vec![Problem::of_line(line, what_is_wrong(&error))])
                 }
-            }
-        }))
+            })
     }
 
     /// Returns a line as a body, or all its problems.
@@ -443,10 +429,48 @@ pub fn key(content: &str) -> String {
     format!("import-{}", hex::encode(&Sha256::digest(content)[..24]))
 }
 
-fn reader(path: &Path) -> Result<Reader<File>, Failure> {
-    let file = File::open(path);
-    let file = file.map_err(|error| Failure::Local(format!("{}: {error}", path.display())))?;
-    Ok(csv::ReaderBuilder::new().flexible(false).from_reader(file))
+fn reader(content: &[u8]) -> Reader<&[u8]> {
+    csv::ReaderBuilder::new()
+        .flexible(false)
+        .from_reader(content)
+}
+
+/// The numbers of lines, which end with a line feed, a carriage return, or both, as text editors count them: the crate `csv` counts line
+/// feeds alone.
+struct Lines<'a> {
+    content: &'a [u8],
+    /// The place up to which lines are counted, and their number.
+    counted: usize,
+    line: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn of(content: &'a [u8]) -> Self {
+        let (counted, line) = (0, 1);
+        Self {
+            content,
+            counted,
+            line,
+        }
+    }
+
+    /// Returns the number of the line at which the record at a place begins, which is behind the places of earlier calls. The place may
+    /// be that of line ends before the record.
+    fn at(&mut self, place: &csv::Position) -> u64 {
+        let place = usize::try_from(place.byte()).unwrap_or(usize::MAX);
+        while let Some(byte) = self.content.get(self.counted) {
+            let is_end = matches!(byte, b'\n' | b'\r');
+            if self.counted >= place && !is_end {
+                break;
+            }
+            self.counted += 1;
+            let is_first_of_two = *byte == b'\r' && self.content.get(self.counted) == Some(&b'\n');
+            if is_end && !is_first_of_two {
+                self.line += 1;
+            }
+        }
+        self.line
+    }
 }
 
 /// The description of a line that could not be read.
@@ -491,8 +515,6 @@ mod tests {
             .map(|constant| (*constant).to_owned())
             .collect();
         let sheet = Sheet::open(operation, file.path(), &constants);
-        // The file is read again by each check.
-        file.keep().unwrap();
         sheet.map_err(|failure| failure.to_string())
     }
 
@@ -504,7 +526,7 @@ mod tests {
             "{NAMES},information.make,metadata.depot,drivers\nAB 1,VIN1,60000,CCS,\"Make, Inc.\",east,drv_1; drv_2\nAB 2,VIN2,50000,Type2,,,\n"
         );
         let sheet = sheet(&content, &["fleet=flt_1"]).unwrap();
-        let rows: Vec<Row> = sheet.rows().unwrap().collect();
+        let rows: Vec<Row> = sheet.rows().collect();
         assert_eq!(
             rows[0].body,
             json!({"registration_plate": "AB 1", "vin": "VIN1", "battery_capacity": 60000, "charging_standard": "CCS",
@@ -525,7 +547,7 @@ mod tests {
             "{NAMES},fleet\nAB 1,VIN1,60000,CCS,flt_1\n,VIN2,none,Tesla,flt_1\nAB 3,VIN3\nAB 1,VIN1,60000,CCS,flt_1\n\
              AB 5,VIN1,60000,CCS,flt_2\nAB 6,VIN6,0,CCS,flt_1\n"
         );
-        let checked = sheet(&content, &[]).unwrap().check(None).unwrap();
+        let checked = sheet(&content, &[]).unwrap().check(None);
         let problems: Vec<String> = checked.problems.iter().map(Problem::to_string).collect();
         assert_eq!(checked.lines, 6);
         assert_eq!(
@@ -544,6 +566,26 @@ mod tests {
             checked.fleets.into_iter().collect::<Vec<_>>(),
             ["flt_1", "flt_2"]
         );
+    }
+
+    #[test]
+    fn lines_are_counted_as_editors_count_them() {
+        for end in ["\n", "\r\n", "\r"] {
+            let lines = [
+                NAMES,
+                "AB 1,\"V#1\",60000,CCS",
+                "",
+                "AB 2,VIN2,60000",
+                "AB 3,VIN3,60000,CCS",
+            ];
+            let content = lines.join("#").replace('#', end);
+            let sheet = sheet(&content, &["fleet=flt_1"]).unwrap();
+            let read = sheet.read().map(|read| match read {
+                Ok(row) => row.line,
+                Err(problems) => problems[0].line,
+            });
+            assert_eq!(read.collect::<Vec<u64>>(), [2, 5, 6], "{end:?}");
+        }
     }
 
     #[test]
@@ -567,7 +609,7 @@ mod tests {
     fn the_key_of_a_line_depends_on_its_content_alone() {
         let keys = |content: &str| -> Vec<String> {
             let sheet = sheet(content, &["fleet=flt_1"]).unwrap();
-            sheet.rows().unwrap().map(|row| row.key).collect()
+            sheet.rows().map(|row| row.key).collect()
         };
         let original = keys(&format!(
             "{NAMES}\nAB 1,VIN1,60000,CCS\nAB 2,VIN2,60000,CCS\n"
