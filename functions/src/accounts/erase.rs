@@ -25,7 +25,8 @@ use kernel::function_scope;
 use kernel::origin::{Mode, Tenant};
 use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Id, Kind};
-use models::account::{Account, AccountStatus};
+use models::account::Account;
+use models::stored::Stored;
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::erasure::Accounts;
@@ -175,7 +176,7 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
             Phase::Check | Phase::Delete => Err(Error::not_found(Kind::Account)),
         };
     };
-    check_closed(app, &account.object)?;
+    check_closed(app, &account)?;
     let family = app.store.accounts_below(&id).await?;
     let accounts: Accounts = family.iter().cloned().collect();
     let (mut budget, limit) = (Budget::new(erase.max_pages), erase.rows_per_page);
@@ -199,9 +200,9 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
     Ok(answer(ErasureStatus::Erased, at))
 }
 
-fn check_closed(app: &App, account: &Account) -> Result<(), Error> {
-    let closed_for = app.now().since(account.updated);
-    if account.status == AccountStatus::Closed && closed_for >= CLOSED_FOR {
+fn check_closed(app: &App, account: &Stored<Account>) -> Result<(), Error> {
+    let closed_for = account.closed().map(|closed| app.now().since(closed));
+    if closed_for.is_some_and(|closed_for| closed_for >= CLOSED_FOR) {
         Ok(())
     } else {
         Err(Error::conflict(

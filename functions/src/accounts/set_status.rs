@@ -67,8 +67,7 @@ async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error
         mode: Mode::Live,
     };
     let mut account = app.store.load::<Account>(&tenant, id).await?;
-    account.object.status = status;
-    account.object.updated = app.now();
+    account.set_status(status, app.now());
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
     tx.save(&mut account)?;

@@ -93,6 +93,9 @@ pub struct AccountInternal {
     pub parent: Option<Id>,
     /// The API version of requests and events that do not name one.
     pub version: Option<String>,
+    /// When the account was closed; none if it is not closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Timestamp>,
     /// The balance of the account's wallet in test mode. `wallet_balance` of the stored object is the balance in live mode.
     pub test_wallet_balance: i64,
 }
@@ -339,6 +342,22 @@ impl Account {
 }
 
 impl Stored<Account> {
+    /// Sets the status. Any status may follow any other. An account that is closed already keeps the moment at which it was closed.
+    pub fn set_status(&mut self, status: AccountStatus, now: Timestamp) {
+        self.internal.closed = match status {
+            AccountStatus::Closed => self.closed().or(Some(now)),
+            AccountStatus::Active | AccountStatus::Suspended => None,
+        };
+        self.object.status = status;
+        self.object.updated = now;
+    }
+
+    /// Returns when the account was closed, at the latest: an item without that moment has its last update. None if it is not closed.
+    pub fn closed(&self) -> Option<Timestamp> {
+        let is_closed = self.object.status == AccountStatus::Closed;
+        is_closed.then(|| self.internal.closed.unwrap_or(self.object.updated))
+    }
+
     /// Applies an update. Omitted fields keep their values.
     ///
     /// # Errors
