@@ -79,6 +79,23 @@ async fn a_reservation_is_cancelled_only_once_it_is_confirmed() {
     assert_eq!(refused["code"], "reservation_cancel_invalid_state");
 }
 
+/// A server of the version 2025-03-26 would have to accept batches of messages.
+#[tokio::test]
+async fn no_version_with_batches_is_agreed_upon() {
+    let app = TestApp::start().await;
+    for (requested, version) in [
+        ("2025-03-26", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2024-11-05", "2024-11-05"),
+    ] {
+        let client = json!({"name": "test", "version": "1"});
+        let params =
+            json!({"protocolVersion": requested, "capabilities": {}, "clientInfo": client});
+        let started = send(&app.alice, "initialize", params).await.expect(200);
+        assert_eq!(started.body["result"]["protocolVersion"], version);
+    }
+}
+
 /// The service refuses the id of an object that does not exist; the tool itself would refuse an unknown prefix.
 #[tokio::test]
 async fn every_object_that_has_a_path_is_shown_by_its_id() {

@@ -16,7 +16,9 @@ pub use api::{Api, Failure, Request};
 pub use calls::Server;
 pub use http::{Exposure, bearer, respond};
 
-use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+use std::borrow::Cow;
+
+use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerConfig};
 use rmcp::{ServerHandler, tool_handler};
 
 #[tool_handler(router = Self::tool_router())]
@@ -31,5 +33,12 @@ impl ServerHandler for Server {
                 .into(),
         );
         info
+    }
+
+    /// All versions of the library but 2025-03-26: a server of that version must accept batches of messages, which the library does not read.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        let supported = known.filter(|version| **version != ProtocolVersion::V_2025_03_26);
+        supported.cloned().collect()
     }
 }
