@@ -55,9 +55,16 @@ pub const FUNCTION: Function = Function {
 /// Sends requests to the API. Their URIs have only a path and a query.
 pub type Transport = Arc<dyn Fn(Request) -> BoxFuture<'static, Result<Response>> + Send + Sync>;
 
+/// The API, as a request to the tools reaches it.
+pub struct Connection {
+    /// The address under which the documentation of errors is.
+    pub base_url: String,
+    pub transport: Transport,
+}
+
 /// The tools, and the state that every request to them needs.
 struct Assistants<C> {
-    /// Returns the transport to the API for a request.
+    /// Returns the connection to the API for a request.
     connect: C,
     clock: Arc<dyn Clock>,
     sources: SourceLimiter,
@@ -66,7 +73,7 @@ struct Assistants<C> {
 /// Returns a router of the tools. `rate` is the maximum number of requests per second from one address with keys that are not accepted.
 pub fn router<C>(rate: u32, clock: Arc<dyn Clock>, connect: C) -> Router
 where
-    C: Fn(&Parts) -> Result<Transport> + Send + Sync + 'static,
+    C: Fn(&Parts) -> Result<Connection> + Send + Sync + 'static,
 {
     let assistants = Arc::new(Assistants {
         connect,
@@ -77,7 +84,7 @@ where
     Router::new().route(PATH, handler)
 }
 
-impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
+impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
     /// Serves a request and logs a line about it.
     async fn serve(&self, request: Request) -> Response {
         let id = Id::new(Kind::Request, self.clock.now());
@@ -98,21 +105,35 @@ impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
 
     /// Handles a request, unless its address has sent too many requests without an accepted key.
     async fn limited(&self, request: Request, id: &Id) -> Response {
-        let source = request.extensions().get::<Source>().copied();
+        let (parts, content) = request.into_parts();
+        let Connection {
+            base_url,
+            transport,
+        } = match (self.connect)(&parts) {
+            Ok(connection) => connection,
+            Err(error) => return refused(&error, id, ""),
+        };
+        let source = parts.extensions.get::<Source>().copied();
         if let Err(limited) = self.sources.take(source, Instant::now()) {
-            return refused(&limited, id);
+            return refused(&limited, id, &base_url);
         }
-        let handled = timeout(PATIENCE, self.handle(request, source)).await;
+        let request = Request::from_parts(parts, content);
+        let handled = timeout(PATIENCE, self.handle(request, transport, source)).await;
         let handled =
             handled.unwrap_or_else(|_| Err(Error::unavailable("the request took too long")));
-        let response = handled.unwrap_or_else(|error| refused(&error, id));
+        let response = handled.unwrap_or_else(|error| refused(&error, id, &base_url));
         if response.status() != StatusCode::UNAUTHORIZED {
             self.sources.give_back(source);
         }
         response
     }
 
-    async fn handle(&self, request: Request, source: Option<Source>) -> Result<Response> {
+    async fn handle(
+        &self,
+        request: Request,
+        transport: Transport,
+        source: Option<Source>,
+    ) -> Result<Response> {
         let (parts, content) = request.into_parts();
         sent_key(&parts.headers)?;
         let content = body::collect(content).await?;
@@ -123,7 +144,7 @@ impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
             }
         }
         let api = Calls {
-            transport: (self.connect)(&parts)?,
+            transport,
             headers,
             source,
             clock: self.clock.clone(),
@@ -135,11 +156,11 @@ impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
 }
 
 /// The response that shows an error.
-fn refused(error: &Error, id: &Id) -> Response {
+fn refused(error: &Error, id: &Id, base_url: &str) -> Response {
     if matches!(error, Error::Internal(_) | Error::Unavailable(_)) {
         tracing::error!(%error, "a request failed");
     }
-    let mut response = errors::shown(errors::answer(error, id, ""));
+    let mut response = errors::shown(errors::answer(error, id, base_url));
     let headers = response.headers_mut();
     if error.class() == ErrorClass::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -181,6 +181,10 @@ async fn a_tool_does_what_the_key_may_do_and_nothing_else() {
     let (refused, is_error) = call(&stranger, "show", json!({"id": reserved["id"]})).await;
     assert!(is_error);
     assert_eq!(refused["code"], "reservation_not_found");
+    // The links lead to the service at the address that the client uses.
+    let path = format!("/v1/reservations/{}", id_of(&reserved));
+    let shown = stranger.get(&path).await.expect(404);
+    assert_eq!(refused["doc_url"], shown.body["doc_url"]);
     let (listed, _) = call(&stranger, "list_reservations", json!({})).await;
     assert_eq!(listed["data"], json!([]));
 }

@@ -6,6 +6,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::response::Response;
+use functions::assistants::{Connection, Transport};
 use functions::aws::{self, SystemClock};
 use functions::{assistants, gateway};
 use kernel::outbound::Outbound;
@@ -25,10 +26,13 @@ async fn serve() -> Result<(), Error> {
     let (configured, rate) = (settings.base_url.clone(), settings.rates.test);
     let router = assistants::router(rate, Arc::new(SystemClock), move |parts| {
         let base_url = address(configured.as_deref(), parts)?;
-        let outbound = outbound.clone();
-        Ok(Arc::new(move |request| {
-            Box::pin(send(outbound.clone(), base_url.clone(), request))
-        }))
+        let (outbound, api) = (outbound.clone(), base_url.clone());
+        let transport: Transport =
+            Arc::new(move |request| Box::pin(send(outbound.clone(), api.clone(), request)));
+        Ok(Connection {
+            base_url,
+            transport,
+        })
     });
     gateway::serve(router).await
 }

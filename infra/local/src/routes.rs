@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::HeaderMap;
+use axum::http::header::HOST;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{any, get, post};
@@ -16,6 +17,7 @@ use futures::FutureExt as _;
 use kernel::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt as _;
+use web::edge::base_url;
 
 use crate::accounts::{self, Remains};
 use crate::console::{self, Tiles};
@@ -122,14 +124,22 @@ impl Routes<'_> {
         let service = functions::router(self.service.app.clone())
             .layer(from_fn_with_state(engine.clone(), nudge))
             .layer(from_fn_with_state(requests, requests::log));
-        let api = service.clone();
-        let transport: assistants::Transport = Arc::new(move |request| {
-            let response = api.clone().oneshot(request);
-            Box::pin(response.map(|response| response.map_err(|never| match never {})))
-        });
-        let rate = self.service.app.settings.rates.test;
-        let assistants = assistants::router(rate, self.service.app.clock.clone(), move |_| {
-            Ok(transport.clone())
+        let (api, app) = (service.clone(), self.service.app.clone());
+        let (rate, clock) = (app.settings.rates.test, app.clock.clone());
+        let assistants = assistants::router(rate, clock, move |parts| {
+            let (api, host) = (api.clone(), parts.headers.get(HOST).cloned());
+            let transport: assistants::Transport = Arc::new(move |mut request| {
+                // Addresses in responses have the host of the request.
+                request
+                    .headers_mut()
+                    .extend(host.clone().map(|host| (HOST, host)));
+                let response = api.clone().oneshot(request);
+                Box::pin(response.map(|response| response.map_err(|never| match never {})))
+            });
+            Ok(assistants::Connection {
+                base_url: base_url(&app.settings, &parts.headers),
+                transport,
+            })
         });
         Router::new()
             .route(
