@@ -205,9 +205,15 @@ async fn requests_without_an_accepted_key_are_refused_with_401() {
     app.alice.delete_ok(&path).await;
     let mut revoked = app.alice.clone();
     revoked.key = Some(secret);
-    let params = json!({"name": "list_invoices", "arguments": {}});
-    let refused = send(&revoked, "tools/call", params).await.expect(401);
-    assert_eq!(refused.header("www-authenticate"), "Bearer");
+    for tool in ["list_invoices", "now"] {
+        let params = json!({"name": tool, "arguments": {}});
+        let refused = send(&revoked, "tools/call", params).await.expect(401);
+        assert_eq!(refused.header("www-authenticate"), "Bearer");
+    }
+    // The time needs no scope.
+    let reader = app.restricted(&app.alice, &["vehicles:read"]).await;
+    let (shown, is_error) = call(&reader, "now", json!({})).await;
+    assert!(!is_error && shown["now"].is_string(), "{shown}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use rmcp::model::CallToolResult;
 use rmcp::{tool, tool_router};
 use serde_json::json;
 
-use crate::api::Request;
+use crate::api::{Failure, Request};
 use crate::arguments::{
     Chargers, Confirmed, Events, Invoices, Named, NeedRequest, Payment, ReportRequest,
     ReservationRequest, Reservations, Search, Sessions, Start,
@@ -22,6 +22,11 @@ impl Server {
         annotations(title = "Time", read_only_hint = true, idempotent_hint = true)
     )]
     async fn now(&self) -> CallToolResult {
+        // The time is public, but often the first thing that is asked for, and a key that does not exist is refused by every tool.
+        match self.api.send(Request::get("/v1/account")).await {
+            Ok(_) | Err(Failure::Refused { status: 403, .. }) => {}
+            Err(failure) => return failed(&failure),
+        }
         match self.api.now().await {
             Ok(now) => shown(json!({"now": now})),
             Err(failure) => failed(&failure),
