@@ -5,11 +5,11 @@
 //! with exponential waits and full jitter, or after the wait in `Retry-After`. A 429 pauses all requests of the client, because the
 //! rate limit applies to the account.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
@@ -63,6 +63,8 @@ pub struct Client {
     pub settings: Settings,
     /// No request is sent before this moment.
     paused_until: Mutex<Option<Instant>>,
+    /// The `Date` of the last response, and when it came.
+    heard: Mutex<Option<(Timestamp, Instant)>>,
 }
 
 /// A request.
@@ -161,7 +163,8 @@ impl Client {
         Ok(Self {
             http,
             settings,
-            paused_until: Mutex::new(None),
+            paused_until: Mutex::default(),
+            heard: Mutex::default(),
         })
     }
 
@@ -172,10 +175,22 @@ impl Client {
             account: account.map(str::to_owned),
             ..self.settings.clone()
         };
+        self.with(settings)
+    }
+
+    /// A client of the same service that repeats a request at least this often.
+    pub fn with_retries(&self, least: u32) -> Self {
+        let mut settings = self.settings.clone();
+        settings.max_retries = settings.max_retries.max(least);
+        self.with(settings)
+    }
+
+    fn with(&self, settings: Settings) -> Self {
         Self {
             http: self.http.clone(),
             settings,
-            paused_until: Mutex::new(None),
+            paused_until: Mutex::default(),
+            heard: Mutex::new(*lock(&self.heard)),
         }
     }
 
@@ -330,6 +345,9 @@ impl Client {
             Err(error) => return Attempt::Lost(reason(&error)),
         };
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        if let Some(date) = date(&headers) {
+            *lock(&self.heard) = Some((date, Instant::now()));
+        }
         if let (302, Some(url)) = (status, headers.get(LOCATION)) {
             // The link contains its own permission, so the key is not sent to it.
             let body = serde_json::json!({"url": String::from_utf8_lossy(url.as_bytes())});
@@ -365,18 +383,12 @@ impl Client {
     /// Delays all requests of this client for this time.
     fn pause(&self, wait: Duration) {
         let until = Instant::now() + wait;
-        let mut paused = self
-            .paused_until
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut paused = lock(&self.paused_until);
         *paused = Some(paused.map_or(until, |known| known.max(until)));
     }
 
     async fn wait_for_pause(&self) {
-        let paused = *self
-            .paused_until
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let paused = *lock(&self.paused_until);
         if let Some(until) = paused {
             tokio::time::sleep_until(until).await;
         }
@@ -406,10 +418,28 @@ impl Client {
         }
     }
 
+    /// Returns the time by the `Date` of the service's responses, which does not depend on the clock of this machine. None before the first
+    /// response.
+    pub fn date(&self) -> Option<Timestamp> {
+        let (date, at) = (*lock(&self.heard))?;
+        date.checked_add(at.elapsed()).ok()
+    }
+
     /// Whether the service is on this machine.
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.settings.base_url)
     }
+}
+
+/// The time in the header `Date`.
+pub fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    let date = jiff::fmt::rfc2822::parse(date).ok()?;
+    Some(date.timestamp())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether an address is one of this machine.

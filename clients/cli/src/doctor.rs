@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, date};
 use crate::commands::CATALOG;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -192,9 +192,7 @@ fn versions(document: &Value, report: &mut Report) {
 /// Compares this machine's clock with `Date`, and a local run's clock with this machine's.
 fn clocks(headers: &reqwest::header::HeaderMap, local: Option<Value>, report: &mut Report) {
     let now = Timestamp::now();
-    let date = headers.get("date").and_then(|date| date.to_str().ok());
-    let date = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
-    match date.map(|date| now.as_second() - date.timestamp().as_second()) {
+    match date(headers).map(|date| now.as_second() - date.as_second()) {
         Some(skew) if skew.abs() <= SKEW => {
             report.add(Verdict::Good, "clock", format!("{skew} s from the service's"));
         }

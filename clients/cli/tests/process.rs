@@ -778,6 +778,44 @@ fn a_batch_of_unknown_outcome_is_not_repeated_after_23_hours() {
 }
 
 #[test]
+fn the_age_of_a_batch_is_that_by_the_clock_of_the_service() {
+    let at = |headers| Act::Respond(200, headers, json!({"id": "flt_1"}));
+    let (monday, wednesday) = (
+        "Date: Mon, 01 Jan 2001 00:00:00 GMT\r\n",
+        "Date: Wed, 03 Jan 2001 00:00:00 GMT\r\n",
+    );
+    for (first, second, is_sent_again) in [
+        (monday, monday, true),
+        (monday, wednesday, false),
+        (wednesday, monday, false),
+        (monday, "", false),
+    ] {
+        let tool = Tool::new();
+        let file = csv(tool.folder.path(), 1);
+        let words = import(file.to_str().expect("a path"));
+        let lost = Act::Respond(403, first, json!({"type": "authentication_error"}));
+        let server = Server::start(vec![
+            at(first),
+            lost,
+            at(second),
+            running("bat_1"),
+            completed(),
+            results(&[succeeded(0)], None),
+        ]);
+        assert_eq!(code(&tool.run(&server, &words)), 4);
+        let output = tool.run(&server, &words);
+        let (expected, requests) = if is_sent_again { (0, 6) } else { (7, 3) };
+        assert_eq!(
+            code(&output),
+            expected,
+            "{first}{second}{}",
+            stderr(&output)
+        );
+        assert_eq!(server.seen().len(), requests);
+    }
+}
+
+#[test]
 fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
     let tool = Tool::new();
     let file = tool.folder.path().join("drivers.csv");

@@ -18,8 +18,8 @@ use crate::failure::Failure;
 /// The time for which the service certainly keeps a key; it keeps keys for 24 hours.
 const KEPT: SignedDuration = SignedDuration::from_hours(23);
 
-/// By how much the clock of this machine may be set back between two runs.
-const MOST_SET_BACK: SignedDuration = SignedDuration::from_mins(5);
+/// By how much the time of a chunk may be ahead: the clocks of two instances of the service differ.
+const MOST_AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
 /// The maximum number of bodies of a batch, and their maximum total size in bytes. The service accepts 256 KiB.
 const MAX_BODIES: usize = 1_000;
@@ -77,12 +77,34 @@ impl Import {
                 Ok(_) => return Ok(()),
             }
         }
-        let Some(id) = missing else { return Ok(()) };
+        let Some(id) = missing else {
+            return self.check_key().await;
+        };
         Err(Failure::Local(format!(
             "{}: the journal names {id}, which this account does not have. The journal belongs to another account, or its objects \
              were deleted; name another journal with --journal, or remove this one to import every line anew",
             self.journal.path().display()
         )))
+    }
+
+    /// Sends a first request if there was none, because the times of the journal are those of the service.
+    ///
+    /// # Errors
+    /// The service cannot be reached or refuses the key.
+    async fn check_key(&self) -> Result<(), Failure> {
+        if self.client.date().is_some() {
+            return Ok(());
+        }
+        let first = Request::get(self.operation.path.as_str()).with("limit", "1");
+        match self.client.send(&first).await {
+            Err(Failure::Refused(refusal)) if refusal.status == 403 => Ok(()),
+            sent => sent.map(drop),
+        }
+    }
+
+    /// The service's time; that of this machine if the service does not say it.
+    fn now(&self) -> Timestamp {
+        self.client.date().unwrap_or_else(Timestamp::now)
     }
 
     /// Imports all lines without an outcome.
@@ -110,7 +132,11 @@ impl Import {
             }
         });
         let pending = self.history.pending().into_iter();
-        let chunks = pending.chain(chunks(new, |key| self.history.chunks.contains_key(key)));
+        let chunks = pending.chain(chunks(
+            new,
+            |key| self.history.chunks.contains_key(key),
+            || self.now(),
+        ));
         let bar = Bar::new(context, self.lines.len() as u64);
         let results: Vec<Vec<Creation>> = stream::iter(chunks)
             .map(|chunk| self.create(chunk, &bar))
@@ -140,9 +166,9 @@ impl Import {
                 results => Some(results?),
             },
         };
-        let age = Timestamp::now().duration_since(chunk.at);
-        // A clock that was set back does not tell the age.
-        let is_recent = (-MOST_SET_BACK..=KEPT).contains(&age);
+        let age = self.now().duration_since(chunk.at);
+        // A time that is ahead does not tell the age.
+        let is_recent = (-MOST_AHEAD..=KEPT).contains(&age);
         let is_forgotten = chunk.batch.is_some() || !is_recent;
         // An interrupted run may have written the outcomes of some lines. Refused lines are then in a later chunk.
         let sent = Progress::Sent(chunk.key.clone());
@@ -290,12 +316,13 @@ fn chunks(
         }) {
             lines.push(row.key);
             bodies.push(row.body);
+    now: impl Fn() -> Timestamp,
         }
         let content = key(&lines.join(" "));
         // Lines that were refused and are sent again together are another batch.
         let mut keys = (1..).map(|attempt| format!("{content}-{attempt}"));
         let key = keys.find(|key| !is_known(key))?;
-        let at = Timestamp::now();
+        let at = now();
         (!lines.is_empty()).then_some(Chunk {
             key,
             at,
@@ -318,7 +345,8 @@ mod tests {
             body: json!({"name": "x".repeat(bytes)}),
         };
         let rows = [99_000, 100_000, 1_000, MAX_BYTES, 1].map(row);
-        let chunks: Vec<Chunk> = chunks(rows.into_iter(), |key| key.ends_with("-1")).collect();
+        let chunks: Vec<Chunk> =
+            chunks(rows.into_iter(), |key| key.ends_with("-1"), Timestamp::now).collect();
         let lines: Vec<Vec<String>> = chunks.iter().map(|chunk| chunk.lines.clone()).collect();
         let whole = MAX_BYTES.to_string();
         assert_eq!(

@@ -42,7 +42,7 @@ pub enum Progress {
 pub struct Chunk {
     /// The Idempotency-Key of the batch.
     pub key: String,
-    /// When the chunk was first sent, by the clock of this machine.
+    /// When the chunk was first sent, by the clock of the service.
     pub at: Timestamp,
     /// The keys of the lines.
     pub lines: Vec<String>,

@@ -28,7 +28,7 @@ use self::report::{Summary, dry, print_problems, report};
 use self::sheet::{Checked, Problem, Sheet};
 use self::upsert::Upsert;
 use crate::catalog::Operation;
-use crate::client::{Client, Request, Settings};
+use crate::client::{Client, Request};
 use crate::commands;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -84,14 +84,13 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     let total = checked.lines - invalid;
     let concurrency = matches.get_one::<u16>("concurrency");
     let concurrency = concurrency.copied().unwrap_or(8).into();
-    let mut settings = context.client.settings.clone();
-    settings.max_retries = settings.max_retries.max(RETRIES);
+    let client = context.client.with_retries(RETRIES);
     let summary = if let Some(key) = key {
         let attach = attach(matches).map(str::to_owned);
-        let upsert = Upsert::new(Client::new(settings)?, group, key, attach)?;
+        let upsert = Upsert::new(client, group, key, attach)?;
         upsert.all(context, rows, total, concurrency).await?
     } else {
-        let import = creation(group, operation, matches, settings, checked.keys)?;
+        let import = creation(group, operation, matches, client, checked.keys)?;
         import.check_account().await?;
         let summary = import.all(context, rows, concurrency).await;
         import.journal.finish()?;
@@ -150,7 +149,7 @@ fn creation(
     group: &str,
     operation: &'static Operation,
     matches: &ArgMatches,
-    settings: Settings,
+    client: Client,
     lines: HashMap<String, u64>,
 ) -> Result<Import, Failure> {
     let file = path(matches, "file").unwrap_or_default();
@@ -163,12 +162,12 @@ fn creation(
     }
     let target = Target {
         resource: group.to_owned(),
-        base_url: settings.base_url.to_string(),
-        account: settings.account.clone(),
+        base_url: client.settings.base_url.to_string(),
+        account: client.settings.account.clone(),
     };
     let (journal, history) = Journal::open(&named.unwrap_or_else(|| beside(&file)), &target)?;
     Ok(Import {
-        client: Client::new(settings)?,
+        client,
         operation,
         journal,
         history,

@@ -7,6 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use serde_json::{Value, json};
 
 /// A request that the server received.
@@ -42,7 +44,8 @@ pub fn error(status: u16, kind: &str) -> Act {
     Act::Respond(status, "", body)
 }
 
-/// A server that performs one action after the other, and responds with 418 after the last.
+/// A server that performs one action after the other, and responds with 418 after the last. Its responses have the present `Date` unless
+/// their headers have another one.
 pub struct Server {
     pub url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -66,8 +69,13 @@ impl Server {
                     acts.next().unwrap_or_else(|| error(418, "api_error"))
                 {
                     let body = body.to_string();
+                    let now = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now());
+                    let date = match now {
+                        Ok(now) if !headers.contains("Date: ") => format!("Date: {now}\r\n"),
+                        _ => String::new(),
+                    };
                     let head = format!(
-                        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+                        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}{date}Content-Length: {}\r\n\r\n",
                         body.len()
                     );
                     drop(stream.write_all((head + &body).as_bytes()));
