@@ -211,7 +211,7 @@ pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Resul
             Err(Failure::Refused(refusal)) if refusal.status < 500 && refusal.status != 401 => {
                 refused += 1;
                 let message = refusal.member("message").unwrap_or("refused");
-                eprintln!("line {line}: {message}");
+                eprintln!("line {line}: {}", output::visible(message));
             }
             Err(failure) => return Err(failure),
         }

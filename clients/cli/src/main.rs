@@ -47,11 +47,17 @@ fn failed(failure: &Failure, json: bool) -> ExitCode {
         Failure::BrokenPipe => {}
         // Help and the version are printed on standard output. If that is closed, there is no reader.
         Failure::Usage(error) => drop(error.print()),
-        Failure::Refused(refusal) if json => eprintln!("{}", refusal.body),
-        failure if output::is_coloured(&std::io::stderr()) => {
-            eprintln!("\x1b[1;31merror:\x1b[0m {failure}");
+        Failure::Refused(refusal) if json => {
+            eprintln!("{}", output::json_text(&refusal.body.to_string()));
         }
-        failure => eprintln!("error: {failure}"),
+        failure => {
+            let label = if output::is_coloured(&std::io::stderr()) {
+                "\x1b[1;31merror:\x1b[0m"
+            } else {
+                "error:"
+            };
+            eprintln!("{label} {}", output::visible(&failure.to_string()));
+        }
     }
     ExitCode::from(failure.exit_code())
 }

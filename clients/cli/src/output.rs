@@ -100,8 +100,8 @@ impl Form {
     /// Standard output cannot be written, or the object has no member of that name.
     pub fn object(&self, object: &Value) -> Result<(), Failure> {
         match self {
-            Self::Json => print(&pretty(object)),
-            Self::JsonLines => print(&object.to_string()),
+            Self::Json => print(&json_text(&pretty(object))),
+            Self::JsonLines => print(&json_text(&object.to_string())),
             Self::Yaml => print(yaml::written(object).trim_end()),
             Self::Csv(paths) => csv(std::slice::from_ref(object), paths),
             Self::Members(paths) => match members(object, paths)? {
@@ -129,8 +129,10 @@ impl Form {
         match self {
             Self::Json | Self::Yaml => self.object(&json!({"data": objects})),
             Self::Csv(paths) => csv(objects, paths),
-            Self::JsonLines | Self::Members(_) => {
-                objects.iter().try_for_each(|object| self.object(object))
+            Self::JsonLines => objects.iter().try_for_each(|object| self.object(object)),
+            Self::Members(paths) => {
+                let rows = objects.iter().map(|object| members(object, paths));
+                lines(&rows.collect::<Result<Vec<_>, _>>()?)
             }
             Self::Text { terminal } => {
                 let columns = columns(objects);
@@ -295,7 +297,13 @@ fn csv(objects: &[Value], paths: &[String]) -> Result<(), Failure> {
         writer.write_record(record).map_err(Failure::local)?;
     }
     let text = writer.into_inner().map_err(Failure::local)?;
-    print(String::from_utf8_lossy(&text).trim_end_matches('\n'))
+    let text = String::from_utf8_lossy(&text);
+    let text = text.trim_end_matches('\n');
+    if std::io::stdout().is_terminal() {
+        print(&visible(text))
+    } else {
+        print(text)
+    }
 }
 
 /// The cells of an object by the paths of its members.
@@ -338,6 +346,15 @@ pub fn visible(text: &str) -> String {
         letter => letter.to_string(),
     };
     text.chars().map(shown).collect()
+}
+
+/// JSON without the control characters that may stand in its texts as they are, U+007F to U+009F.
+pub fn json_text(json: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),
+        letter => letter.to_string(),
+    };
+    json.chars().map(escaped).collect()
 }
 
 /// Prints rows as tab-separated text; tabs, line feeds and other control characters in values are written as `\t`, `\n` and `\u{1b}`.
@@ -462,6 +479,16 @@ mod tests {
             ("phone", ""),
         ];
         assert_eq!(cells, want);
+    }
+
+    #[test]
+    fn no_control_character_is_shown() {
+        let text = "a\u{1b}[2J\t\u{9b}2J\r\u{7f}\nb";
+        assert_eq!(visible(text), "a\\u{1b}[2J\\t\\u{9b}2J\\r\\u{7f}\nb");
+        let json = json_text(&json!({"name": text}).to_string());
+        assert!(!json.chars().any(char::is_control), "{json}");
+        let read: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["name"], text);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::{Request, is_loopback};
 use crate::context::{Context, address};
 use crate::failure::Failure;
-use crate::output::{Form, print, table};
+use crate::output::{Form, print, table, visible};
 use crate::profile::{Config, LOCAL, Profile, masked};
 
 /// Runs the command.
@@ -89,9 +89,9 @@ pub async fn login(matches: &ArgMatches) -> Result<(), Failure> {
         Form::Text { .. } => {
             let text = |member: &str| account[member].as_str().unwrap_or("?").to_owned();
             let (owner, id) = (text("name"), text("id"));
-            print(&format!(
+            print(&visible(&format!(
                 "{owner} ({id}) at {base_url} is now the default profile, {name}"
-            ))
+            )))
         }
         form => form.object(&account),
     }

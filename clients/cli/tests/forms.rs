@@ -210,3 +210,19 @@ fn an_upsert_creates_updates_or_skips_and_lists_refused_lines() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(server.seen()[1].body.contains("twice@fleet.example"));
 }
+
+#[test]
+fn each_object_of_a_list_is_one_line() {
+    let tool = Tool::new();
+    let names = json!([{"id": "drv_1", "name": "A\n\tb\u{1b}[2J"}, {"id": "drv_2", "name": "C"}]);
+    for get in ["name", "id,name"] {
+        let server = Server::start(vec![page(names.clone())]);
+        let output = tool.run(&server, &["drivers", "list", "--get", get]);
+        let shown = stdout(&output);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(
+            lines.len() == 2 && lines[0].ends_with(r"A\n\tb\u{1b}[2J"),
+            "{shown}"
+        );
+    }
+}

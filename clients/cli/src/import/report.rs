@@ -81,7 +81,7 @@ pub fn dry(context: &Context, checked: &sheet::Checked, invalid: u64) -> Result<
     match &context.form {
         Form::Text { .. } => {
             for problem in &checked.problems {
-                output::print(&problem.to_string())?;
+                output::print(&output::visible(&problem.to_string()))?;
             }
             output::print(&format!(
                 "{lines} lines: {} can be imported, {invalid} cannot",
