@@ -68,18 +68,28 @@ pub async fn login(matches: &ArgMatches) -> Result<(), Failure> {
     let known = config.profiles.get(&name);
     let base_url = text(matches, "base-url").or_else(|| Some(known?.base_url.clone()));
     let mut profile = typed(matches, base_url.unwrap_or_else(|| LOCAL.to_owned()))?;
-    // A new key of the same service is for the same account.
-    profile.account = known
-        .filter(|known| known.base_url == profile.base_url)
-        .and_then(|known| known.account.clone());
+    // A new key of the same service is for the same account, and the runner keeps its token.
+    if let Some(known) = known.filter(|known| known.base_url == profile.base_url) {
+        profile.account.clone_from(&known.account);
+        profile.local_token = profile.local_token.or_else(|| known.local_token.clone());
+    }
     let mut context = Context::read(matches)?;
     let settings = &mut context.client.settings;
     settings.base_url = address(&profile.base_url)?;
     (settings.api_key, settings.account) = (profile.api_key.clone(), profile.account.clone());
-    let account = context
-        .client
-        .send(&Request::get("/v1/account"))
-        .await?
+    let sent = context.client.send(&Request::get("/v1/account")).await;
+    let account = sent
+        .map_err(|failure| match (failure, &profile.account) {
+            (Failure::Refused(refusal), Some(account))
+                if refusal.member("param") == Some("Service-Account") =>
+            {
+                Failure::Local(format!(
+                    "the profile {name} is for the account {account}, in which this key may not act; name another profile, or \
+                     change this one with `fleet profiles add`"
+                ))
+            }
+            (failure, _) => failure,
+        })?
         .body;
     let base_url = profile.base_url.clone();
     config.profiles.insert(name.clone(), profile);

@@ -226,3 +226,35 @@ fn each_object_of_a_list_is_one_line() {
         );
     }
 }
+
+#[test]
+fn a_login_keeps_the_account_and_the_token_of_the_profile() {
+    let tool = Tool::new();
+    let wrong = json!({"type": "invalid_request_error", "param": "Service-Account", "message": "No such account."});
+    let server = Server::start(vec![
+        ok(json!({"id": "acct_2", "name": "Kid"})),
+        Act::Respond(404, "", wrong),
+    ]);
+    let words = [
+        "profiles",
+        "add",
+        "kid",
+        "--account",
+        "acct_2",
+        "--local-token",
+        "t0",
+    ];
+    assert_eq!(code(&tool.run(&server, &words)), 0);
+    let before = std::fs::read_to_string(tool.config()).expect("a file");
+    assert_eq!(code(&tool.run(&server, &["login", "kid"])), 0);
+    let account = server.seen()[0]
+        .header("service-account")
+        .map(str::to_owned);
+    assert_eq!(account.as_deref(), Some("acct_2"));
+    let refused = tool.run(&server, &["login", "kid"]);
+    let why = "the profile kid is for the account acct_2";
+    assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    let config = |text: &str| serde_json::from_str::<Value>(text).expect("JSON")["profiles"].take();
+    let after = std::fs::read_to_string(tool.config()).expect("a file");
+    assert_eq!(config(&before), config(&after));
+}
