@@ -211,6 +211,25 @@ fn an_upsert_creates_updates_or_skips_and_lists_refused_lines() {
     assert!(server.seen()[1].body.contains("twice@fleet.example"));
 }
 
+
+#[test]
+fn an_upsert_finds_a_vin_in_either_case() {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("vehicles.csv");
+    let text = "registration_plate,vin,battery_capacity,charging_standard,fleet\nAB 2,wvwzzz1kzaw000001,60000,CCS,flt_1\n";
+    std::fs::write(&file, text).expect("a file");
+    let vehicle = json!({"id": "veh_1", "registration_plate": "AB 1", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60_000,
+        "charging_standard": "CCS", "fleet": "flt_1"});
+    let server = Server::start(vec![
+        ok(json!({"id": "flt_1"})),
+        page(json!([vehicle])),
+        ok(json!({"id": "veh_1"})),
+    ]);
+    let file = file.to_string_lossy();
+    let output = tool.run(&server, &["vehicles", "import", &file, "--upsert"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(server.seen()[2].body, r#"{"registration_plate":"AB 2"}"#);
+}
 #[test]
 fn each_object_of_a_list_is_one_line() {
     let tool = Tool::new();

@@ -110,7 +110,9 @@ impl Upsert {
                 (created.body, LineOutcome::Created)
             }
             [object] => {
-                let changes = changes(object, &body);
+                let mut changes = changes(object, &body);
+                // The service finds a VIN in upper and in lower case.
+                changes.retain(|name, _| name != self.key || self.can_change(name));
                 let mut fixed = changes.keys().filter(|name| !self.can_change(name));
                 if let Some(name) = fixed.next() {
                     return refused(format!("{name}: it cannot be changed"));
