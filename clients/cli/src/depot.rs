@@ -2,7 +2,7 @@
 //! vehicles from a CSV file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::client::{Request, Response};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::import::sheet::{self, Lines};
 use crate::output::{self, Form};
 
 /// The columns of a plan: the path of the member and the heading.
@@ -133,25 +134,29 @@ impl Line {
 type Departures = BTreeMap<(u64, String, String), Vec<Value>>;
 
 /// The lines of a file by vehicle.
-fn read(file: &PathBuf) -> Result<Departures, Failure> {
+fn read(file: &Path) -> Result<Departures, Failure> {
     let wrong = |line: Option<u64>, why: &dyn std::fmt::Display| {
         let line = line.map_or_else(String::new, |line| format!(", line {line}"));
         Failure::Local(format!("{}{line}: {why}", file.display()))
     };
-    let reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_path(file);
-    let mut reader = reader.map_err(|error| wrong(None, &error))?;
+    let content = sheet::contents(file).map_err(|error| wrong(None, &error))?;
+    let mut lines = Lines::of(&content);
+    let mut reader = csv::ReaderBuilder::new();
+    let mut reader = reader.trim(csv::Trim::All).from_reader(&content[..]);
+    let names = reader.headers().map_err(|error| wrong(None, &error))?;
+    let names = names.clone();
     let mut first: BTreeMap<(&str, String), u64> = BTreeMap::new();
     let mut departures = Departures::new();
-    for (place, line) in reader.deserialize::<Line>().enumerate() {
-        let number = place as u64 + 2;
-        let line = line.map_err(|error| {
-            let line = error.position().map(csv::Position::line);
-            match error.kind() {
-                csv::ErrorKind::Deserialize { err, .. } => wrong(line, err),
-                _ => wrong(line, &error),
-            }
+    for record in reader.into_records() {
+        let record = record.map_err(|error| {
+            let line = error.position().map(|place| lines.at(place));
+            wrong(line, &sheet::what_is_wrong(&error))
+        })?;
+        let number = record.position().map_or(0, |place| lines.at(place));
+        let line = record.deserialize::<Line>(Some(&names));
+        let line = line.map_err(|error| match error.kind() {
+            csv::ErrorKind::Deserialize { err, .. } => wrong(Some(number), err),
+            _ => wrong(Some(number), &error),
         })?;
         let Some((member, name)) = line.name() else {
             return Err(wrong(
@@ -270,7 +275,7 @@ mod tests {
     fn departures(text: &str) -> Result<Vec<(u64, String, usize)>, String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let read = read(&file.path().to_owned()).map_err(|failure| failure.to_string())?;
+        let read = read(file.path()).map_err(|failure| failure.to_string())?;
         let of_vehicle =
             |((line, _, name), all): ((u64, String, String), Vec<Value>)| (line, name, all.len());
         Ok(read.into_iter().map(of_vehicle).collect())
@@ -279,9 +284,9 @@ mod tests {
     #[test]
     fn the_lines_of_a_vehicle_are_its_departures() {
         let text = "registration_plate,at,target_level,energy_wh,min_level\n\
-            AB 1,2027-01-15T06:00:00Z,80,,20\nCD 2,2027-01-15T06:30:00+01:00,,22000,\nAB 1,2027-01-16T06:00:00Z,90,,\n";
+            AB 1,2027-01-15T06:00:00Z,80,,20\n\nCD 2,2027-01-15T06:30:00+01:00,,22000,\r\nAB 1,2027-01-16T06:00:00Z,90,,\n";
         let read = departures(text).unwrap();
-        assert_eq!(read, [(2, "AB 1".to_owned(), 2), (3, "CD 2".to_owned(), 1)]);
+        assert_eq!(read, [(2, "AB 1".to_owned(), 2), (4, "CD 2".to_owned(), 1)]);
     }
 
     #[test]

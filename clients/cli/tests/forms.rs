@@ -211,7 +211,6 @@ fn an_upsert_creates_updates_or_skips_and_lists_refused_lines() {
     assert!(server.seen()[1].body.contains("twice@fleet.example"));
 }
 
-
 #[test]
 fn an_upsert_finds_a_vin_in_either_case() {
     let tool = Tool::new();
@@ -230,6 +229,28 @@ fn an_upsert_finds_a_vin_in_either_case() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_eq!(server.seen()[2].body, r#"{"registration_plate":"AB 2"}"#);
 }
+
+#[test]
+fn an_upsert_lists_a_driver_that_exists_and_is_not_attached() {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    let rejected = tool.folder.path().join("rejected.csv");
+    std::fs::write(&file, "name,email\nAda,ada@fleet.example\n").expect("a file");
+    let server = Server::start(vec![
+        ok(json!({"id": "flt_1"})),
+        page(json!([])),
+        ok(json!({"id": "drv_1", "fleets": []})),
+        error(409, "invalid_request_error"),
+    ]);
+    let (file, path) = (file.to_string_lossy(), rejected.to_string_lossy());
+    let words = ["drivers", "import", &file, "--upsert", "--attach", "flt_1"];
+    let output = tool.run(&server, &[&words[..], &["--rejected", &path]].concat());
+    let summary = "0 created, 0 done before, 0 refused, 1 not attached";
+    assert_eq!((code(&output), stdout(&output).as_str()), (7, summary));
+    assert!(stderr(&output).contains("line 2: drv_1 exists and is not attached: No."));
+    assert!(!rejected.exists());
+}
+
 #[test]
 fn each_object_of_a_list_is_one_line() {
     let tool = Tool::new();

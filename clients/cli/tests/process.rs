@@ -2,7 +2,7 @@
 
 mod scripted;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
 use scripted::{Act, Seen, Server, Tool, code, error, ok, stderr, stdout};
@@ -544,6 +544,8 @@ fn a_refused_line_is_reported_and_sent_again_with_another_key() {
     let output = tool.run(&server, &words);
     let summary = "1 created, 2 done before, 0 refused";
     assert_eq!((code(&output), stdout(&output).as_str()), (0, summary));
+    let written = std::fs::read_to_string(rejected).expect("a file");
+    assert_eq!(written.lines().count(), 1, "{written}");
     let seen = server.seen();
     let vins = |place: usize| -> Vec<Value> {
         let bodies = bodies(&seen[place]);
@@ -736,10 +738,66 @@ fn drivers_are_attached_after_their_batch_and_not_created_again() {
     assert!(!rejected.exists());
     let output = tool.run(&server, &words);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(
+        stdout(&output),
+        "0 created, 0 done before, 0 refused, 1 updated, 0 unchanged"
+    );
     let attach = "POST /v1/drivers/drv_1/attach";
     let lines = lines(&server);
     assert_eq!([&lines[4], &lines[8]], [attach, attach]);
     assert_eq!(lines.len(), 10);
+}
+
+#[test]
+fn a_deleted_driver_is_listed_and_the_others_are_imported() {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    let text = "name,email\nAda,ada@fleet.example\nBob,bob@fleet.example\n";
+    std::fs::write(&file, text).expect("a file");
+    let path = file.to_str().expect("a path");
+    let gone = || error(404, "invalid_request_error");
+    let created = |id: &str| json!({"status": "succeeded", "result": id});
+    let server = Server::start(vec![
+        ok(json!({"data": []})),
+        running("bat_1"),
+        completed(),
+        results(&[created("drv_1"), created("drv_2")], None),
+    ]);
+    let words = ["drivers", "import", path, "--concurrency", "1"];
+    assert_eq!(code(&tool.run(&server, &words)), 0);
+    let journal = format!("{path}.journal");
+    let entries = std::fs::read_to_string(&journal).expect("a journal");
+    std::fs::write(&file, format!("{text}Cid,cid@fleet.example\n")).expect("a file");
+    let (base, driver) = (format!("{}/", server.url), || ok(json!({"id": "drv_2"})));
+    // The objects of the journal are read in the order of the keys of their lines.
+    let is_first = entries
+        .lines()
+        .filter(|entry| entry.contains("\"created\""))
+        .map(|entry| {
+            let entry: Value = serde_json::from_str(entry).expect("JSON");
+            (entry["key"].to_string(), entry["id"] == "drv_1")
+        });
+    let (_, is_first) = is_first.min().expect("an entry");
+    let mut acts = vec![fleet()];
+    acts.extend(is_first.then(gone));
+    acts.extend([
+        driver(),
+        running("bat_2"),
+        completed(),
+        results(&[created("drv_3")], None),
+    ]);
+    acts.extend([gone(), gone(), ok(json!({})), ok(json!({}))]);
+    let server = Server::start(acts);
+    std::fs::write(
+        &journal,
+        entries.replace(&base, &format!("{}/", server.url)),
+    )
+    .expect("a journal");
+    let output = tool.run(&server, &[&words[..], &["--attach", "flt_1"]].concat());
+    let summary = "1 created, 0 done before, 0 refused, 1 updated, 0 unchanged, 1 not attached";
+    assert_eq!(stdout(&output), summary, "{}", stderr(&output));
+    let why = "line 2: drv_1 was deleted after its import";
+    assert!(stderr(&output).contains(why), "{}", stderr(&output));
 }
 
 #[test]
@@ -765,8 +823,12 @@ fn a_batch_of_unknown_outcome_is_not_repeated_after_23_hours() {
     let text = std::fs::read_to_string(&journal).expect("a journal");
     let at = text.find("\"at\":\"").expect("a time") + 6;
     std::fs::write(&journal, format!("{}2020{}", &text[..at], &text[at + 4..])).expect("a journal");
-    let listed = tool.run(&server, &words);
+    let rejected = tool.folder.path().join("rejected.csv");
+    let path = rejected.to_str().expect("a path");
+    let listed = tool.run(&server, &[&words[..], &["--rejected", path]].concat());
     assert_eq!(code(&listed), 7);
+    // The vehicle may exist.
+    assert!(!rejected.exists());
     let uncertain = "line 2: was sent at 2020";
     assert!(stderr(&listed).contains(uncertain), "{}", stderr(&listed));
     assert_eq!(server.seen().len(), 3);
@@ -813,6 +875,41 @@ fn the_age_of_a_batch_is_that_by_the_clock_of_the_service() {
         );
         assert_eq!(server.seen().len(), requests);
     }
+}
+
+#[test]
+fn an_import_reads_standard_input() {
+    let tool = Tool::new();
+    let server = Server::start(Vec::new());
+    let run = |words: &[&str]| {
+        let mut child = tool.command(words);
+        child
+            .env("FLEET_API_URL", &server.url)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        let mut child = child.spawn().expect("a process");
+        let mut input = child.stdin.take().expect("input");
+        let text = b"name,email\nAda,ada@fleet.example\n,nonsense\n";
+        input.write_all(text).expect("a pipe");
+        drop(input);
+        child.wait_with_output().expect("its end")
+    };
+    let output = run(&["drivers", "import", "-", "--dry-run"]);
+    let shown = stdout(&output);
+    assert!(shown.contains("2 lines: 1 can be imported"), "{shown}");
+}
+
+#[test]
+fn the_file_that_is_imported_cannot_get_the_rejected_lines() {
+    let tool = Tool::new();
+    let server = Server::start(Vec::new());
+    let file = csv(tool.folder.path(), 1);
+    let file = file.to_str().expect("a path");
+    let words = [&import(file)[..], &["--rejected", file]].concat();
+    let output = tool.run(&server, &words);
+    assert_eq!(code(&output), 1);
+    assert!(server.seen().is_empty());
 }
 
 #[test]

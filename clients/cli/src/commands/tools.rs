@@ -12,7 +12,7 @@ fn csv_file() -> Arg {
         .value_name("FILE.csv")
         .required(true)
         .value_parser(value_parser!(std::path::PathBuf))
-        .help("The CSV file, in UTF-8")
+        .help("The CSV file, in UTF-8; - reads standard input")
         .value_hint(clap::ValueHint::FilePath)
 }
 

@@ -281,31 +281,42 @@ impl Import {
             .await;
         if let Err(failure) = attached {
             let problem = refusal_of(line, failure)?;
-            // It may be attached already.
-            let fleets = match self.client.send(&Request::get(path)).await {
-                Ok(driver) => driver.body["fleets"].clone(),
-                Err(Failure::Refused(refusal)) if matches!(refusal.status, 403 | 404) => {
-                    Value::Null
+            // It may be attached already, or was deleted since an earlier run.
+            let driver = match self.client.send(&Request::get(path)).await {
+                Ok(driver) => driver.body,
+                Err(Failure::Refused(refusal)) if refusal.status == 404 => {
+                    let message = format!("{id} was deleted after its import");
+                    return Ok(LineOutcome::Unattached(Problem::of_line(line, message)));
                 }
+                Err(Failure::Refused(refusal)) if refusal.status == 403 => Value::Null,
                 Err(failure) => return Err(failure),
             };
-            if !fleets
-                .as_array()
-                .is_some_and(|fleets| fleets.contains(&json!(fleet)))
-            {
-                let message = format!("{id} exists and is not attached: {}", problem.message);
-                return Ok(LineOutcome::Unattached(Problem::of_line(line, message)));
+            if !is_in(&driver, fleet) {
+                return Ok(LineOutcome::unattached(line, &id, &problem.message));
             }
         }
+        let is_of_earlier_run =
+            matches!(self.history.lines.get(&key), Some(Progress::Created { .. }));
         self.journal.write(&Entry::Attached { key })?;
-        Ok(LineOutcome::Created)
+        Ok(if is_of_earlier_run {
+            LineOutcome::Updated
+        } else {
+            LineOutcome::Created
+        })
     }
+}
+
+/// Whether a driver is attached to a fleet.
+pub fn is_in(driver: &Value, fleet: &str) -> bool {
+    let fleets = driver["fleets"].as_array();
+    fleets.is_some_and(|fleets| fleets.contains(&json!(fleet)))
 }
 
 /// The chunks of lines, in their order.
 fn chunks(
     rows: impl Iterator<Item = Row>,
     is_known: impl Fn(&str) -> bool,
+    now: impl Fn() -> Timestamp,
 ) -> impl Iterator<Item = Chunk> {
     let mut rows = rows.peekable();
     std::iter::from_fn(move || {
@@ -316,7 +327,6 @@ fn chunks(
         }) {
             lines.push(row.key);
             bodies.push(row.body);
-    now: impl Fn() -> Timestamp,
         }
         let content = key(&lines.join(" "));
         // Lines that were refused and are sent again together are another batch.

@@ -54,6 +54,10 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         &path(matches, "file").unwrap_or_default(),
         &constants,
     )?;
+    let rejected = path(matches, "rejected");
+    if let Some(path) = &rejected {
+        sheet.check_rejected(path)?;
+    }
     let dry_run = matches.get_flag("dry-run");
     let upserts = matches.get_flag("upsert");
     let key = upserts.then(|| Upsert::key_of(group)).flatten();
@@ -68,7 +72,6 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     if dry_run {
         return dry(context, &checked, invalid);
     }
-    let rejected = path(matches, "rejected");
     if invalid > 0 && !matches.get_flag("skip-invalid") {
         if let Some(path) = rejected {
             sheet.write_rejected(&path, &checked.problems)?;
@@ -98,7 +101,8 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     };
     let summary = Summary { invalid, ..summary };
     if let Some(path) = rejected {
-        let problems = [&checked.problems, &summary.refused, &summary.uncertain];
+        // Objects of other lines exist or may exist: they would be created twice if these lines were imported from that file.
+        let problems = [&checked.problems, &summary.refused];
         let problems: Vec<Problem> = problems.into_iter().flatten().cloned().collect();
         // Those of an earlier run are replaced, also by none.
         if !problems.is_empty() || path.exists() {

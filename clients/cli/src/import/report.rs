@@ -19,7 +19,7 @@ const REPORTS: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Summary {
     pub created: u64,
-    /// Objects that were changed because of a line, and objects that needed no change; none without `--upsert`.
+    /// Objects that were changed because of a line, such as drivers of an earlier run that were attached, and objects that needed no change.
     pub updated: u64,
     pub unchanged: u64,
     /// Lines whose outcome was in the journal.
@@ -50,6 +50,14 @@ impl Summary {
         self.refused.sort_by_key(|problem| problem.line);
         self.unattached.sort_by_key(|problem| problem.line);
         self.uncertain.sort_by_key(|problem| problem.line);
+    }
+}
+
+impl LineOutcome {
+    /// The outcome of a line whose driver with this id was not attached for this reason.
+    pub fn unattached(line: u64, id: &str, reason: &str) -> Self {
+        let message = format!("{id} exists and is not attached: {reason}");
+        Self::Unattached(Problem::of_line(line, message))
     }
 }
 
@@ -150,7 +158,7 @@ pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
                 .into(),
         )),
         (0, 1.., _, 0) => Err(Failure::Partial(
-            "some drivers were not attached; run the same command again to attach them".into(),
+            "some drivers were not attached; run the same command again to attach those that exist".into(),
         )),
         _ => Err(Failure::Partial("some lines were not imported; correct them and run the import again".into())),
     }

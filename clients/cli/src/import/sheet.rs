@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use csv::{Reader, StringRecord};
@@ -109,7 +110,7 @@ impl Sheet {
         let body = operation.body.as_ref();
         let body = body.ok_or_else(|| Failure::local("the operation has no body"))?;
         let wrong = |why: String| Failure::Local(format!("{}: {why}", path.display()));
-        let content = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let content = contents(path).map_err(|error| wrong(error.to_string()))?;
         let mut reader = reader(&content);
         let names = reader
             .headers()
@@ -232,18 +233,27 @@ impl Sheet {
         self.rows().filter_map(wrong).collect()
     }
 
+    /// Checks that rejected lines can be written to a file.
+    ///
+    /// # Errors
+    /// It is the file that is imported.
+    pub fn check_rejected(&self, path: &Path) -> Result<(), Failure> {
+        let real = |path: &Path| path.canonicalize().ok();
+        if real(path).is_some_and(|real_path| real(&self.path) == Some(real_path)) {
+            return Err(Failure::Local(format!(
+                "{}: rejected lines would replace the file that is imported",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// Writes the lines that have problems to a file with the same columns, and the reasons in an additional last column.
     ///
     /// # Errors
-    /// The file cannot be written, or is the one that is imported.
+    /// The file cannot be written.
     pub fn write_rejected(&self, path: &Path, problems: &[Problem]) -> Result<(), Failure> {
         let wrong = |why: &dyn fmt::Display| Failure::Local(format!("{}: {why}", path.display()));
-        let real = |path: &Path| path.canonicalize().ok();
-        if real(path).is_some_and(|real_path| real(&self.path) == Some(real_path)) {
-            return Err(wrong(
-                &"rejected lines would replace the file that is imported",
-            ));
-        }
         let mut reasons: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for problem in problems {
             let column = problem.column.iter().map(|column| format!("{column}: "));
@@ -256,9 +266,12 @@ impl Sheet {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_path(path);
         let writer = writer.as_mut().map_err(|error| wrong(error))?;
         let kept = |place: &usize| !matches!(self.columns.get(*place), Some(None));
+        let width = self.columns.iter().flatten().count();
         let mut write = |record: &csv::ByteRecord, reason: &str| {
             let cells = record.iter().enumerate().filter(|(place, _)| kept(place));
             let mut line: Vec<&[u8]> = cells.map(|(_, cell)| cell).collect();
+            // The reason is below its heading also if cells are missing.
+            line.resize(line.len().max(width), b"");
             line.push(reason.as_bytes());
             writer.write_record(line).map_err(|error| wrong(&error))
         };
@@ -429,6 +442,19 @@ pub fn key(content: &str) -> String {
     format!("import-{}", hex::encode(&Sha256::digest(content)[..24]))
 }
 
+/// The content of a file, or that of standard input, whose name is `-`.
+///
+/// # Errors
+/// It cannot be read.
+pub fn contents(file: &Path) -> std::io::Result<Vec<u8>> {
+    if file != Path::new("-") {
+        return std::fs::read(file);
+    }
+    let mut content = Vec::new();
+    std::io::stdin().read_to_end(&mut content)?;
+    Ok(content)
+}
+
 fn reader(content: &[u8]) -> Reader<&[u8]> {
     csv::ReaderBuilder::new()
         .flexible(false)
@@ -437,7 +463,7 @@ fn reader(content: &[u8]) -> Reader<&[u8]> {
 
 /// The numbers of lines, which end with a line feed, a carriage return, or both, as text editors count them: the crate `csv` counts line
 /// feeds alone.
-struct Lines<'a> {
+pub struct Lines<'a> {
     content: &'a [u8],
     /// The place up to which lines are counted, and their number.
     counted: usize,
@@ -445,7 +471,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(content: &'a [u8]) -> Self {
+    pub fn of(content: &'a [u8]) -> Self {
         let (counted, line) = (0, 1);
         Self {
             content,
@@ -456,7 +482,7 @@ impl<'a> Lines<'a> {
 
     /// Returns the number of the line at which the record at a place begins, which is behind the places of earlier calls. The place may
     /// be that of line ends before the record.
-    fn at(&mut self, place: &csv::Position) -> u64 {
+    pub fn at(&mut self, place: &csv::Position) -> u64 {
         let place = usize::try_from(place.byte()).unwrap_or(usize::MAX);
         while let Some(byte) = self.content.get(self.counted) {
             let is_end = matches!(byte, b'\n' | b'\r');
@@ -474,7 +500,7 @@ impl<'a> Lines<'a> {
 }
 
 /// The description of a line that could not be read.
-fn what_is_wrong(error: &csv::Error) -> String {
+pub fn what_is_wrong(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..

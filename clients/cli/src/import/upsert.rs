@@ -6,6 +6,7 @@
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
 
+use super::create::is_in;
 use super::report::{Bar, LineOutcome, Summary, refusal_of};
 use super::sheet::{Problem, Row};
 use crate::catalog::Operation;
@@ -130,20 +131,21 @@ impl Upsert {
             }
             _ => return refused(format!("{}: several objects have this value", self.key)),
         };
-        Ok(
-            if self.attached(&object).await? && matches!(outcome, LineOutcome::Unchanged) {
-                LineOutcome::Updated
-            } else {
-                outcome
-            },
-        )
+        match self.attached(&object).await {
+            Ok(true) if matches!(outcome, LineOutcome::Unchanged) => Ok(LineOutcome::Updated),
+            Ok(_) => Ok(outcome),
+            Err(failure) => {
+                let id = object["id"].as_str().unwrap_or_default();
+                let reason = refusal_of(line, failure)?.message;
+                Ok(LineOutcome::unattached(line, id, &reason))
+            }
+        }
     }
 
     /// Attaches a driver to the fleet if it is not attached yet. Returns whether this was necessary.
     async fn attached(&self, object: &Value) -> Result<bool, Failure> {
-        let fleets = object["fleets"].as_array();
-        let is_in = |fleet: &String| fleets.is_some_and(|fleets| fleets.contains(&json!(fleet)));
-        let Some(fleet) = self.attach.as_ref().filter(|fleet| !is_in(fleet)) else {
+        let fleet = self.attach.as_ref();
+        let Some(fleet) = fleet.filter(|fleet| !is_in(object, fleet)) else {
             return Ok(false);
         };
         let path = format!("{}/attach", self.path(object));
