@@ -1042,6 +1042,60 @@ mod billing {
             assert_eq!(read, data["signed_values"][place]["signed_data"]);
         }
         // `.ci/documents` verifies it with pyocmf.
+    /// An invoice of everything until now that was finalized and paid.
+    async fn paid(scene: &Scene) -> Value {
+        let (draft, _) = scene.invoice().await;
+        let path = path_of(id_of(&draft));
+        scene.post(&format!("{path}/finalize"), json!({})).await;
+        let method = scene.app.payment_method("tok_success", json!({})).await;
+        let body = json!({"payment_method": method});
+        let paid = scene.post(&format!("{path}/pay"), body).await;
+        scene.app.drain().await;
+        paid
+    }
+
+    #[tokio::test]
+    async fn a_credit_also_returns_what_an_adjustment_billed() {
+        let (scene, _, theirs) = Scene::charging().await;
+        scene.complete(&theirs).await;
+        scene.app.advance(3 * 86_400).await;
+        let first = paid(&scene).await;
+        assert_eq!(first["amount_paid"], 968);
+        let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
+        scene.bill(&scene.cdr(&theirs, cost)).await;
+        let second = paid(&scene).await;
+        assert_eq!(second["amount_paid"], 121);
+        credited(&scene, &theirs, 1089).await;
+        for (invoice, amount) in [(&first, 968), (&second, 121)] {
+            let shown = scene.get(&path_of(id_of(invoice))).await;
+            assert_eq!(shown["totals"]["refunded"], amount);
+            let notes = format!("/v1/credit_notes?invoice={}", id_of(invoice));
+            let note = scene.get(&notes).await["data"][0].clone();
+            let line = &invoice["line_items"][0]["id"];
+            assert_has!(note, {"type": "network", "amount": amount, "/lines/0/line_item": line});
+        }
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
+    async fn a_credit_of_an_adjustment_on_a_draft_is_a_line_of_it() {
+        let (scene, _, theirs) = Scene::charging().await;
+        scene.complete(&theirs).await;
+        scene.app.advance(3 * 86_400).await;
+        let first = paid(&scene).await;
+        let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
+        scene.bill(&scene.cdr(&theirs, cost)).await;
+        let (draft, lines) = scene.invoice().await;
+        assert_eq!(lines, [adjustment(121)]);
+        credited(&scene, &theirs, 1089).await;
+        let shown = scene.get(&path_of(id_of(&first))).await;
+        assert_eq!(shown["totals"]["refunded"], 968);
+        let shown = scene.get(&path_of(id_of(&draft))).await;
+        assert_eq!(each(&shown["line_items"], "amount"), json!([-121, 121]));
+        assert_has!(shown, {"amount_due": 0, "/totals/gross": 0});
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
         if let Ok(path) = std::env::var("SIGNED_METER_VALUES") {
             std::fs::write(path, file).expect("a file");
         }

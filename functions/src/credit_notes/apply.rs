@@ -1,11 +1,16 @@
 //! `apply-credit`: credits an amount of a charging network to the customer who has paid, or will pay, for the credited session or
 //! reservation.
 //!
-//! A credit is a negative adjustment. Its target depends on the invoice that bills the session or the reservation at that moment:
+//! A credit is a negative adjustment. It is applied to a line of an invoice, up to the rest of the line: to the line of the session or the
+//! reservation itself, or if nothing is left of it, to the line of an amount that was billed for it in addition, the newest first. What
+//! exceeds the rest of a line is a credit of its own. The result depends on the invoice of the line at that moment:
 //!
 //! - a final invoice: a credit note of the invoice, with its refund;
-//! - a draft: a line of the draft;
-//! - no invoice, and nothing is paid: a line of the next invoice, which also bills the session or the reservation itself.
+//! - a draft: a line of the draft.
+//!
+//! If nothing is left of these lines, the credit is applied to the invoice of the session or the reservation as a whole, and what exceeds
+//! that invoice is a line of the next one. If no invoice bills the session or the reservation, the credit is a line of the next invoice,
+//! which also bills the session or the reservation itself.
 //!
 //! If a session or a fee was charged directly, the amount paid for it is returned at once, by transactions of type `adjustment`, and the
 //! adjustment counts as settled on the invoice that shows it. An amount that a refund has returned before settles the adjustment as well,
@@ -22,7 +27,7 @@ use models::action::Action;
 use models::adjustment::Adjustment;
 use models::charging_session::ChargingSession;
 use models::credit_note::{Credit, CreditNoteLine, CreditNoteType};
-use models::invoice::{Invoice, InvoiceStatus, TaxAmount};
+use models::invoice::{Invoice, InvoiceStatus, LineItem, TaxAmount};
 use models::ports::JobSubject;
 use models::reservation::Reservation;
 use models::stored::Stored;
@@ -61,19 +66,32 @@ impl Job for ApplyCredit {
     }
 }
 
-/// The billing and payment of a credited session or reservation.
+/// The billing and payment of a credited session or reservation, or of an amount that was billed for it in addition.
 struct Credited {
     invoice: Option<Id>,
     /// The amount that was paid for it, in minor units.
     paid: i64,
     /// The part of `paid` that was refunded.
     refunded: i64,
+    /// The part of `paid` that settles earlier credits.
+    settled: i64,
     /// The transaction that has charged it, if it was charged directly.
     charge: Option<Id>,
     /// Whether a charge for it is in flight.
     is_charging: bool,
     /// The line of an invoice that bills it.
     line: Id,
+}
+
+/// What a credit is applied to.
+struct Target {
+    credited: Credited,
+    /// The valid invoice that bills it.
+    invoice: Option<Stored<Invoice>>,
+    /// The line to credit; none if the invoice is credited as a whole.
+    line: Option<LineItem>,
+    /// The maximum amount of the credit on the invoice, in minor units.
+    most: i64,
 }
 
 async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
@@ -102,23 +120,32 @@ async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
 /// 409 while a refund of the credited session or reservation, or of its invoice, is pending; `Contended` if it was changed meanwhile.
 async fn apply_now(app: &App, origin: &Origin, mut adjustment: Stored<Adjustment>) -> Result<()> {
     let mut tx = app.store.begin(origin);
-    let credited = credited(app, &mut tx, &adjustment).await?;
-    let invoice = invoice_of(app, origin, credited.invoice.as_ref()).await?;
+    let mut target = choose(app, &mut tx, &adjustment).await?;
+    let invoice = target.invoice.take();
     let is_paying = invoice
         .as_ref()
         .is_some_and(|invoice| invoice.internal.attempt.is_some());
     match invoice {
-        _ if credited.is_charging || is_paying => adjustment.apply_later(origin.now.plus(MINUTE)),
-        Some(mut invoice) if invoice.object.status == InvoiceStatus::Draft => {
-            on_draft(app, &mut tx, &mut adjustment, &credited, &mut invoice).await?;
-            tx.save(&mut invoice)?;
+        _ if target.credited.is_charging || is_paying => {
+            adjustment.apply_later(origin.now.plus(MINUTE));
         }
         Some(mut invoice) => {
-            on_final(app, &mut tx, &mut adjustment, &credited, &mut invoice).await?;
+            let amount = (-adjustment.object.line.amount).min(target.most);
+            if let Some(mut rest) = adjustment.split(amount, origin.now) {
+                tx.create(&mut rest)?;
+            }
+            let is_draft = invoice.object.status == InvoiceStatus::Draft;
+            match amount {
+                0 => adjustment.apply(None),
+                _ if is_draft => {
+                    on_draft(app, &mut tx, &mut adjustment, &target, &mut invoice).await?;
+                }
+                _ => on_final(app, &mut tx, &mut adjustment, &target, &mut invoice).await?,
+            }
             tx.save(&mut invoice)?;
         }
         None => {
-            settle(app, &mut tx, &mut adjustment, &credited).await?;
+            settle(app, &mut tx, &mut adjustment, &target.credited).await?;
             adjustment.apply(None);
         }
     }
@@ -126,13 +153,100 @@ async fn apply_now(app: &App, origin: &Origin, mut adjustment: Stored<Adjustment
     tx.commit_without_response().await
 }
 
-/// Reads what an adjustment credits. The commit fails if it has changed by then.
+/// Chooses the line to credit: that of the session or the reservation, or if nothing is left of it, the newest line of an additional amount
+/// of which something is left. Without such a line, the session or the reservation is the target, and its invoice is credited as a whole.
+///
+/// # Errors
+/// `Contended` while an invoice with one of the lines is being created; `Unavailable` if DynamoDB cannot be reached.
+async fn choose(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    adjustment: &Stored<Adjustment>,
+) -> Result<Target> {
+    let origin = tx.origin();
+    let mut others = app.store.adjustments(&origin.tenant).await?;
+    others.retain(|Stored { object, .. }| {
+        let line = &adjustment.object.line;
+        object.id != adjustment.object.id && object.line.subject() == line.subject()
+    });
+    others.sort_by(|a, b| b.object.id.cmp(&a.object.id));
+    let credited = credited(app, tx, adjustment, &others).await?;
+    let own = target(app, origin, credited).await?;
+    if own.most > 0 || own.credited.is_charging {
+        return Ok(own);
+    }
+    let more = |other: &&Stored<Adjustment>| other.object.line.amount > 0;
+    for other in others.iter().filter(more) {
+        let credited = Credited {
+            invoice: other.internal.invoice.clone(),
+            paid: 0,
+            refunded: 0,
+            settled: 0,
+            charge: None,
+            is_charging: false,
+            line: other.object.line.id.clone(),
+        };
+        let additional = target(app, origin, credited).await?;
+        if additional.most > 0 {
+            return Ok(additional);
+        }
+    }
+    Ok(Target {
+        line: None,
+        most: own.credited.most_on(own.invoice.as_ref()),
+        ..own
+    })
+}
+
+/// The target of a credit of the line of a session, a reservation or an additional amount.
+async fn target(app: &App, origin: &Origin, credited: Credited) -> Result<Target> {
+    let invoice = invoice_of(app, origin, credited.invoice.as_ref()).await?;
+    let line = match &invoice {
+        Some(invoice) => {
+            let (store, ids) = (&app.store, [&credited.line]);
+            let lines = store.lines_of(&origin.tenant, &invoice.object, ids.into_iter());
+            lines.await?.remove(&credited.line)
+        }
+        None => None,
+    };
+    let of_line = invoice.as_ref().zip(line.as_ref());
+    let of_line = of_line.map_or(0, |(invoice, line)| invoice.creditable_of(line));
+    Ok(Target {
+        most: of_line.min(credited.most_on(invoice.as_ref())),
+        credited,
+        invoice,
+        line,
+    })
+}
+
+impl Credited {
+    /// The maximum amount that can be credited on an invoice, in minor units: on a draft also what was paid for it directly, because the
+    /// credit returns that.
+    fn most_on(&self, invoice: Option<&Stored<Invoice>>) -> i64 {
+        let Some(invoice) = invoice else {
+            return 0;
+        };
+        match invoice.object.status {
+            InvoiceStatus::Draft => invoice.creditable() + self.unsettled(),
+            _ => invoice.creditable(),
+        }
+    }
+
+    /// The part of `paid` that settles no credit yet.
+    fn unsettled(&self) -> i64 {
+        (self.paid - self.settled).max(0)
+    }
+}
+
+/// Reads the session or reservation that an adjustment credits, like `others`. The commit fails if it has changed by then.
 async fn credited(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     adjustment: &Stored<Adjustment>,
+    others: &[Stored<Adjustment>],
 ) -> Result<Credited> {
     use kernel::Kind::LineItem;
+    let settled = others.iter().map(|other| -other.internal.paid).sum();
     let tenant = &tx.origin().tenant;
     let line = &adjustment.object.line;
     if let Some(id) = &line.charging_session {
@@ -142,6 +256,7 @@ async fn credited(
             invoice: session.object.invoice.clone(),
             paid: session.object.amount_paid(),
             refunded: session.object.amount_refunded(),
+            settled,
             charge: Some(session.object.charge_id()),
             is_charging: session.object.is_charging_payment(),
             line: id.as_kind(LineItem),
@@ -156,6 +271,7 @@ async fn credited(
         invoice: reservation.internal.invoice.clone(),
         paid: fee.map_or(0, |fee| fee.paid),
         refunded: fee.map_or(0, |fee| fee.refunded),
+        settled,
         charge: reservation.charge_id(),
         is_charging: reservation.next_action().is_some(),
         line: id.as_kind(LineItem),
@@ -179,66 +295,44 @@ async fn invoice_of(
     Ok(found.filter(|invoice| invoice.object.status != InvoiceStatus::Void))
 }
 
-/// Adds a credit to a draft as a line. A credit that exceeds the amount of the draft is left for another invoice.
+/// Adds a credit to a draft as a line.
 async fn on_draft(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     adjustment: &mut Stored<Adjustment>,
-    credited: &Credited,
+    target: &Target,
     draft: &mut Stored<Invoice>,
 ) -> Result<()> {
-    settle(app, tx, adjustment, credited).await?;
+    settle(app, tx, adjustment, &target.credited).await?;
     let line = adjustment.object.line.clone();
-    if draft.object.amount_due + line.amount < adjustment.internal.paid {
-        adjustment.apply(None);
-        return Ok(());
-    }
     draft.add_line(&line, adjustment.internal.paid);
     tx.add_draft_line(draft, line).await?;
     adjustment.apply(Some(&draft.object.id));
     Ok(())
 }
 
-/// Credits a final invoice. The part that exceeds the rest of the invoice becomes a separate credit, for the next invoice.
+/// Credits a final invoice.
 async fn on_final(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     adjustment: &mut Stored<Adjustment>,
-    credited: &Credited,
+    target: &Target,
     invoice: &mut Stored<Invoice>,
 ) -> Result<()> {
-    let amount = (-adjustment.object.line.amount).min(invoice.creditable());
-    if let Some(mut rest) = adjustment.split(amount, tx.origin().now) {
-        tx.create(&mut rest)?;
-    }
-    if amount == 0 {
-        adjustment.apply(None);
-        return Ok(());
-    }
-    let credit = credit(app, tx, adjustment, credited, invoice, amount).await?;
+    let credit = credit(adjustment, target.line.as_ref(), invoice)?;
     let mut note = issue::issue(app, tx, invoice, credit, None).await?;
     adjustment.apply(Some(&invoice.object.id));
     adjustment.internal.credited_on = Some(invoice.object.id.clone());
     tx.create(&mut note)
 }
 
-/// The credit of an amount of the line that bills the session or reservation; of the whole invoice if the amount exceeds the rest of the
-/// line, or if the maximum number of lines was already credited individually.
-async fn credit(
-    app: &App,
-    tx: &UnitOfWork<'_>,
+/// The credit of a line; of the whole invoice without a line, or if the maximum number of lines was already credited individually.
+fn credit(
     adjustment: &Stored<Adjustment>,
-    credited: &Credited,
+    line: Option<&LineItem>,
     invoice: &Stored<Invoice>,
-    amount: i64,
 ) -> Result<Credit> {
-    let tenant = &tx.origin().tenant;
-    let ids = [&credited.line];
-    let lines = app
-        .store
-        .lines_of(tenant, &invoice.object, ids.into_iter())
-        .await?;
-    let line = lines.get(&credited.line);
+    let amount = -adjustment.object.line.amount;
     let of_line = line.and_then(|line| {
         let taxes = invoice.credit_of_lines(&[(line, Some(amount))]).ok()?.pop();
         Some(CreditNoteLine::of_line(line, taxes?))
@@ -269,18 +363,10 @@ async fn settle(
     adjustment: &mut Stored<Adjustment>,
     credited: &Credited,
 ) -> Result<()> {
-    if credited.paid == 0 {
-        return Ok(());
-    }
     let tenant = &tx.origin().tenant;
     let line = &adjustment.object.line;
-    let adjustments = app.store.adjustments(tenant).await?;
-    let others = adjustments.iter().filter(|other| {
-        let object = &other.object;
-        object.id != adjustment.object.id && object.line.subject() == line.subject()
-    });
-    let settled: i64 = others.map(|other| -other.internal.paid).sum();
-    let amount = (-line.amount).min(credited.paid - settled);
+    let settled = credited.settled;
+    let amount = (-line.amount).min(credited.unsettled());
     if amount <= 0 {
         return Ok(());
     }

@@ -87,7 +87,7 @@ impl Stored<Adjustment> {
         self.internal.invoice = invoice.cloned();
     }
 
-    /// Reduces the credit to `amount` and returns the rest as another adjustment, which the next invoice bills. Returns none if there is
+    /// Reduces the credit to `amount` and returns the rest as another credit, which is to be applied as well. Returns none if there is
     /// nothing to split.
     pub fn split(&mut self, amount: i64, now: Timestamp) -> Option<Self> {
         let line = &self.object.line;
@@ -104,7 +104,7 @@ impl Stored<Adjustment> {
             ..self.object.clone()
         };
         self.object.line = own;
-        Some(Self::new(rest))
+        Some(Adjustment::of_network(rest))
     }
 
     /// Checks whether the adjustment represents a credit note of the invoice that has claimed it.

@@ -29,6 +29,17 @@ impl Stored<Invoice> {
         }
     }
 
+    /// Returns the amount of a line that is not credited individually, in minor units.
+    pub fn creditable_of(&self, line: &LineItem) -> i64 {
+        gross(&self.left_of(line)).max(0)
+    }
+
+    /// Returns the amounts of a line that are not credited individually, by tax rate.
+    fn left_of(&self, line: &LineItem) -> Vec<TaxAmount> {
+        let credited = self.internal.credits.lines.get(&line.id);
+        less(&line.taxes, credited.map_or(&[][..], Vec::as_slice))
+    }
+
     /// Splits an amount to credit into tax rates.
     ///
     /// # Errors
@@ -62,8 +73,7 @@ impl Stored<Invoice> {
         let mut left = self.left();
         let mut found = Vec::new();
         for (place, (line, amount)) in lines.iter().enumerate() {
-            let credited = self.internal.credits.lines.get(&line.id);
-            let of_line = less(&line.taxes, credited.map_or(&[][..], Vec::as_slice));
+            let of_line = self.left_of(line);
             let at_rate = |tax: &TaxAmount| -> i64 {
                 let like = left.iter().filter(|other| other.is_like(tax));
                 like.map(TaxAmount::gross).sum()
