@@ -337,21 +337,20 @@ pub async fn terms(
     driver: &Stored<Driver>,
     fleet: Option<&Fleet>,
 ) -> Result<Terms, Error> {
+    let fee = app.settings.reservation_fee;
+    let fee_tax_percent = match fee {
+        // If the network of the station bills a fee, the rate is read then.
+        0 => TaxPercent::default(),
+        _ => {
+            let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+            account.object.fee_tax_percent()
+        }
+    };
     Ok(Terms {
         currency: currency(app, tenant, driver, fleet).await?,
-        fee: app.settings.reservation_fee,
-        fee_tax_percent: fee_tax_percent(app, tenant).await?,
+        fee,
+        fee_tax_percent,
     })
-}
-
-/// The percentage of tax that reservation fees include, from the settings of the account.
-async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error> {
-    if app.settings.reservation_fee == 0 {
-        return Ok(TaxPercent::default());
-    }
-    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
-    let details = account.object.billing_details;
-    Ok(details.reservation_fee_tax_percent.unwrap_or_default())
 }
 
 /// 409 while the wallet of an object that is to be deleted contains money.

@@ -375,6 +375,7 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
 /// The CDRs of a network for a reservation that was never used.
 mod unused {
     use super::*;
+    use crate::books::{own, seller};
     use kernel::time::days;
 
     /// A reservation that the network keeps, and whose vehicle does not come.
@@ -420,6 +421,17 @@ mod unused {
 
     /// The types and amounts of the lines of an invoice of everything that was not invoiced.
     async fn invoiced(stage: &Stage) -> Vec<(String, i64)> {
+        let lines = lines(stage).await;
+        let line = |line: &Value| {
+            assert_eq!(line["reservation"], stage.path["/v1/reservations/".len()..]);
+            let kind = line["type"].as_str().expect("a type").to_owned();
+            (kind, line["amount"].as_i64().expect("an amount"))
+        };
+        lines.iter().map(line).collect()
+    }
+
+    /// The lines of an invoice of everything that was not invoiced, the oldest first.
+    async fn lines(stage: &Stage) -> Vec<Value> {
         stage.app.advance(1).await;
         let now = stage.app.now();
         let currency = stage.reservation().await["currency"].clone();
@@ -428,12 +440,13 @@ mod unused {
         let invoice = stage.app.alice.post("/v1/invoices", body).await;
         let lines = invoice.expect(200).body["line_items"].clone();
         let lines = lines.as_array().expect("lines").iter().rev();
-        let line = |line: &Value| {
-            assert_eq!(line["reservation"], stage.path["/v1/reservations/".len()..]);
-            let kind = line["type"].as_str().expect("a type").to_owned();
-            (kind, line["amount"].as_i64().expect("an amount"))
-        };
-        lines.map(line).collect()
+        lines.cloned().collect()
+    }
+
+    async fn set_seller(stage: &Stage) {
+        let client = &stage.app.alice;
+        let details = json!({"billing_details": seller(), "registration_number": "HRB 1"});
+        client.post_ok(&own(client), details).await;
     }
 
     async fn unmatched(stage: &Stage) -> usize {
@@ -500,6 +513,31 @@ mod unused {
             .collect();
         amounts.sort_unstable();
         assert_eq!((amounts, unmatched(&stage).await), (vec![-200, 200], 0));
+    }
+
+    #[tokio::test]
+    async fn a_fee_that_only_the_network_bills_includes_tax() {
+        let stage = kept(0).await;
+        set_seller(&stage).await;
+        stage.app.advance(31 * 60).await;
+        bill(&stage, json!({})).await;
+        let line = lines(&stage).await.remove(0);
+        let tax =
+            json!([{"country": "DE", "tax_percent": "19", "category": "S", "net": 420, "tax": 80}]);
+        assert_has!(line, {"type": "reservation_fee", "amount": 500, "taxes": tax});
+    }
+
+    #[tokio::test]
+    async fn the_adjustment_of_a_fee_is_taxed_in_the_country_of_the_fee() {
+        let stage = kept(300).await;
+        set_seller(&stage).await;
+        stage.app.advance(31 * 60).await;
+        let fee = lines(&stage).await.remove(0);
+        bill(&stage, json!({})).await;
+        let adjustment = lines(&stage).await.remove(0);
+        for (line, amount) in [(fee, 300), (adjustment, 200)] {
+            assert_has!(line, {"amount": amount, "/taxes/0/country": "DE"});
+        }
     }
 
     #[tokio::test]

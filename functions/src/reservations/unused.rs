@@ -3,6 +3,7 @@
 use crate::App;
 use kernel::origin::Origin;
 use kernel::{Error, Id};
+use models::account::Account;
 use models::adjustment::Adjustment;
 use models::charging_session::network::Billed;
 use models::ports::network::Subject;
@@ -27,6 +28,9 @@ pub async fn bill(
         return Ok(false);
     };
     let origin = Origin::background(tenant.clone(), app.now());
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    let account = account.object;
+    reservation.tax_unused_fee(account.fee_tax_percent());
     let outcome = reservation.take_unused_cdr(command, cdr, origin.now);
     let mut tx = app.store.begin(&origin);
     match outcome {
@@ -34,7 +38,9 @@ pub async fn bill(
         UnusedOutcome::Known => {}
         UnusedOutcome::Noted => tx.save(&mut reservation)?,
         UnusedOutcome::Adjusted(more) => {
-            let adjustment = Adjustment::of_reservation(&reservation, more, &cdr.id, origin.now);
+            let country = account.country();
+            let adjustment =
+                Adjustment::of_reservation(&reservation, more, country, &cdr.id, origin.now);
             tx.save(&mut reservation)?;
             if let Some(mut adjustment) = adjustment {
                 tx.create(&mut adjustment)?;

@@ -12,6 +12,7 @@ use kernel::error::Result;
 use kernel::fields::address::Country;
 use kernel::fields::cycle::{BillingCycle, ReportFrequency};
 use kernel::fields::metadata::{Metadata, MetadataChange, SearchableKeys};
+use kernel::fields::party::TaxPercent;
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, Email, Name, Phone, Text};
 use kernel::id::{Id, Kind};
@@ -338,6 +339,12 @@ impl Account {
     pub fn country(&self) -> Option<&Country> {
         let address = self.billing_details.billing_address.as_ref();
         address.map(|address| &address.country)
+    }
+
+    /// Returns the percentage of tax that reservation fees include.
+    pub fn fee_tax_percent(&self) -> TaxPercent {
+        let details = &self.billing_details;
+        details.reservation_fee_tax_percent.unwrap_or_default()
     }
 }
 

@@ -19,6 +19,7 @@ use super::invoice::line_item::LineItem;
 use super::network::ObjectId;
 use super::reservation::Reservation;
 use super::stored::{Object, Stored, is_default};
+use kernel::fields::address::Country;
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
@@ -181,18 +182,19 @@ impl Adjustment {
         Stored::with_internal(adjustment, claimed)
     }
 
-    /// Returns the adjustment by which a CDR changes the fee of a reservation that was not used; `more` is in minor units. None for a
-    /// reservation without a fleet.
+    /// Returns the adjustment by which a CDR changes the fee of a reservation that was not used; `more` is in minor units and is taxed in
+    /// this country. None for a reservation without a fleet.
     pub fn of_reservation(
         reservation: &Stored<Reservation>,
         more: i64,
+        country: Option<&Country>,
         cdr: &ObjectId,
         now: Timestamp,
     ) -> Option<Stored<Self>> {
         let id = Id::new(Kind::Adjustment, now);
         let cdr = cdr.id().to_string();
         Some(Self::of_network(Self {
-            line: LineItem::of_fee_adjustment(&id, reservation, more, &cdr),
+            line: LineItem::of_fee_adjustment(&id, reservation, more, country, &cdr),
             id,
             object: Kind::Adjustment,
             cdr,

@@ -29,7 +29,8 @@ pub struct BillingDetails {
     pub legal_name: Option<Name>,
     /// Number of days after its creation at which an invoice is due. Null: 30.
     pub payment_terms_days: Option<PaymentTerm>,
-    /// Tax that reservation fees include, in percent. It applies to reservations that are created later. Null: 0.
+    /// Tax that reservation fees include, in percent. It applies to reservations that are created later, and to fees that
+    /// only a charging network bills later. Null: 0.
     pub reservation_fee_tax_percent: Option<TaxPercent>,
     /// Time zone that decides in which year an invoice is finalized. Null: UTC.
     pub timezone: Option<ZoneName>,
@@ -62,7 +63,7 @@ pub struct BillingDetailsChange {
     /// Days after its creation at which an invoice is due. Null: 30.
     #[serde(default)]
     pub payment_terms_days: Patch<PaymentTerm>,
-    /// Tax that the fees of later reservations include, in percent. Null: 0.
+    /// Tax that the fees of later reservations include, and fees that only a charging network bills later, in percent. Null: 0.
     #[serde(default)]
     pub reservation_fee_tax_percent: Patch<TaxPercent>,
     /// Time zone in which the year of an invoice's number begins. Null: UTC.

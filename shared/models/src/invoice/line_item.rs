@@ -178,7 +178,8 @@ impl LineItem {
         })
     }
 
-    /// Returns the line of an amount, in minor units, that a network bills for a reservation after its fee was charged or invoiced.
+    /// Returns the line of an amount, in minor units and taxed in this country, that a network bills for a reservation after its fee was
+    /// charged or invoiced.
     pub(crate) fn of_fee_adjustment(
         id: &Id,
         reservation: &Stored<Reservation>,
@@ -186,12 +187,13 @@ impl LineItem {
         cdr: &str,
     ) -> Self {
         let fee = Fee {
+        country: Option<&Country>,
             since: reservation.object.updated,
             amount: more,
             paid: 0,
             refunded: 0,
         };
-        let line = Self::of_fee(reservation, &fee, None);
+        let line = Self::of_fee(reservation, &fee, country);
         Self {
             id: id.as_kind(Kind::LineItem),
             description: format!("Adjustment by CDR {cdr}: {}", line.description),

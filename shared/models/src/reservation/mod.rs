@@ -115,7 +115,8 @@ pub struct ReservationInternal {
     /// `connector_type` are checked against it.
     #[serde(default = "usual_plug", skip_serializing_if = "is_usual_plug")]
     pub charging_standard: ConnectorType,
-    /// The tax that the fee includes, in percent, fixed at creation.
+    /// The tax that the fee includes, in percent, fixed at creation; for a fee that only the network of the station bills, fixed at the
+    /// first bill.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fee_tax_percent: TaxPercent,
     /// The vehicle's fleet.

@@ -13,6 +13,7 @@ use super::{FeeState, Reservation, ReservationState, ReservationStatus};
 use crate::charging_session::network::{Billed, total_of};
 use crate::event_type::EventType;
 use crate::stored::Stored;
+use kernel::fields::party::TaxPercent;
 use kernel::id::Id;
 use kernel::time::Timestamp;
 
@@ -30,6 +31,16 @@ pub enum UnusedOutcome {
 }
 
 impl Stored<Reservation> {
+    /// Sets the tax that the fee includes, in percent, if the first CDR of the network makes it due: a reservation without a fee of its own
+    /// has no rate until then.
+    pub fn tax_unused_fee(&mut self, percent: TaxPercent) {
+        let reserved = self.object.state.reserved();
+        let is_first = reserved.is_some_and(|reserved| reserved.unused.cdrs.is_empty());
+        if is_first && self.object.reservation_fee == 0 {
+            self.internal.fee_tax_percent = percent;
+        }
+    }
+
     /// Applies a CDR of the network. `command` is the RESERVE_NOW that it names; without one it names another CDR of the reservation.
     pub fn take_unused_cdr(
         &mut self,
