@@ -1817,6 +1817,28 @@ mod cards {
     #[tokio::test]
     async fn a_session_of_a_card_that_was_never_pushed_is_pulled() {
         let scene = Scene::new().await;
+    #[tokio::test]
+    async fn a_session_reported_late_is_in_the_report_of_its_period() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        let start = scene.app.now();
+        scene.app.advance(3600).await;
+        let end = scene.app.now();
+        scene.app.advance(2 * 86_400).await;
+        let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": end.plus(minutes(-10)),
+            "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
+        scene.report(&with(theirs, ended)).await;
+        assert_eq!(sessions(&scene).await[0]["status"], "completed");
+        let parameters =
+            json!({"type": "charging_summary", "period_start": start, "period_end": end});
+        let body = json!({"fleet": scene.crew.fleet, "parameters": parameters});
+        let report = scene.app.alice.create("/v1/reports", body).await;
+        scene.app.drain().await;
+        let report = scene.get(&path_of(&report)).await;
+        assert_has!(report["totals"][0], {"sessions": 1, "energy_wh": 20_000});
+    }
+
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
         let reported = vec![theirs.clone()];

@@ -16,6 +16,9 @@ use models::stored::Stored;
 /// The maximum duration of a session that is found by its end.
 const LONGEST: SignedDuration = days(7);
 
+/// The maximum time after which a charging network reports a session that is found by its end.
+const LATEST: SignedDuration = days(7);
+
 /// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them.
 pub struct Sessions<'a>(Entries<'a>);
 
@@ -40,7 +43,7 @@ impl Store {
             None => Partition::Kind { tenant, kind },
         };
         let low = Id::first_number(window.from.plus(-LONGEST));
-        let high = Id::first_number(window.until).saturating_sub(1);
+        let high = Id::first_number(window.until.plus(LATEST)).saturating_sub(1);
         let page_request = PageRequest {
             range: (low, high),
             ..PageRequest::first(AT_A_TIME)
