@@ -12,7 +12,7 @@ async fn ask(client: &Client, invoice: &Value, format: &str) -> TestResponse {
 }
 
 /// Downloads a document without a key.
-async fn document(app: &TestApp, invoice: &Value, format: &str) -> TestResponse {
+pub async fn document(app: &TestApp, invoice: &Value, format: &str) -> TestResponse {
     let redirect = ask(&app.alice, invoice, format).await;
     assert_eq!(redirect.status, 302, "{}", redirect.text);
     let location = redirect.headers["location"].to_str().expect("an address");
@@ -70,7 +70,8 @@ fn content<'a>(xml: &'a str, element: &str) -> &'a str {
 async fn documents_are_made_after_the_finalization() {
     let app = TestApp::start().await;
     let (_, window) = billed(&app, "de").await;
-    let draft = app.alice.post("/v1/invoices", window.clone()).await;
+    let described = with(window, json!({"description": "Laden im Oktober"}));
+    let draft = app.alice.post("/v1/invoices", described).await;
     let draft = draft.expect(200);
     let refused = ask(&app.alice, &draft.body, "pdf").await;
     refused.expect_error(409, None, "invoice");
@@ -93,6 +94,7 @@ async fn documents_are_made_after_the_finalization() {
         ("cbc:TaxInclusiveAmount", "11.90"),
         ("cbc:TaxAmount", "1.90"),
         ("cbc:BuyerReference", "PO 4711"),
+        ("cbc:Note", "Laden im Oktober"),
     ] {
         assert_eq!(content(&ubl.text, element), want, "{element}");
     }
@@ -101,6 +103,7 @@ async fn documents_are_made_after_the_finalization() {
     }
     let cii = document(&app, &invoice, "cii").await.text;
     assert_eq!(content(&cii, "ram:GrandTotalAmount"), "11.90");
+    assert!(content(&cii, "ram:IncludedNote").contains("Laden im Oktober"));
     let unknown = ask(&app.alice, &invoice, "doc").await;
     unknown.expect_error(400, None, "format");
     // A voided invoice keeps its documents.
@@ -122,7 +125,7 @@ async fn a_document_is_the_same_whenever_it_is_made() {
     let body = json!({"type": "card", "token": "tok_success", "fleet": crew.fleet});
     let card = app.alice.create("/v1/payment_methods", body).await;
     let path = format!("/v1/invoices/{}", id_of(&invoice));
-    let body = json!({"due_date": app.in_minutes(60 * 24 * 90)});
+    let body = json!({"due_date": app.in_minutes(60 * 24 * 90), "description": "Later"});
     app.alice.post_ok(&path, body).await;
     let pay = format!("{path}/pay");
     let body = json!({"payment_method": card});

@@ -52,6 +52,7 @@ fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Docu
             number: number.clone(),
             issue_date: invoice.finalized_at.map(day),
         }),
+        note: None,
         payment_terms: None,
         exemption_reason: None,
         prepaid: 0,

@@ -82,6 +82,7 @@ fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Documen
         seller: seller(invoice.seller.as_ref()),
         buyer: buyer(invoice.buyer.as_ref()),
         preceding_invoice: None,
+        note: issued.description.clone().map(String::from),
         payment_terms: None,
         exemption_reason: None,
         prepaid: issued.prepaid,

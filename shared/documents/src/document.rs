@@ -21,6 +21,8 @@ pub struct Document {
     pub buyer: Buyer,
     /// The invoice that a credit note corrects.
     pub preceding_invoice: Option<PrecedingInvoice>,
+    /// A text about the document as a whole.
+    pub note: Option<String>,
     pub payment_terms: Option<String>,
     /// The reason why lines of the category `E` are exempt. Without one the documents only state that they are exempt, which not every tax
     /// authority accepts.

@@ -98,6 +98,9 @@ fn invoice(document: &Document) -> Result<en16931::Invoice, Unwritable> {
         _ => None,
     };
     invoice.buyer_reference = cleaned(document.buyer.reference.as_ref());
+    // BT-22.
+    let note = cleaned(document.note.as_ref());
+    invoice.notes.extend(note.map(Into::into));
     invoice.payment_terms = cleaned(document.payment_terms.as_ref());
     if let Some(preceding) = &document.preceding_invoice {
         invoice.preceding_invoices = vec![en16931::invoice::PrecedingInvoice {
@@ -359,6 +362,25 @@ mod tests {
         let xml = text(cii(&document));
         assert_eq!(content(&xml, "ram:GrandTotalAmount"), "58.62");
         assert_eq!(content(&xml, "ram:DuePayableAmount"), "48.64");
+    }
+
+    #[test]
+    fn the_note_is_written_in_both_syntaxes() {
+        let document = Document {
+            note: Some("Order <4711>".to_owned()),
+            ..plain()
+        };
+        assert_eq!(
+            content(&text(ubl(&document)), "cbc:Note"),
+            "Order &lt;4711&gt;"
+        );
+        let xml = text(cii(&document));
+        assert!(content(&xml, "ram:IncludedNote").contains("Order &lt;4711&gt;"));
+        let none = Document {
+            note: None,
+            ..plain()
+        };
+        assert!(!text(ubl(&none)).contains("cbc:Note"));
     }
 
     #[test]

@@ -133,6 +133,7 @@ pub fn invoice(language: Language, sessions: i64) -> Document {
             reference: Some("FLEET-7731".to_owned()),
         },
         preceding_invoice: None,
+        note: Some("Charging in October, order 4711".to_owned()),
         payment_terms: None,
         exemption_reason: None,
         prepaid: 0,

@@ -111,9 +111,12 @@ fn sum(layout: &mut Layout<'_>, (label, amount): &(String, String), style: Style
     layout.y += 3.0;
 }
 
-/// Places the reasons why no tax is charged, and the payment details.
+/// Places the note, the reasons why no tax is charged, and the payment details.
 pub fn notes(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due: i64) {
     let language = document.language;
+    if let Some(note) = &document.note {
+        layout.paragraph(note, TEXT, WHOLE);
+    }
     for rate in &totals.by_rate {
         if let Some(reason) = exemption_reason(document, rate.category) {
             layout.paragraph(

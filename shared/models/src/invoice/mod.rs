@@ -220,6 +220,8 @@ pub struct Issued {
     pub seller_zone: ZoneName,
     pub buyer_zone: ZoneName,
     pub due_date: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
     /// The amount that was paid before, in minor units.
     pub prepaid: i64,
 }

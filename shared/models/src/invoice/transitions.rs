@@ -123,6 +123,7 @@ impl Stored<Invoice> {
             seller_zone,
             buyer_zone,
             due_date: self.object.due_date,
+            description: self.object.description.clone(),
             prepaid: self.object.totals.paid,
         });
         self.object.number = Some(number);
