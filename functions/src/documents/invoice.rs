@@ -97,12 +97,12 @@ fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
     let none = TaxAmount {
         country: None,
         tax_percent: "0".to_owned().try_into().unwrap_or_default(),
-        category: TaxCategory::Z,
+        category: TaxCategory::E,
         net: line.net,
         tax: line.tax,
     };
     let rates: Vec<&TaxAmount> = match &line.taxes[..] {
-        // A session that is free of charge has no rates.
+        // A session without prices has no rates: its tariff names no tax.
         [] => once(&none).collect(),
         taxes => taxes.iter().collect(),
     };

@@ -125,7 +125,7 @@ impl LineItem {
             charging_session: Some(session.id.clone()),
             charging_station: Some(session.charging_station.clone()),
             connector: Some(session.connector.clone()),
-            description: describe(session, internal, ended),
+            description: format!("{}{}", describe(session, internal, ended), note(session)),
             driver: Some(session.driver.clone()),
             driver_name: some(driver),
             duration_seconds: Some(ended.since(started).as_secs()),
@@ -164,7 +164,10 @@ impl LineItem {
         Some(Self {
             id: id.as_kind(Kind::LineItem),
             amount: more.gross,
-            description: format!("{why}: {}", session.description),
+            description: format!(
+                "{why}: {}",
+                describe(&stored.object, &stored.internal, ended)
+            ),
             energy_wh: 0,
             free: false,
             kind: LineType::Adjustment,
@@ -184,10 +187,10 @@ impl LineItem {
         id: &Id,
         reservation: &Stored<Reservation>,
         more: i64,
+        country: Option<&Country>,
         cdr: &str,
     ) -> Self {
         let fee = Fee {
-        country: Option<&Country>,
             since: reservation.object.updated,
             amount: more,
             paid: 0,
@@ -396,18 +399,22 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
     }
 }
 
+/// Returns the text that follows the description of a session without a price.
+fn note(session: &ChargingSession) -> &'static str {
+    match session.total().gross {
+        0 if is_price_unknown(session) => ", price unknown",
+        0 => ", free of charge",
+        _ => "",
+    }
+}
+
 /// Returns the text for a session: the parties, the energy, the place and the time in the station's time zone.
 fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
     let wh = session.energy();
     let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
-    let note = match session.total().gross {
-        0 if is_price_unknown(session) => ", price unknown",
-        0 => ", free of charge",
-        _ => "",
-    };
     let (names, connector) = (&internal.names, &session.connector);
     if *names == Names::default() {
-        return format!("Charging, {energy}, ended {ended}{note}");
+        return format!("Charging, {energy}, ended {ended}");
     }
     let period = period(session.session_started, ended, internal.zone.as_ref());
     let Names {
@@ -416,6 +423,6 @@ fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timest
         station,
     } = names;
     format!(
-        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {period}{note}"
+        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {period}"
     )
 }

@@ -85,6 +85,52 @@ fn a_line_says_who_charged_where_when_and_at_what_price() {
         "{}",
         shown.description
     );
+    // The amount that a network bills later is not free.
+    let id = Id::from_number(Kind::Adjustment, 1);
+    let more = Total {
+        net: 100,
+        gross: 119,
+    };
+    let adjusted = LineItem::of_adjustment(&id, &session, more, Some("C1")).unwrap();
+    let text = adjusted.description;
+    assert!(
+        text.starts_with("Adjustment by CDR C1: AB12 CDE, "),
+        "{text}"
+    );
+    assert!(text.ends_with(" 09:30 (Europe/Amsterdam)"), "{text}");
+}
+
+#[test]
+fn a_component_without_tax_is_exempt_beside_taxed_ones() {
+    let mut session = session(1, "2026-03-05T00:00:00Z");
+    let price = |kind: &str, tax: &str, percent: &str| {
+        let price = json!({"currency": "eur", "price": 100, "step_size": 1, "tax": tax, "tax_included": false,
+            "tax_percent": percent, "type": kind});
+        serde_json::from_value(price).unwrap()
+    };
+    session.internal.pricing = vec![
+        price("ENERGY", "vat", "19"),
+        price("FLAT", "none", "0"),
+        price("TIME", "vat", "0"),
+    ];
+    let line = |kind: &str, percent: &str, net: i64, gross: i64| {
+        let line = json!({"type": kind, "description": "", "quantity": "1", "unit": "session", "unit_price": "100",
+            "tax_included": false, "tax_percent": percent, "net": net, "tax": gross - net, "gross": gross});
+        serde_json::from_value(line).unwrap()
+    };
+    let cost = cost_of(&mut session);
+    cost.lines = vec![
+        line("ENERGY", "19", 1000, 1190),
+        line("FLAT", "0", 100, 100),
+        line("TIME", "0", 50, 50),
+    ];
+    cost.total = Total {
+        net: 1150,
+        gross: 1340,
+    };
+    let line = march().bills(simulated(), eur(), &session).unwrap().line;
+    let categories: Vec<_> = line.taxes.iter().map(|tax| tax.category).collect();
+    assert_eq!(categories, [TaxCategory::S, TaxCategory::E, TaxCategory::Z]);
 }
 
 fn invoice(paid: i64) -> Stored<Invoice> {

@@ -117,7 +117,15 @@ impl TaxAmount {
             };
             let percent = line.tax_percent.parse().unwrap_or_default();
             let percent = rate(amount, &internal.pricing, percent);
-            Self::new(session, internal, percent, amount).add_to(&mut taxes);
+            let prices = internal.pricing.iter();
+            let mut prices = prices
+                .filter(|price| price.kind == line.kind && price.percent() == percent)
+                .peekable();
+            let is_taxed = match prices.peek() {
+                Some(_) => prices.any(is_taxed),
+                None => internal.pricing.iter().any(is_taxed),
+            };
+            Self::new(session, percent, is_taxed, amount).add_to(&mut taxes);
         }
         taxes
     }
@@ -130,23 +138,19 @@ impl TaxAmount {
     ) -> Vec<Self> {
         let implied = implied(total);
         let percent = rate(total, &internal.pricing, implied);
-        vec![Self::new(session, internal, percent, total)]
+        let is_taxed = internal.pricing.iter().any(is_taxed);
+        vec![Self::new(session, percent, is_taxed, total)]
     }
 
-    fn new(
-        session: &ChargingSession,
-        internal: &SessionInternal,
-        percent: Decimal,
-        amount: Total,
-    ) -> Self {
-        let taxed = |price: &Price| price.tax != Tax::None;
+    /// Returns the tax of an amount. `is_taxed` is whether the tariff names a tax for it.
+    fn new(session: &ChargingSession, percent: Decimal, is_taxed: bool, amount: Total) -> Self {
         let tax_percent = TaxPercent::new(percent);
         Self {
             country: Some(session.country.clone()),
             tax_percent,
             category: match tax_percent.is_zero() {
                 false => TaxCategory::S,
-                true if internal.pricing.iter().any(taxed) => TaxCategory::Z,
+                true if is_taxed => TaxCategory::Z,
                 true => TaxCategory::E,
             },
             net: amount.net,
@@ -220,6 +224,11 @@ impl InvoiceTotals {
             key(a).cmp(&key(b))
         });
     }
+}
+
+/// Checks whether a price names a tax.
+fn is_taxed(price: &Price) -> bool {
+    price.tax != Tax::None
 }
 
 /// Returns the tax rate of an amount in percent: `stated` if the tariff has this rate or has no rate that explains the amount, else the
