@@ -60,8 +60,8 @@ pub(super) fn of_adjustment(stored: &Stored<Adjustment>) -> Vec<Cell> {
     let Adjustment { fleet, line, .. } = &stored.object;
     let name = |name: &Option<String>| Cell::name(name.as_deref().unwrap_or_default());
     vec![
-        Cell::id(line.subject()),
-        Cell::Nothing,
+        Cell::id(line.charging_session.as_ref()),
+        Cell::id(line.reservation.as_ref()),
         Cell::Nothing,
         Cell::time(line.started),
         Cell::Nothing,

@@ -97,12 +97,15 @@ fn credit(created: &str) -> Stored<Adjustment> {
         net: -100,
         gross: -119,
     };
+    Adjustment::of_session(&session, total, Some(&cdr()), at(created)).expect("it has ended")
+}
+
+fn cdr() -> ObjectId {
     let owner = Owner {
         network: Id::from_number(Kind::Network, 1),
         party: PartyId::new("NL", "EXA").unwrap(),
     };
-    let cdr = ObjectId::new(owner, Module::Cdrs, "CREDIT").unwrap();
-    Adjustment::of_session(&session, total, Some(&cdr), at(created)).expect("it has ended")
+    ObjectId::new(owner, Module::Cdrs, "CREDIT").unwrap()
 }
 
 #[test]
@@ -158,6 +161,20 @@ fn a_report_by_session_lists_sessions_fees_and_adjustments() {
         [json!(-119), json!(0), json!(0), json!(300)]
     );
     assert!(!summary.is_too_long());
+}
+
+#[test]
+fn the_row_of_a_fees_adjustment_names_the_reservation() {
+    let mut summary = summary("cost_analysis", Some("session"), "json");
+    let mut reservation = fee("2026-03-05T00:00:00Z", 300);
+    reservation.internal.fleet = Some(Id::from_number(Kind::Fleet, 1));
+    let now = at("2026-03-20T00:00:00Z");
+    let more = Adjustment::of_reservation(&reservation, 200, None, &cdr(), now);
+    summary.add_adjustment(&more.expect("it has a fleet"), 0);
+    let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
+    assert_eq!(rows[0]["session"], Value::Null);
+    assert_eq!(rows[0]["reservation"], json!(reservation.object.id));
+    assert_eq!(rows[0]["gross"], "2.00");
 }
 
 #[test]
