@@ -305,9 +305,10 @@ impl Stripe {
     }
 
     async fn take(&self, charge: &Charge) -> Result<ChargeResult> {
-        let Some(amount) = minor_units(charge.amount) else {
+        let amount = minor_units(charge.amount);
+        if amount == 0 {
             return Ok(ChargeResult::declined("amount_too_small"));
-        };
+        }
         if charge.key_expired
             && let Some(intent) = self.find(&charge.key).await?
         {
@@ -419,11 +420,16 @@ impl Stripe {
         }
     }
 
-    /// Refunds a part of a charge. A refund whose key may be forgotten is searched for first, by the key in its metadata.
+    /// Refunds a part of a charge. A refund whose key may be forgotten is searched for first, by the key in its metadata. The rounded amounts
+    /// of the refunds of a charge add up to the rounded amount of the charge, so this one is the difference to those before.
     async fn refund_part(&self, intent: &str, refund: &Refund) -> Result<PaymentOutcome> {
-        let Some(amount) = minor_units(refund.amount) else {
+        let Money { amount, currency } = refund.amount;
+        let before = refund.refunded_before;
+        let rounded = |amount| minor_units(Money::new(amount, currency));
+        let amount = rounded(before + amount) - rounded(before);
+        if amount == 0 {
             return Ok(PaymentOutcome::Declined("amount_too_small".to_owned()));
-        };
+        }
         if refund.key_expired
             && let Some(given) = self.find_refund(intent, &refund.key).await?
         {
@@ -527,16 +533,15 @@ fn unclear(status: StatusCode, fault: Fault) -> Error {
     Error::unavailable(format!("Stripe answered {status}: {:?}", fault.reason()))
 }
 
-/// An amount in Stripe's units; none if it is zero. In a currency with three decimals the last digit is a zero, as Stripe requires: the
+/// An amount in Stripe's units. In a currency with three decimals the last digit is a zero, as Stripe requires: the
 /// nearest amount is charged, at most half a hundredth more or less.
-fn minor_units(money: Money) -> Option<i64> {
+fn minor_units(money: Money) -> i64 {
     let (minor, currency) = (money.amount, money.currency);
     let nearest = |unit: i64| (minor + unit / 2) / unit;
-    let amount = match (currency.as_str(), currency.exponent()) {
+    match (currency.as_str(), currency.exponent()) {
         (code, _) if WHOLE.contains(&code) => nearest(100),
-        (code, _) if HUNDREDTHS.contains(&code) => minor.checked_mul(100)?,
+        (code, _) if HUNDREDTHS.contains(&code) => minor.saturating_mul(100),
         (_, 3) => nearest(10) * 10,
         _ => minor,
-    };
-    (amount > 0).then_some(amount)
+    }
 }

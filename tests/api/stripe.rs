@@ -284,6 +284,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
         reference: None,
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
+        refunded_before: 0,
         key_expired: false,
     };
     let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
@@ -384,6 +385,7 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
         reference: Some("pi_4".into()),
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
+        refunded_before: 0,
         key_expired: false,
     };
     let outcome = fake.stripe.refund(&refund).await;
@@ -399,6 +401,7 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         reference: Some("pi_4".into()),
         amount: Money::new(397, Currency::USD),
         is_partial: true,
+        refunded_before: 0,
         key_expired: false,
     };
     let sent = "POST /v1/refunds payment_intent=pi_4&amount=397&metadata%5Brefund_key%5D=key-2";
@@ -429,6 +432,42 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         outcome,
         PaymentOutcome::Declined("charge_already_refunded".into())
     );
+}
+
+#[tokio::test]
+async fn partial_refunds_add_up_to_the_rounded_charge() {
+    // A charge of 5.125 is one of 5.130.
+    let kwd = Currency::from_code("kwd").expect("a currency");
+    let cases = [
+        vec![(2562, 2560), (2563, 2570)],
+        vec![(2565, 2570), (2560, 2560)],
+        vec![(6, 10), (5119, 5120)],
+        vec![(4, 0)],
+    ];
+    for parts in cases {
+        let mut before = 0;
+        for (ours, theirs) in parts {
+            let refund = Refund {
+                key: "key-2".into(),
+                charge: "key-1".into(),
+                reference: Some("pi_4".into()),
+                amount: Money::new(ours, kwd),
+                is_partial: true,
+                refunded_before: before,
+                key_expired: false,
+            };
+            let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+            let outcome = fake.stripe.refund(&refund).await.expect("an outcome");
+            if theirs == 0 {
+                assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into()));
+            } else {
+                assert_eq!(outcome, PaymentOutcome::Succeeded);
+                let sent = fake.requests().remove(0);
+                assert!(sent.contains(&format!("&amount={theirs}&")), "{sent}");
+            }
+            before += ours;
+        }
+    }
 }
 
 #[tokio::test]

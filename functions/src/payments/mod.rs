@@ -201,6 +201,7 @@ pub async fn refund(
                 reference: reference.clone(),
                 amount,
                 is_partial: refund.internal.is_partial,
+                refunded_before: refund.internal.refunded_before,
                 key_expired: key_expired(refund.object.created, tx.origin()),
             };
             app.payments.of(tenant.mode)?.refund(&refund).await

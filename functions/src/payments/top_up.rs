@@ -280,6 +280,7 @@ impl Ending<'_> {
             reference,
             amount: transaction.object.money(),
             is_partial: false,
+            refunded_before: 0,
             key_expired: false,
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {

@@ -102,6 +102,9 @@ pub struct TransactionInternal {
     /// For a refund: whether it returns only a part of its charge.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_partial: bool,
+    /// For a refund: the part of its charge for which refunds were begun before, in minor units.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub refunded_before: i64,
     /// The time of the next action of the service on a pending refund, or on a top-up that its request did not finish.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
@@ -385,6 +388,7 @@ impl Stored<Transaction> {
         let waiting = TransactionInternal {
             source,
             is_partial: amount < self.object.amount,
+            refunded_before: self.object.amount - left,
             next_action_at: Some(now),
             ..TransactionInternal::default()
         };

@@ -116,6 +116,8 @@ pub struct Refund {
     pub amount: Money,
     /// Whether only a part of the charge is refunded; there may be several such refunds. A whole charge is refunded once.
     pub is_partial: bool,
+    /// The part of the charge for which refunds were begun before, in minor units.
+    pub refunded_before: i64,
     /// Whether this may repeat a refund from so long ago that the provider has forgotten its key.
     pub key_expired: bool,
 }
