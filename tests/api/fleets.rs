@@ -3,6 +3,8 @@
 use serde_json::json;
 use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
+use crate::books::finalized;
+
 #[tokio::test]
 async fn a_new_fleet_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
@@ -221,6 +223,31 @@ async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
         assert_eq!(events.body["data"][0]["data"]["object"]["object"], kind);
         assert!(events.body["data"][0]["request"]["id"].is_string());
     }
+}
+
+#[tokio::test]
+async fn a_fleet_is_not_deleted_before_its_charges_are_on_an_invoice() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    app.completed_session(&crew, json!({"amount_due": 0})).await;
+    for path in [
+        format!("/v1/vehicles/{}", crew.vehicle),
+        format!("/v1/drivers/{}", crew.driver),
+    ] {
+        app.alice.delete_ok(&path).await;
+    }
+    let fleet = format!("/v1/fleets/{}", crew.fleet);
+    let refused = app.alice.delete(&fleet).await;
+    refused.expect_error(409, None, "fleet");
+    app.alice.get_ok(&fleet).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let invoice = finalized(&app.alice, window.clone()).await;
+    let void = format!("/v1/invoices/{}/void", id_of(&invoice));
+    app.alice.post_ok(&void, json!({})).await;
+    let refused = app.alice.delete(&fleet).await;
+    refused.expect_error(409, None, "fleet");
+    finalized(&app.alice, window).await;
+    app.alice.delete_ok(&fleet).await;
 }
 
 #[tokio::test]

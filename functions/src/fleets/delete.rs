@@ -1,4 +1,5 @@
-//! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet.
+//! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet, and whose charges of the current billing
+//! period are all on an invoice.
 
 use crate::App;
 use axum::extract::State;
@@ -9,9 +10,12 @@ use models::fleet::Fleet;
 use table::access::Items;
 use web::{PathId, RequestContext, Route};
 
+use crate::invoices::unbilled;
 use crate::references;
 
 pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets)
+    .memory(512)
+    .timeout(29)
     .writing(&[Items::Of(Kind::Event)]);
 
 pub async fn handle(
@@ -27,6 +31,12 @@ pub async fn handle(
         ));
     }
     references::empty_wallet(Kind::Fleet, fleet.object.wallet_balance)?;
+    if unbilled::is_any(&app, &context.origin, &fleet).await? {
+        return Err(Error::conflict(
+            "The fleet has charges that no invoice bills; please create an invoice of them first.",
+            Some("fleet"),
+        ));
+    }
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     fleet.delete();

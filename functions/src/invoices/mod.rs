@@ -12,6 +12,7 @@ mod payment;
 pub mod recur;
 pub mod retrieve;
 pub mod retrieve_document;
+pub mod unbilled;
 pub mod update;
 pub mod void;
 

@@ -17,7 +17,7 @@ use kernel::{Error, Id, Kind};
 const DRAFT: SignedDuration = DAY;
 
 /// The body of an invoice for a period.
-fn body(fleet: &Fleet, period: Window, currency: Currency) -> NewInvoice {
+pub(super) fn body(fleet: &Fleet, period: Window, currency: Currency) -> NewInvoice {
     NewInvoice {
         period_start: period.from,
         period_end: period.until,

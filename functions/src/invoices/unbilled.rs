@@ -1,0 +1,99 @@
+//! The amounts of a fleet that no invoice bills yet.
+
+use std::collections::BTreeMap;
+
+use kernel::origin::Origin;
+use kernel::time::millis;
+use kernel::window::Window;
+use kernel::{Error, Id};
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::fleet::Fleet;
+use models::invoice::{Billable, Invoice, InvoiceStatus};
+use models::stored::Stored;
+
+use super::recur;
+use crate::App;
+
+/// Returns whether something of a fleet's billing period is not on a valid invoice: a session, a reservation fee or an additional amount of
+/// a charging network, or a session whose price is not final. What was free of charge, and credits, do not count.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result<bool, Error> {
+    let (tenant, fleet_id) = (&origin.tenant, &fleet.object.id);
+    let billing = fleet.internal.billing;
+    let period = Window {
+        from: billing.map_or(fleet.object.created, |period| period.from),
+        until: origin.now.plus(millis(1)),
+    };
+    let mut invoices = Invoices {
+        app,
+        origin,
+        known: BTreeMap::new(),
+    };
+    for reservation in app.store.fees_within(tenant, period, origin.now).await? {
+        let currency = reservation.object.currency;
+        let new = recur::body(&fleet.object, period, currency);
+        let billable = new.bills_fee(currency, &reservation, None);
+        let ours = reservation.internal.fleet.as_ref() == Some(fleet_id);
+        if ours && reservation.is_unsettled(period.until) || invoices.lack(billable).await? {
+            return Ok(true);
+        }
+    }
+    for adjustment in app.store.adjustments(tenant).await? {
+        let currency = adjustment.object.currency;
+        let new = recur::body(&fleet.object, period, currency);
+        let billable = new.bills_adjustment(currency, &adjustment);
+        if invoices.lack(billable).await? {
+            return Ok(true);
+        }
+    }
+    let mut pages = app.store.sessions_around(tenant, Some(fleet_id), period);
+    while let Some(page) = pages.next().await? {
+        for session in page {
+            let currency = session.object.currency;
+            let new = recur::body(&fleet.object, period, currency);
+            let billable = new.bills(tenant.mode, currency, &session);
+            if is_open(origin, &session, period) || invoices.lack(billable).await? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the price of a session that will be billed is not final, or is being charged.
+fn is_open(origin: &Origin, session: &Stored<ChargingSession>, period: Window) -> bool {
+    let is_operated = session.operation(origin.tenant.mode).is_operated();
+    let is_completed = session.object.status() == SessionStatus::Completed;
+    let awaits_price = is_operated && is_completed && session.billed_at().is_none();
+    awaits_price || session.is_unsettled(period.until)
+}
+
+/// The invoices that have claimed something.
+struct Invoices<'a> {
+    app: &'a App,
+    origin: &'a Origin,
+    /// Whether each of them is valid.
+    known: BTreeMap<Id, bool>,
+}
+
+impl Invoices<'_> {
+    /// Whether there is an amount to bill that no valid invoice bills.
+    async fn lack(&mut self, billable: Option<Billable>) -> Result<bool, Error> {
+        let Some(billable) = billable.filter(|billable| billable.line.amount > 0) else {
+            return Ok(false);
+        };
+        let Some(id) = billable.claimed_by else {
+            return Ok(true);
+        };
+        if let Some(is_valid) = self.known.get(&id) {
+            return Ok(!is_valid);
+        }
+        let tenant = &self.origin.tenant;
+        let invoice = self.app.store.find::<Invoice>(tenant, &id).await?;
+        let is_valid = invoice.is_some_and(|found| found.object.status != InvoiceStatus::Void);
+        self.known.insert(id, is_valid);
+        Ok(!is_valid)
+    }
+}
