@@ -621,6 +621,8 @@ mod stop {
 
 mod billing {
     use super::*;
+    use crate::books::{buyer, finalized, own, seller};
+    use crate::invoice_documents::document;
 
     #[tokio::test]
     async fn a_price_that_the_tariff_does_not_explain_is_billed_and_shown() {
@@ -716,6 +718,55 @@ mod billing {
         scene.app.advance(3 * 86_400).await;
         assert_eq!(scene.shown(&session).await["cost_source"], "tariff");
         assert_eq!(scene.invoice().await.1, [energy(242)]);
+    }
+
+    #[tokio::test]
+    async fn the_tax_of_a_minimum_price_is_shown_and_documented() {
+        let scene = Scene::new().await;
+        let client = &scene.app.alice;
+        let seller = json!({"billing_details": seller(), "registration_number": "HRB 1"});
+        client.post_ok(&own(client), seller).await;
+        let buyer = json!({"billing_details": buyer()});
+        client.post_ok(&path_of(&scene.crew.fleet), buyer).await;
+        // A rate of 7.6923…, and one above 100.
+        for (name, gross, percent) in [("T1", 9.8, "7.6923"), ("T2", 20.0, "100")] {
+            let minimum = json!({"min_price": {"excl_vat": 9.1, "incl_vat": gross}, "last_updated": scene.app.now()});
+            let tariff = with(fixture("tariff"), minimum);
+            scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+            scene.app.drain().await;
+            scene.start().await;
+            scene.result("ACCEPTED").await;
+            let theirs = scene.session(json!({"id": name}));
+            scene.report(&theirs).await;
+            scene.app.advance(3600).await;
+            let now = scene.app.now();
+            let end =
+                json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
+            scene.report(&with(theirs, end)).await;
+            scene.app.advance(3 * 86_400).await;
+            let window = json!({"period_start": now.plus(days(-30)), "period_end": scene.app.now().plus(minutes(1)),
+                "fleet": scene.crew.fleet, "currency": "eur"});
+            let invoice = finalized(client, window).await;
+            let taxes = invoice["line_items"][0]["taxes"]
+                .as_array()
+                .expect("taxes")
+                .clone();
+            assert!(
+                taxes.iter().any(|tax| tax["tax_percent"] == percent),
+                "{taxes:?}"
+            );
+            let path = path_of(id_of(&invoice));
+            assert_eq!(scene.get(&path).await["totals"], invoice["totals"]);
+            assert_eq!(
+                scene.get("/v1/invoices").await["data"][0]["id"],
+                invoice["id"]
+            );
+            let lines = scene.get(&format!("{path}/line_items")).await;
+            assert_eq!(lines["data"][0]["taxes"], json!(taxes));
+            for format in ["pdf", "ubl", "cii"] {
+                document(&scene.app, &invoice, format).await;
+            }
+        }
     }
 
     #[tokio::test]
@@ -991,57 +1042,6 @@ mod billing {
         assert_has!(next, {"/totals/gross": 0, "/totals/paid": 0, "amount_due": 0});
     }
 
-    #[tokio::test]
-    async fn a_credit_returns_nothing_that_was_refunded() {
-        let scene = Scene::new().await;
-        let (session, theirs, _) = scene.charged().await;
-        let list = format!("/v1/transactions?charging_session={}", id_of(&session));
-        let charge = scene.get(&list).await["data"][0].clone();
-        let refund = format!("{}/refund", path_of(id_of(&charge)));
-        scene.post(&refund, json!({"amount": 700})).await;
-        scene.app.drain().await;
-        credited(&scene, &theirs, 968).await;
-        // The refund settles its part of the credit; only the rest is returned.
-        let charge = scene.get(&path_of(id_of(&charge))).await;
-        assert_eq!(charge["amount_refunded"], 968);
-        let adjusted = format!("{list}&type=adjustment");
-        let adjusted = scene.get(&adjusted).await["data"].clone();
-        assert_eq!(each(&adjusted, "amount"), json!([268]));
-        let (invoice, lines) = scene.invoice().await;
-        assert_eq!(lines, [energy(968), adjustment(-968)]);
-        assert_has!(invoice, {"/totals/paid": 0, "amount_due": 0});
-    }
-
-    #[tokio::test]
-    async fn signed_meter_values_are_downloaded_as_they_were_received() {
-        let (scene, session, theirs) = Scene::charging().await;
-        let id = id_of(&session);
-        let path = format!("{PATH}/{id}/signed_meter_values");
-        let none = scene.app.alice.get(&path).await;
-        none.expect_error(409, None, "charging_session");
-        let data = fixture("signed_data");
-        scene
-            .bill(&scene.cdr(&theirs, json!({"signed_data": data})))
-            .await;
-        let redirect = scene.app.alice.get(&path).await.expect(302);
-        let location = redirect.headers["location"].to_str().expect("an address");
-        let file = scene.app.anon.get(location).await.expect(200).text;
-        let entities = [
-            ("&quot;", "\""),
-            ("&lt;", "<"),
-            ("&gt;", ">"),
-            ("&amp;", "&"),
-        ];
-        for (place, encoding) in ["plain", "base64"].into_iter().enumerate() {
-            let begin = format!("encoding=\"{encoding}\">");
-            let (_, rest) = file.split_once(&begin).expect("a value");
-            let (text, _) = rest.split_once("</signedData>").expect("a value");
-            let read = entities
-                .iter()
-                .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-            assert_eq!(read, data["signed_values"][place]["signed_data"]);
-        }
-        // `.ci/documents` verifies it with pyocmf.
     /// An invoice of everything until now that was finalized and paid.
     async fn paid(scene: &Scene) -> Value {
         let (draft, _) = scene.invoice().await;
@@ -1096,6 +1096,57 @@ mod billing {
         assert_eq!(scene.invoice().await.1, []);
     }
 
+    #[tokio::test]
+    async fn a_credit_returns_nothing_that_was_refunded() {
+        let scene = Scene::new().await;
+        let (session, theirs, _) = scene.charged().await;
+        let list = format!("/v1/transactions?charging_session={}", id_of(&session));
+        let charge = scene.get(&list).await["data"][0].clone();
+        let refund = format!("{}/refund", path_of(id_of(&charge)));
+        scene.post(&refund, json!({"amount": 700})).await;
+        scene.app.drain().await;
+        credited(&scene, &theirs, 968).await;
+        // The refund settles its part of the credit; only the rest is returned.
+        let charge = scene.get(&path_of(id_of(&charge))).await;
+        assert_eq!(charge["amount_refunded"], 968);
+        let adjusted = format!("{list}&type=adjustment");
+        let adjusted = scene.get(&adjusted).await["data"].clone();
+        assert_eq!(each(&adjusted, "amount"), json!([268]));
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [energy(968), adjustment(-968)]);
+        assert_has!(invoice, {"/totals/paid": 0, "amount_due": 0});
+    }
+
+    #[tokio::test]
+    async fn signed_meter_values_are_downloaded_as_they_were_received() {
+        let (scene, session, theirs) = Scene::charging().await;
+        let id = id_of(&session);
+        let path = format!("{PATH}/{id}/signed_meter_values");
+        let none = scene.app.alice.get(&path).await;
+        none.expect_error(409, None, "charging_session");
+        let data = fixture("signed_data");
+        scene
+            .bill(&scene.cdr(&theirs, json!({"signed_data": data})))
+            .await;
+        let redirect = scene.app.alice.get(&path).await.expect(302);
+        let location = redirect.headers["location"].to_str().expect("an address");
+        let file = scene.app.anon.get(location).await.expect(200).text;
+        let entities = [
+            ("&quot;", "\""),
+            ("&lt;", "<"),
+            ("&gt;", ">"),
+            ("&amp;", "&"),
+        ];
+        for (place, encoding) in ["plain", "base64"].into_iter().enumerate() {
+            let begin = format!("encoding=\"{encoding}\">");
+            let (_, rest) = file.split_once(&begin).expect("a value");
+            let (text, _) = rest.split_once("</signedData>").expect("a value");
+            let read = entities
+                .iter()
+                .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+            assert_eq!(read, data["signed_values"][place]["signed_data"]);
+        }
+        // `.ci/documents` verifies it with pyocmf.
         if let Ok(path) = std::env::var("SIGNED_METER_VALUES") {
             std::fs::write(path, file).expect("a file");
         }
@@ -1767,6 +1818,28 @@ mod cards {
     }
 
     #[tokio::test]
+    async fn a_session_reported_late_is_in_the_report_of_its_period() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        let start = scene.app.now();
+        scene.app.advance(3600).await;
+        let end = scene.app.now();
+        scene.app.advance(2 * 86_400).await;
+        let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": end.plus(minutes(-10)),
+            "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
+        scene.report(&with(theirs, ended)).await;
+        assert_eq!(sessions(&scene).await[0]["status"], "completed");
+        let parameters =
+            json!({"type": "charging_summary", "period_start": start, "period_end": end});
+        let body = json!({"fleet": scene.crew.fleet, "parameters": parameters});
+        let report = scene.app.alice.create("/v1/reports", body).await;
+        scene.app.drain().await;
+        let report = scene.get(&path_of(&report)).await;
+        assert_has!(report["totals"][0], {"sessions": 1, "energy_wh": 20_000});
+    }
+
+    #[tokio::test]
     async fn a_late_cdr_finds_its_session_behind_newer_ones() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;
@@ -1817,28 +1890,6 @@ mod cards {
     #[tokio::test]
     async fn a_session_of_a_card_that_was_never_pushed_is_pulled() {
         let scene = Scene::new().await;
-    #[tokio::test]
-    async fn a_session_reported_late_is_in_the_report_of_its_period() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
-        let theirs = tapped(&scene);
-        let start = scene.app.now();
-        scene.app.advance(3600).await;
-        let end = scene.app.now();
-        scene.app.advance(2 * 86_400).await;
-        let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": end.plus(minutes(-10)),
-            "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
-        scene.report(&with(theirs, ended)).await;
-        assert_eq!(sessions(&scene).await[0]["status"], "completed");
-        let parameters =
-            json!({"type": "charging_summary", "period_start": start, "period_end": end});
-        let body = json!({"fleet": scene.crew.fleet, "parameters": parameters});
-        let report = scene.app.alice.create("/v1/reports", body).await;
-        scene.app.drain().await;
-        let report = scene.get(&path_of(&report)).await;
-        assert_has!(report["totals"][0], {"sessions": 1, "energy_wh": 20_000});
-    }
-
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
         let reported = vec![theirs.clone()];
