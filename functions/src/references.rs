@@ -15,7 +15,6 @@ use models::fleet::Fleet;
 use models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use models::report::ReportFilters;
 use models::reservation::Terms;
-use models::site::Site;
 use models::stored::Stored;
 use table::keys::Partition;
 use table::list::{Among, PageRequest};
@@ -36,15 +35,6 @@ pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<
 /// 404 `fleet_not_found` unless every fleet of a list exists.
 pub async fn fleets(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
     all(app, tenant, Kind::Fleet, "fleets", ids.unwrap_or_default()).await
-}
-
-/// 404 `site_not_found` unless the site that a body names exists.
-pub async fn site(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
-    let Some(id) = id else {
-        return Ok(());
-    };
-    let read = app.store.get::<Site>(tenant, id).await;
-    read.map(drop).map_err(|error| error.at("site"))
 }
 
 /// The payment method that a body names, if any: 404 `payment_method_not_found` unless it exists, 400 `payment_method_scope_invalid` unless

@@ -1,5 +1,7 @@
 //! Sites: their limits, prices and departures, and the plan that makes every vehicle ready.
 
+use models::departure::VehicleDepartures;
+use models::site::Site;
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, fleet, vehicle, with};
 
@@ -407,4 +409,113 @@ async fn a_departure_that_passes_before_its_first_plan_ends() {
     assert!(statuses.contains(&&json!("missed")), "{listed}");
     let plan = app.alice.get_ok(&format!("{site}/plan")).await;
     assert_has!(plan["vehicles"][0], {"status": "feasible"});
+}
+
+#[tokio::test]
+async fn a_site_has_at_most_500_vehicles() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (site, vans) = depot(&app, 22_000, 1, &departure).await;
+    let id = site.trim_start_matches("/v1/sites/");
+    fill(&app, id, 498).await;
+    let van = app.alice.get_ok(&vans[0]).await;
+    let fleet = van["fleet"].as_str().expect("a fleet");
+    let elsewhere = app.alice.create("/v1/vehicles", vehicle(fleet)).await;
+    let moved = format!("/v1/vehicles/{elsewhere}");
+    // Four at the same moment, and room for one.
+    let new = || with(vehicle(fleet), json!({"site": id}));
+    let (first, second, third, fourth) = tokio::join!(
+        app.alice.post("/v1/vehicles", new()),
+        app.alice.post("/v1/vehicles", new()),
+        app.alice.post("/v1/vehicles", new()),
+        app.alice.post(&moved, json!({"site": id})),
+    );
+    let all = [first, second, third, fourth];
+    let statuses: Vec<u16> = all.iter().map(|response| response.status).collect();
+    let count = |status| statuses.iter().filter(|known| **known == status).count();
+    assert_eq!((count(200), count(409)), (1, 3), "{statuses:?}");
+    // A change that keeps the site is no other vehicle.
+    let same = json!({"site": id, "metadata": {"bay": "4"}});
+    app.alice.post_ok(&vans[0], same).await;
+    app.alice.delete_ok(&vans[0]).await;
+    app.alice.create("/v1/vehicles", new()).await;
+    app.alice.post("/v1/vehicles", new()).await.expect(409);
+}
+
+/// Counts more vehicles at a site than there are.
+async fn fill(app: &TestApp, site: &str, vehicles: usize) {
+    let tenant = app.alice.tenant();
+    let store = &app.app().store;
+    let origin = kernel::Origin::background(tenant.clone(), app.now());
+    let id = kernel::Id::from(site);
+    let site = store.load::<Site>(&tenant, &id).await;
+    let mut site = site.expect("the site");
+    site.internal.vehicles += vehicles;
+    let mut tx = store.begin(&origin);
+    tx.save(&mut site).expect("an item");
+    tx.commit_without_response().await.expect("a write");
+}
+
+#[tokio::test]
+async fn a_site_that_a_vehicle_refers_to_stays() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (site, vans) = depot(&app, 22_000, 1, &departure).await;
+    let refused = app.alice.delete(&site).await;
+    refused.expect_error(409, None, "site");
+    app.alice.post_ok(&vans[0], json!({"site": null})).await;
+    let id = site.trim_start_matches("/v1/sites/");
+    // Either the site is deleted, or the vehicle refers to it.
+    let moved = json!({"site": id});
+    let (deleted, moved) = tokio::join!(app.alice.delete(&site), app.alice.post(&vans[0], moved));
+    let van = app.alice.get_ok(&vans[0]).await;
+    match app.alice.get(&site).await.status {
+        200 => {
+            assert_eq!((deleted.status, moved.status), (409, 200));
+            assert_eq!(van["site"], id);
+            app.alice.delete_ok(&vans[0]).await;
+            app.alice.delete_ok(&site).await;
+        }
+        gone => {
+            assert_eq!((gone, deleted.status, moved.status), (404, 200, 404));
+            assert_eq!(van["site"], Value::Null);
+        }
+    }
+}
+
+#[tokio::test]
+async fn departures_replaced_while_their_vehicle_goes_are_removed() {
+    for goes in ["moves", "is deleted"] {
+        let app = TestApp::start().await;
+        let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+        let (_, vans) = depot(&app, 22_000, 1, &departure).await;
+        let van = &vans[0];
+        let fleet = app.alice.get_ok(van).await["fleet"].clone();
+        let site = app.alice.get_ok(van).await["site"].clone();
+        let fleet = fleet.as_str().expect("a fleet");
+        let new = with(vehicle(fleet), json!({"site": site}));
+        // A vehicle without departures so far, and one with some.
+        let other = app.alice.create("/v1/vehicles", new).await;
+        for van in [van.clone(), format!("/v1/vehicles/{other}")] {
+            let path = format!("{van}/departures");
+            let departures = json!({"departures": [{"at": departure["at"], "target_level": 80}]});
+            let replaced = app.alice.post(&path, departures);
+            let gone = async {
+                match goes {
+                    "moves" => app.alice.post(&van, json!({"site": null})).await,
+                    _ => app.alice.delete(&van).await,
+                }
+            };
+            let (replaced, gone) = tokio::join!(replaced, gone);
+            gone.expect(200);
+            assert!([200, 404, 409].contains(&replaced.status));
+            let id = kernel::Id::from(van.trim_start_matches("/v1/vehicles/"));
+            let id = VehicleDepartures::id_of(&id);
+            let (store, tenant) = (&app.app().store, app.alice.tenant());
+            let found = store.find::<VehicleDepartures>(&tenant, &id);
+            let left = found.await.expect("a read");
+            let left = left.map_or(0, |left| left.object.scheduled().count());
+            assert_eq!(left, 0, "the vehicle {goes}");
+        }
+    }
 }

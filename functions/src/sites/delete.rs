@@ -7,7 +7,6 @@ use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::site::Site;
 use table::access::Items;
-use table::keys::Partition;
 use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete("delete-site", "/v1/sites/{id}", Resource::Sites)
@@ -20,21 +19,12 @@ pub async fn handle(
 ) -> Result<Reply<Deleted<Site>>, Error> {
     let tenant = context.tenant();
     let mut site = app.store.load::<Site>(tenant, &id).await?;
-    let vehicles = Partition::Site { tenant, site: &id };
-    let named = app
-        .store
-        .newest_id(vehicles, Kind::Vehicle, Vec::new())
-        .await?;
-    if let Some(vehicle) = named {
-        let message = format!("The site is named by {vehicle}.");
-        return Err(Error::conflict(message, Some(Kind::Site.name())));
-    }
+    site.delete()?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     for station in &site.object.stations {
         tx.forget_site_of_station(station)?;
     }
-    site.delete();
     tx.delete(&site)?;
     tx.commit(response).await
 }

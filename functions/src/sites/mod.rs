@@ -95,6 +95,31 @@ async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<(
 fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
     let after = &site.stations;
     for station in before.iter().filter(|station| !after.contains(station)) {
+/// Counts a vehicle at its new site, and no longer at the one before.
+///
+/// # Errors
+/// 404 `site_not_found` unless the new site exists; 409 if it has as many vehicles as it can have; `Unavailable` if DynamoDB cannot be
+/// reached.
+pub(crate) async fn move_vehicle(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    from: Option<&Id>,
+    to: Option<&Id>,
+) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    if let Some(to) = to {
+        let site = app.store.load::<Site>(&tx.origin().tenant, to).await;
+        site.map_err(|error| error.at("site"))?.check_room()?;
+        tx.count_vehicle_of_site(to, 1)?;
+    }
+    match from {
+        Some(from) => tx.count_vehicle_of_site(from, -1),
+        None => Ok(()),
+    }
+}
+
         tx.forget_site_of_station(station)?;
     }
     for station in after.iter().filter(|station| !before.contains(station)) {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::App;
-use kernel::error::{Error, Result};
+use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::time::{DAY, HOUR, SignedDuration, Timestamp};
@@ -17,8 +17,8 @@ use models::network::{ObjectId, Owner};
 use models::site::charge::{
     Charge, Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
 };
-use models::site::plan::{HORIZON, MOST_VEHICLES};
-use models::site::{Site, SiteDay, days_of};
+use models::site::plan::HORIZON;
+use models::site::{MOST_VEHICLES, Site, SiteDay, days_of};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
@@ -30,7 +30,7 @@ use table::list::PageRequest;
 /// Reads the inputs: the vehicles of the site with their departures and telemetry, the series, the stations and their calendars.
 ///
 /// # Errors
-/// 409 for more than 500 vehicles; `Unavailable` if DynamoDB cannot be reached.
+/// `Unavailable` if DynamoDB cannot be reached.
 pub(super) async fn inputs(
     app: &App,
     tenant: &Tenant,
@@ -219,10 +219,6 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
         .store
         .list::<Vehicle>(partition, &page_request, Vec::new())
         .await?;
-    if page.older {
-        let message = "The site has more than 500 vehicles, the most that are planned together.";
-        return Err(Error::conflict(message, Some(Kind::Site.name())));
-    }
     let vehicles: Vec<Vehicle> = page
         .items
         .into_iter()

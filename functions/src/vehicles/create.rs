@@ -11,7 +11,7 @@ use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, RequestContext, Route};
 
-use crate::references;
+use crate::{references, sites};
 
 pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles)
     .refusing(&[
@@ -23,6 +23,7 @@ pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource:
         Items::Of(Kind::VehicleTelemetry),
         Items::Of(Kind::Driver),
         Items::Of(Kind::Fleet),
+        Items::Of(Kind::Site),
     ]);
 
 pub async fn handle(
@@ -31,7 +32,6 @@ pub async fn handle(
     Body(new): Body<NewVehicle>,
 ) -> Result<Reply<Vehicle>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
-    references::site(&app, context.tenant(), new.site.as_ref()).await?;
     let mut stored = Vehicle::new(new, context.now())?;
     let vehicle = stored.object.clone();
     let no_fleet = || Store::no_such_owner(Kind::Fleet);
@@ -49,6 +49,7 @@ pub async fn handle(
     let response = context.respond(&vehicle.clone().warned())?;
     let (origin, store) = (&context.origin, &app.store);
     let mut tx = store.begin(origin);
+    sites::move_vehicle(&app, &mut tx, None, vehicle.site.as_ref()).await?;
     tx.count(&vehicle.fleet, Counter::Vehicles, 1, no_fleet())?;
     for driver in &vehicle.drivers {
         tx.name_driver(driver, &vehicle.id)?;

@@ -7,13 +7,14 @@ use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
 use models::driver::Driver;
+use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::access::Items;
 use table::fleets::Counter;
 use web::{PathId, RequestContext, Route};
 
-use crate::references;
+use crate::{references, sites};
 
 pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .writing(&[
@@ -21,6 +22,7 @@ pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Re
         Items::Of(Kind::VehicleDepartures),
         Items::Of(Kind::Driver),
         Items::Of(Kind::Fleet),
+        Items::Of(Kind::Site),
         Items::Of(Kind::Event),
     ]);
 
@@ -51,12 +53,16 @@ pub async fn handle(
         tx.delete(&telemetry)?;
     }
     let departures = VehicleDepartures::id_of(&id);
-    if let Some(departures) = store
+    let site = vehicle.object.site.as_ref();
+    match store
         .find::<VehicleDepartures>(context.tenant(), &departures)
         .await?
     {
-        tx.delete(&departures)?;
+        Some(departures) => tx.delete(&departures)?,
+        None if site.is_none() => {}
+        None => tx.check_unchanged(&Stored::new(VehicleDepartures::of(&id)))?,
     }
+    sites::move_vehicle(&app, &mut tx, site, None).await?;
     tx.count(
         &vehicle.object.fleet,
         Counter::Vehicles,

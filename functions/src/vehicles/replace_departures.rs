@@ -16,7 +16,7 @@ pub const ROUTE: Route = Route::post(
     "/v1/vehicles/{id}/departures",
     Resource::Vehicles,
 )
-.writing(&[Items::Of(Kind::VehicleDepartures)]);
+.writing(&[Items::Of(Kind::Vehicle), Items::Of(Kind::VehicleDepartures)]);
 
 pub async fn handle(
     context: RequestContext,
@@ -28,12 +28,14 @@ pub async fn handle(
     let departures = VehicleDepartures::id_of(&id);
     let ids = [(Kind::Vehicle, &id), (Kind::VehicleDepartures, &departures)];
     let mut found = app.store.find_together(tenant, ids).await?;
-    let vehicle = found.require::<Vehicle>(&id)?.object;
+    let vehicle = found.require::<Vehicle>(&id)?;
     let known = found.take::<VehicleDepartures>(&departures)?;
     let mut stored = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
-    let results = stored.replace(new, &vehicle, context.now())?;
+    let results = stored.replace(new, &vehicle.object, context.now())?;
     let response = context.respond(&ReplacedDepartures::new(stored.object.clone(), results))?;
     let mut tx = app.store.begin(&context.origin);
+    // The departures are removed when the vehicle gets another site or is deleted.
+    tx.check_unchanged(&vehicle)?;
     match stored.version {
         0 => tx.create(&mut stored)?,
         _ => tx.save(&mut stored)?,

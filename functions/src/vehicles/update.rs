@@ -6,17 +6,19 @@ use kernel::Reply;
 use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
+use models::stored::Stored;
 use models::vehicle::{Vehicle, VehicleChange};
 use table::access::Items;
 use web::{Body, PathId, RequestContext, Route};
 
-use crate::references;
+use crate::{references, sites};
 
 pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .refusing(&[Code::PolicyNotFound, Code::SiteNotFound])
     .writing(&[
         Items::Of(Kind::Driver),
         Items::Of(Kind::Fleet),
+        Items::Of(Kind::Site),
         Items::Of(Kind::VehicleDepartures),
     ]);
 
@@ -33,21 +35,24 @@ pub async fn handle(
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
-    references::site(&app, context.tenant(), change.site.value()).await?;
     let site = vehicle.object.site.clone();
     vehicle.update(change, context.now())?;
     let response = context.changed(&vehicle)?;
     let mut tx = app.store.begin(&context.origin);
-    if site.is_some() && site != vehicle.object.site {
+    let (before, after) = (site.as_ref(), vehicle.object.site.as_ref());
+    sites::move_vehicle(&app, &mut tx, before, after).await?;
+    if site.is_some() && before != after {
         // Departures are those from the site at which the vehicle charges.
         let departures = VehicleDepartures::id_of(&id);
-        let departures = app
+        let known = app
             .store
-            .find::<VehicleDepartures>(context.tenant(), &departures);
-        if let Some(mut departures) = departures.await?
-            && departures.cancel()
-        {
+            .find::<VehicleDepartures>(context.tenant(), &departures)
+            .await?;
+        let mut departures = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
+        if departures.cancel() {
             tx.save(&mut departures)?;
+        } else {
+            tx.check_unchanged(&departures)?;
         }
     }
     tx.save(&mut vehicle)?;

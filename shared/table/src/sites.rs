@@ -1,13 +1,14 @@
-//! The sites of charging stations. A station belongs to at most one site of each account.
+//! The sites of charging stations, and the number of vehicles of a site. A station belongs to at most one site of each account.
 
-use aws_sdk_dynamodb::types::Delete;
+use aws_sdk_dynamodb::types::{Delete, Update};
 
 use super::keys::{self, Key};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, client, key_item, new_item, s, string};
+use super::{Store, client, key_item, n, new_item, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::{Mode, Tenant};
+use models::site::MOST_VEHICLES;
 
 /// The attribute with the id of the site.
 const SITE: &str = "site";
@@ -44,6 +45,35 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
+    /// Increases or decreases the number of vehicles of a site by one. The commit fails with `Contended` if the site does not exist, or has
+    /// as many vehicles as it can have.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn count_vehicle_of_site(&mut self, site: &Id, by: i8) -> Result<()> {
+        let tenant = &self.origin().tenant;
+        let mut update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object { tenant, id: site })))
+            .update_expression("SET #internal.#vehicles = #internal.#vehicles + :by, #version = #version + :one REMOVE events")
+            .condition_expression(if by > 0 {
+                "#internal.#vehicles < :most"
+            } else {
+                "attribute_exists(pk)"
+            })
+            .expression_attribute_names("#internal", "internal")
+            .expression_attribute_names("#vehicles", "vehicles")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":one", n(1));
+        if by > 0 {
+            update = update.expression_attribute_values(":most", n(MOST_VEHICLES));
+        }
+        let update = update.build().map_err(Error::internal)?;
+        self.push(Write::Update(update), Error::Contended);
+        Ok(())
+    }
+
     /// Records that a station belongs to a site. The commit fails with 409 if it belongs to another site of the account.
     ///
     /// # Errors

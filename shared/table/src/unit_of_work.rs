@@ -148,7 +148,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
-    /// Makes the commit fail with `Contended` if an object was written since it was read.
+    /// Makes the commit fail with `Contended` if an object was written since it was read, or since it did not exist (version 0).
     ///
     /// # Errors
     /// `Internal` if the check cannot be built.
@@ -156,10 +156,14 @@ impl<'a> UnitOfWork<'a> {
         let key = stored.object.key(&self.origin.tenant, &stored.internal);
         let check = ConditionCheck::builder()
             .table_name(&self.store.table)
-            .set_key(Some(super::key_item(key)))
-            .condition_expression("#version = :read")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(stored.version));
+            .set_key(Some(super::key_item(key)));
+        let check = match stored.version {
+            0 => check.condition_expression("attribute_not_exists(pk)"),
+            read => check
+                .condition_expression("#version = :read")
+                .expression_attribute_names("#version", "version")
+                .expression_attribute_values(":read", n(read)),
+        };
         let check = check.build().map_err(Error::internal)?;
         self.push(Write::Check(check), Error::Contended);
         Ok(())

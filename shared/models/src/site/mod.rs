@@ -36,6 +36,9 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
 
+/// The maximum number of vehicles of a site, which are planned together.
+pub const MOST_VEHICLES: usize = 500;
+
 /// The maximum number of stations and limits of a site.
 const MOST_STATIONS: usize = 20;
 const MOST_LIMITS: usize = 20;
@@ -102,6 +105,9 @@ pub struct SiteInternal {
 }
 
 /// A limit on the power of all vehicles and reservations of the site together.
+    /// The number of vehicles that refer to the site. It is always stored, because updates of vehicles change it in place.
+    #[serde(default)]
+    pub vehicles: usize,
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteLimit {
@@ -331,7 +337,31 @@ impl Stored<Site> {
     }
 
     /// Records that the site is deleted.
-    pub fn delete(&mut self) {
-        self.record(EventType::SiteDeleted);
+    ///
+    /// # Errors
+    /// 409 while vehicles refer to it.
+    pub fn delete(&mut self) -> Result<()> {
+        let vehicles = match self.internal.vehicles {
+            0 => {
+                self.record(EventType::SiteDeleted);
+                return Ok(());
+            }
+            1 => "A vehicle refers".to_owned(),
+            several => format!("{several} vehicles refer"),
+        };
+        let message = format!("{vehicles} to the site.");
+        Err(Error::conflict(message, Some(Kind::Site.name())))
+    /// Checks that one more vehicle can refer to the site.
+    ///
+    /// # Errors
+    /// 409 if 500 vehicles refer to it.
+    pub fn check_room(&self) -> Result<()> {
+        if self.internal.vehicles < MOST_VEHICLES {
+            return Ok(());
+        }
+        let message = format!("The site has {MOST_VEHICLES} vehicles, the most there can be.");
+        Err(Error::conflict(message, Some(Kind::Site.name())))
+    }
+
     }
 }

@@ -34,9 +34,6 @@ use kernel::window::Window;
 /// The length of time that a plan covers.
 pub const HORIZON: SignedDuration = hours(48);
 
-/// The maximum number of vehicles that are planned together.
-pub const MOST_VEHICLES: usize = 500;
-
 /// The maximum number of times that a plan is made again because batteries take less than planned at their levels then.
 const TIGHTENED: usize = 5;
 
