@@ -53,7 +53,7 @@ impl Job for PlanSite {
     const FUNCTION: Function = Function::worker(
         Self::NAME,
         Deployment::in_background()
-            .memory(512)
+            .memory(super::MEMORY)
             .timeout(60)
             .writing(&[
                 Items::Of(Kind::ChargingSession),

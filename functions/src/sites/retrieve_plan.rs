@@ -14,7 +14,8 @@ use super::read::inputs;
 
 pub const ROUTE: Route = Route::get("retrieve-site-plan", "/v1/sites/{id}/plan", Resource::Sites)
     .requiring(&[Scope::Read(Resource::Vehicles)])
-    .memory(512)
+    .memory(super::MEMORY)
+    .timeout(20)
     .reading_side_by_side();
 
 pub async fn handle(
