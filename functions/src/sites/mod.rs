@@ -95,10 +95,6 @@ async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<(
     }
 }
 
-/// Replaces the stored stations of a site. The commit fails with 409 for a station of another site.
-fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
-    let after = &site.stations;
-    for station in before.iter().filter(|station| !after.contains(station)) {
 /// Counts a vehicle at its new site, and no longer at the one before.
 ///
 /// # Errors
@@ -124,6 +120,10 @@ pub(crate) async fn move_vehicle(
     }
 }
 
+/// Replaces the stored stations of a site. The commit fails with 409 for a station of another site.
+fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
+    let after = &site.stations;
+    for station in before.iter().filter(|station| !after.contains(station)) {
         tx.forget_site_of_station(station)?;
     }
     for station in after.iter().filter(|station| !before.contains(station)) {

@@ -75,8 +75,9 @@ pub(super) async fn inputs(
     };
     let taken = entries(&owners, &calendars, &Window { from, ..reach });
     let holders = taken.iter().map(|(entry, _)| entry.holder.clone());
-    let last = site.internal.charges.iter().filter_map(Charge::session);
-    let sessions = sessions(app, tenant, holders.chain(last.cloned())).await?;
+    let charges = site.internal.charges.iter().chain(&site.internal.waiting);
+    let last = charges.filter_map(Charge::session);
+    let sessions = sessions(app, tenant, holders.chain(last.cloned()), now).await?;
     inputs.starts = starts(&sessions);
     let own = attach(&mut inputs.vehicles, sessions, &takers);
     let others = taken
@@ -129,11 +130,12 @@ async fn profile_takers(
     Ok(takers)
 }
 
-/// The sessions at stations of networks among the holders of calendars, read consistently.
+/// The sessions among the holders of calendars, read consistently; the simulated ones as they are now.
 async fn sessions(
     app: &App,
     tenant: &Tenant,
     holders: impl Iterator<Item = Id>,
+    now: Timestamp,
 ) -> Result<Vec<Stored<ChargingSession>>> {
     let mut ids: Vec<Id> = holders.filter(|id| id.is(Kind::ChargingSession)).collect();
     ids.sort();
@@ -142,10 +144,11 @@ async fn sessions(
     let mut found = app.store.find_together(tenant, named).await?;
     let sessions = ids.iter().map(|id| found.take::<ChargingSession>(id));
     let sessions: Vec<_> = sessions.collect::<Result<_>>()?;
-    let sessions = sessions.into_iter().flatten();
-    Ok(sessions
-        .filter(|session| session.internal.network.is_some())
-        .collect())
+    let sessions = sessions.into_iter().flatten().map(|mut session| {
+        session.object = session.live(tenant.mode, now);
+        session
+    });
+    Ok(sessions.collect())
 }
 
 /// The sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
@@ -247,9 +250,10 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
     let vehicles = vehicles.into_iter().map(|vehicle| {
         let telemetry = telemetry.remove(&vehicle.id);
         let departures = departures.remove(&vehicle.id);
-        let next = departures.and_then(|all| all.next().cloned());
+        let scheduled = departures.iter().flat_map(VehicleDepartures::scheduled);
+        let here = scheduled.filter(|departure| departure.site == *site);
         SiteVehicle {
-            next: next.filter(|next| next.site == *site),
+            departures: here.cloned().collect(),
             has_reported: telemetry
                 .as_ref()
                 .is_some_and(|telemetry| telemetry.internal.is_some()),

@@ -261,10 +261,10 @@ impl VehicleDepartures {
         }
     }
 
-    /// Returns the next scheduled departure.
-    pub fn next(&self) -> Option<&Departure> {
-        let mut all = self.departures.iter();
-        all.find(|departure| departure.status == DepartureStatus::Scheduled)
+    /// Returns the scheduled departures, in the order of their time.
+    pub fn scheduled(&self) -> impl Iterator<Item = &Departure> {
+        let all = self.departures.iter();
+        all.filter(|departure| departure.status == DepartureStatus::Scheduled)
     }
 }
 

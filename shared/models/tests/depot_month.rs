@@ -245,7 +245,7 @@ impl Simulation {
         site.object.id = id(Kind::Site, 0);
         let vehicles = (0..vans).map(|place| SiteVehicle {
             vehicle: vehicle(place),
-            next: None,
+            departures: Vec::new(),
             telemetry: None,
             has_reported: false,
             sessions: Vec::new(),
@@ -271,7 +271,7 @@ impl Simulation {
     fn announce(&mut self, place: usize, at: Timestamp, now: Timestamp) {
         self.announced += 1;
         let van = &mut self.inputs.vehicles[place];
-        van.next = Some(departure(self.announced, at, now, &van.vehicle));
+        van.departures = vec![departure(self.announced, at, now, &van.vehicle)];
     }
 
     /// Takes in what becomes known at a quarter-hour.
@@ -340,9 +340,7 @@ impl Simulation {
             let telemetry = van.telemetry.as_mut().expect("a level");
             telemetry.charge_to(charge.level, &van.vehicle, now);
             van.has_reported = false;
-            if van.next.as_ref().is_some_and(|next| next.at <= now) {
-                van.next = None;
-            }
+            van.departures.retain(|departure| departure.at > now);
         }
         self.site.put_into_force(&planned, &self.inputs, now);
         planned.view(&self.site.object, &self.inputs, now)
@@ -424,7 +422,7 @@ fn a_departure_that_moves_keeps_what_was_charged_for_it() {
         departures
             .replace(new, &van.vehicle, now)
             .expect("departures");
-        van.next = departures.object.next().cloned();
+        van.departures = departures.object.scheduled().cloned().collect();
         let planned = plan(&depot.site, &depot.inputs, now);
         depot.site.put_into_force(&planned, &depot.inputs, now);
         planned.view(&depot.site.object, &depot.inputs, now)
@@ -452,11 +450,11 @@ fn a_short_departure_leaves_the_summary_once_it_is_over() {
         let mut departures = Stored::new(VehicleDepartures::of(&van.vehicle.id));
         let replaced = departures.replace(new, &van.vehicle, start());
         replaced.expect("departures");
-        van.next = departures.object.next().cloned();
+        van.departures = departures.object.scheduled().cloned().collect();
     }
     let plan_at = |depot: &mut Simulation, now: Timestamp| {
         for van in &mut depot.inputs.vehicles {
-            van.next = van.next.take().filter(|next| next.at > now);
+            van.departures.retain(|departure| departure.at > now);
         }
         let planned = plan(&depot.site, &depot.inputs, now);
         let is_written = depot.site.put_into_force(&planned, &depot.inputs, now);

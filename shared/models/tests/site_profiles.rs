@@ -92,7 +92,7 @@ impl Depot {
         let first = PowerProfile::new([(start(), LIMIT / VANS as u32)]);
         let vehicles = (0..VANS).map(|place| SiteVehicle {
             vehicle: vehicle(place),
-            next: None,
+            departures: Vec::new(),
             telemetry: None,
             has_reported: false,
             sessions: vec![SiteSession {
@@ -135,7 +135,7 @@ impl Depot {
         let at = now.plus(minutes(30 + self.random.below(600) as i64));
         self.announced += 1;
         let energy = 1_000 + self.random.below(40_000);
-        self.inputs.vehicles[place].next = Some(departure(self.announced, place, at, energy));
+        self.inputs.vehicles[place].departures = vec![departure(self.announced, place, at, energy)];
         let midnight = Timestamp::parse("2027-01-15T00:00:00Z").expect("a moment");
         let mut day = SiteDay::of(&id(Kind::Site, 0), midnight);
         let prices = (0..24).map(|hour| {
@@ -292,9 +292,7 @@ impl Depot {
         for place in 0..VANS {
             let power = self.power(place, now);
             let vehicle = &mut self.inputs.vehicles[place];
-            if vehicle.next.as_ref().is_some_and(|next| next.at <= now) {
-                vehicle.next = None;
-            }
+            vehicle.departures.retain(|departure| departure.at > now);
             if let Some(session) = vehicle.sessions.first_mut() {
                 session.energy += power / 60;
                 session.reported = now.plus(minutes(1));
@@ -408,7 +406,7 @@ fn a_limit_that_is_cut_while_profiles_are_under_way_is_reached() {
         let mut depot = Depot::new(seed);
         for place in 0..VANS {
             let at = start().plus(hours(6));
-            depot.inputs.vehicles[place].next = Some(departure(place + 1, place, at, 40_000));
+            depot.inputs.vehicles[place].departures = vec![departure(place + 1, place, at, 40_000)];
         }
         let mut reached = 0;
         for minute in 0..90 {

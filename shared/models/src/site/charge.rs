@@ -14,7 +14,7 @@ use crate::charging_session::profile::SessionProfile;
 use crate::charging_station::{ChargingStation, PriceType};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::vehicle::{ConnectorType, Vehicle};
-use crate::vehicle_telemetry::VehicleTelemetry;
+use crate::vehicle_telemetry::{self, LEVEL_AGE, VehicleTelemetry};
 use kernel::id::Id;
 use kernel::money::Currency;
 use kernel::time::{HOUR, SignedDuration, Timestamp, minutes, whole_millis};
@@ -30,7 +30,7 @@ const STARTING: SignedDuration = minutes(5);
 /// The time for which a vehicle is assumed to follow its profile without a report of the network.
 const UNREPORTED: SignedDuration = HOUR;
 
-/// The level that is assumed for a vehicle without telemetry, in percent.
+/// The level that is assumed for a vehicle whose level is unknown, in percent.
 const UNKNOWN_LEVEL: f64 = 20.0;
 
 /// The energy that a vehicle still needs until its next departure.
@@ -56,15 +56,18 @@ pub struct Charge {
     based: Timestamp,
     /// Metered Wh in the rest of the slot.
     pub(super) flow: u32,
-    /// The session at a network's station in which the vehicle charges.
+    /// The session in which the vehicle charges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) metered: Option<Metered>,
     /// Whether energy has flowed at a time without a price, so that the cost is unknown.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) is_unpriced: bool,
+    /// Whether the vehicle has another departure before this one. Its level after that departure is unknown.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    pub(super) is_later: bool,
 }
 
-/// The session at a network's station in which a vehicle charges.
+/// The session in which a vehicle charges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Metered {
     session: Id,
@@ -75,7 +78,7 @@ pub(super) struct Metered {
     is_unlimited: bool,
 }
 
-/// A session of a vehicle of the site at a network's station of the site.
+/// A session of a vehicle of the site at a station of the site. A simulated one follows no plan.
 #[derive(Debug, Clone)]
 pub struct SiteSession {
     pub id: Id,
@@ -86,7 +89,7 @@ pub struct SiteSession {
     pub is_parked: bool,
     /// The maximum power in W of the vehicle at the connector.
     pub power: u32,
-    /// Wh that the network has reported, and when they were measured.
+    /// Wh that the network has reported, and when they were measured. The energy of a simulated session is that of the present moment.
     pub energy: u32,
     pub reported: Timestamp,
     /// Whether its charging point and its network support charging profiles.
@@ -158,7 +161,7 @@ pub struct PendingStart {
 /// The mechanism by which the vehicles follow the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Execution {
-    /// The simulation, in test mode at a site without stations of networks: every vehicle charges as planned.
+    /// The simulation, in test mode at a site without stations of networks: every vehicle without a session charges as planned.
     Simulation,
     /// Charging profiles of sessions at stations of networks.
     Profiles,
@@ -170,7 +173,8 @@ pub enum Execution {
 #[derive(Debug, Clone)]
 pub struct SiteVehicle {
     pub vehicle: Vehicle,
-    pub next: Option<Departure>,
+    /// The scheduled departures from the site, in the order of their time.
+    pub departures: Vec<Departure>,
     pub telemetry: Option<VehicleTelemetry>,
     /// Whether the last level was reported by the vehicle, and not by a simulation.
     pub has_reported: bool,
@@ -207,28 +211,46 @@ pub enum ShortageReason {
 }
 
 impl SiteVehicle {
-    fn level(&self) -> f64 {
-        let battery = self
-            .telemetry
-            .as_ref()
-            .and_then(|telemetry| telemetry.battery.as_ref());
+    /// Returns the next scheduled departure.
+    pub fn next(&self) -> Option<&Departure> {
+        self.departures.first()
+    }
+
+    /// Returns a scheduled departure.
+    pub(super) fn departure(&self, id: &Id) -> Option<&Departure> {
+        let mut all = self.departures.iter();
+        all.find(|departure| departure.id == *id)
+    }
+
+    fn battery(&self) -> Option<&vehicle_telemetry::Battery> {
+        let telemetry = self.telemetry.as_ref()?;
+        telemetry.battery.as_ref()
+    }
+
+    /// Returns the last level in percent, or that of a vehicle whose level is unknown if it was read too long ago.
+    fn level(&self, now: Timestamp) -> f64 {
+        let battery = self.battery();
+        let battery = battery.filter(|battery| now.since(battery.updated) <= LEVEL_AGE);
         battery.map_or(UNKNOWN_LEVEL, |battery| battery.level)
     }
 
     /// Returns the time at which the vehicle reported its level; None if the level was simulated.
     fn reported(&self) -> Option<Timestamp> {
-        let battery = self
-            .telemetry
-            .as_ref()
-            .and_then(|telemetry| telemetry.battery.as_ref());
-        battery
-            .filter(|_| self.has_reported)
-            .map(|battery| battery.updated)
+        let battery = self.battery().filter(|_| self.has_reported);
+        battery.map(|battery| battery.updated)
     }
 
-    pub(super) fn charge(&self, departure: &Departure, now: Timestamp) -> Charge {
+    /// Returns the charge for a departure. Its level is that of the vehicle's charge `before`, unless the vehicle has reported another one
+    /// since.
+    pub(super) fn charge(
+        &self,
+        departure: &Departure,
+        before: Option<&Charge>,
+        now: Timestamp,
+    ) -> Charge {
         let battery = Battery::of(&self.vehicle);
-        let level = self.level();
+        let before = before.filter(|charge| self.reported().is_none_or(|at| at <= charge.based));
+        let level = before.map_or_else(|| self.level(now), |charge| charge.level);
         let until = |target| battery.energy_between(Some(level), target);
         let target = departure.target_level.map_or(0, until);
         let need = departure.energy_wh.unwrap_or(target);
@@ -244,10 +266,11 @@ impl SiteVehicle {
             first_planned: now,
             immediate: 0,
             level,
-            based: self.reported().unwrap_or(now),
+            based: before.map_or_else(|| self.reported().unwrap_or(now), |charge| charge.based),
             flow: 0,
             metered: None,
             is_unpriced: false,
+            is_later: false,
         }
     }
 
@@ -263,7 +286,8 @@ impl SiteVehicle {
         if charge.is_some() && session.is_limited() {
             return None;
         }
-        let level = charge.map_or_else(|| self.level(), |charge| charge.level);
+        let now = windows.first()?.from;
+        let level = charge.map_or_else(|| self.level(now), |charge| charge.level);
         let battery = Battery::of(&self.vehicle);
         let has_limit = session.is_limited() && session.profile.is_some();
         let mut left = battery.energy_between(Some(level), 100.0);
@@ -365,7 +389,7 @@ pub(super) fn power(energy: u64, window: &Window) -> u64 {
 }
 
 impl PlanInputs {
-    /// Checks whether every vehicle charges as planned, because it is simulated.
+    /// Checks whether every vehicle without a session charges as planned, because it is simulated.
     pub fn is_simulated(&self) -> bool {
         self.execution == Execution::Simulation
     }
@@ -404,9 +428,41 @@ impl PlanInputs {
 }
 
 impl Charge {
-    /// Returns the session at a network's station in which the vehicle charges.
+    /// Returns the session in which the vehicle charges.
     pub fn session(&self) -> Option<&Id> {
         self.metered.as_ref().map(|metered| &metered.session)
+    }
+
+    /// Adds what was charged for the departure before, when its charge was not planned for a time.
+    pub(super) fn resume(&mut self, before: Charge, departure: &Departure) {
+        if departure.energy_wh.is_some() {
+            self.need = before.need;
+            self.minimum = self.minimum.min(self.need);
+        }
+        *self = Self {
+            delivered: before.delivered,
+            cost: before.cost,
+            carbon: before.carbon,
+            first_planned: before.first_planned,
+            immediate: before.immediate,
+            metered: before.metered,
+            is_unpriced: before.is_unpriced,
+            ..self.clone()
+        };
+    }
+
+    /// Returns the charge of a departure that another departure of the vehicle precedes.
+    pub(super) fn later(self) -> Self {
+        Self {
+            metered: None,
+            is_later: true,
+            ..self
+        }
+    }
+
+    /// Checks whether anything was charged for the departure, or may be in the present session.
+    pub(super) fn has_begun(&self) -> bool {
+        self.delivered > 0 || self.metered.is_some()
     }
 
     /// Accounts for metered Wh at a moment.
@@ -429,8 +485,12 @@ impl Charge {
         }
     }
 
-    /// Accounts for the part of the flow of a window until a moment.
+    /// Accounts for the part of the flow of a window until a moment. The energy of a session is metered instead.
     pub(super) fn settle(&mut self, window: &Window, now: Timestamp, inputs: &PlanInputs) {
+        let session = inputs.vehicle(self).and_then(SiteVehicle::session);
+        if self.metered.is_some() || session.is_some() {
+            return;
+        }
         let length = whole_millis(window.until.since(window.from)).max(1);
         let elapsed = whole_millis(now.min(window.until).since(window.from)).clamp(0, length);
         let energy = u64::from(self.flow) * elapsed.unsigned_abs() / length.unsigned_abs();
@@ -439,7 +499,7 @@ impl Charge {
         self.take(energy, inputs, window.from);
     }
 
-    /// Accounts for the energy that the network has reported of the vehicle's sessions since a moment. For a new charge that is the
+    /// Accounts for the energy of the vehicle's sessions since a moment, as the network has reported it. For a new charge that is the
     /// energy that flows from now on. Returns whether a session has begun or ended, or follows its profile and did not before, or the
     /// reverse.
     pub(super) fn meter(
@@ -482,13 +542,14 @@ impl Charge {
         vehicle: &SiteVehicle,
         departure: &Departure,
         is_simulated: bool,
+        now: Timestamp,
     ) -> bool {
         let is_metered = is_simulated || self.metered.is_some();
         let Some(reported) = vehicle.reported().filter(|at| *at > self.based) else {
             return false;
         };
         self.based = reported;
-        let level = vehicle.level();
+        let level = vehicle.level(now);
         if (level - self.level).abs() <= NOISE {
             return false;
         }

@@ -97,17 +97,20 @@ pub struct SiteInternal {
     /// The charges of the plan in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charges: Vec<Charge>,
+    /// Charges that have begun and are not planned, because the departure was moved beyond the horizon, or has another one before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Charge>,
     /// The moment up to which the charges are accounted for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
-}
-
-/// A limit on the power of all vehicles and reservations of the site together.
     /// The number of vehicles that refer to the site. It is always stored, because updates of vehicles change it in place.
     #[serde(default)]
     pub vehicles: usize,
+}
+
+/// A limit on the power of all vehicles and reservations of the site together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteLimit {
@@ -336,6 +339,18 @@ impl Stored<Site> {
         self.internal.next_action_at = Some(now);
     }
 
+    /// Checks that one more vehicle can refer to the site.
+    ///
+    /// # Errors
+    /// 409 if 500 vehicles refer to it.
+    pub fn check_room(&self) -> Result<()> {
+        if self.internal.vehicles < MOST_VEHICLES {
+            return Ok(());
+        }
+        let message = format!("The site has {MOST_VEHICLES} vehicles, the most there can be.");
+        Err(Error::conflict(message, Some(Kind::Site.name())))
+    }
+
     /// Records that the site is deleted.
     ///
     /// # Errors
@@ -351,17 +366,5 @@ impl Stored<Site> {
         };
         let message = format!("{vehicles} to the site.");
         Err(Error::conflict(message, Some(Kind::Site.name())))
-    /// Checks that one more vehicle can refer to the site.
-    ///
-    /// # Errors
-    /// 409 if 500 vehicles refer to it.
-    pub fn check_room(&self) -> Result<()> {
-        if self.internal.vehicles < MOST_VEHICLES {
-            return Ok(());
-        }
-        let message = format!("The site has {MOST_VEHICLES} vehicles, the most there can be.");
-        Err(Error::conflict(message, Some(Kind::Site.name())))
-    }
-
     }
 }

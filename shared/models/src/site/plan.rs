@@ -4,6 +4,9 @@
 //! departures, so that all powers are constant in each. The planner divides the metered Wh among them. Energy that has flowed is
 //! accounted for at the end of a slot, and whenever the site is planned again; a part of a slot counts in proportion to its time.
 //!
+//! If a departure moves beyond the horizon, or another one is inserted before it, its charge waits: what was charged for the departure
+//! counts when the charge is planned again.
+//!
 //! Levels that vehicles report replace those of the plan if they differ by more than 3 points: a smaller difference is noise.
 //!
 //! The power of direct current falls as the level rises. At first a vehicle has its full power in every slot. Then its flows are rolled
@@ -22,7 +25,9 @@ use super::charge::{
 };
 use super::limits::Limits;
 use super::series::SLOT;
-use super::{LimitType, PlanSummary, ShortDeparture, Site, SiteOptimize, SitePlanReason};
+use super::{
+    LimitType, MOST_VEHICLES, PlanSummary, ShortDeparture, Site, SiteOptimize, SitePlanReason,
+};
 use crate::charging::battery::Battery;
 use crate::departure::DepartureOutcome;
 use crate::event_type::EventType;
@@ -44,6 +49,8 @@ const NAMED: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Planned {
     pub charges: Vec<Charge>,
+    /// The charges that wait.
+    waiting: Vec<Charge>,
     /// The departures that are over.
     pub ended: Vec<(Charge, DepartureOutcome)>,
     pub changes: Vec<SitePlanReason>,
@@ -411,31 +418,44 @@ fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charg
 pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned {
     let mut before = settle(site, inputs, now);
     let mut changes = site.internal.changed.clone();
+    let mut waiting = site.internal.waiting.clone();
+    let has_moved = |charge: &mut Charge| {
+        let vehicle = inputs.vehicle(charge);
+        let departure = vehicle.and_then(|vehicle| vehicle.departure(&charge.departure));
+        let at = departure.map_or(charge.at, |departure| departure.at);
+        std::mem::replace(&mut charge.at, at) != at
+    };
     for charge in &mut before {
-        let next = inputs
-            .vehicle(charge)
-            .and_then(|vehicle| vehicle.next.as_ref());
-        let moved = next.filter(|next| next.id == charge.departure && next.at != charge.at);
-        if let Some(departure) = moved {
-            charge.at = departure.at;
+        if has_moved(charge) {
             changes.push(SitePlanReason::Departures);
         }
     }
     let (mut ended, kept): (Vec<_>, Vec<_>) =
         before.into_iter().partition(|charge| charge.at <= now);
-    // A departure may pass before it was ever planned.
+    // A departure may pass before it was ever planned, or planned again.
     for vehicle in &inputs.vehicles {
-        let over = vehicle.next.as_ref().filter(|next| next.at <= now);
+        let over = vehicle.next().filter(|next| next.at <= now);
         let missed = over.filter(|next| ended.iter().all(|charge| charge.departure != next.id));
-        ended.extend(missed.map(|departure| vehicle.charge(departure, now)));
+        ended.extend(missed.map(|departure| {
+            let mut charge = vehicle.charge(departure, None, now);
+            if let Some(before) = take(&mut waiting, &departure.id) {
+                charge.resume(before, departure);
+            }
+            charge
+        }));
+    }
+    let since = site.internal.settled_at.unwrap_or(now);
+    for charge in &mut ended {
+        if let Some(vehicle) = inputs.vehicle(charge) {
+            charge.meter(vehicle, inputs, Some(since));
+        }
     }
     let currency = site.object.currency;
     let outcome = |charge: Charge| {
         let outcome = charge.outcome(inputs, currency);
         (charge, outcome)
     };
-    let since = site.internal.settled_at.unwrap_or(now);
-    let mut charges = continued(kept, inputs, since, now, &mut changes);
+    let (mut charges, waiting) = continued(kept, waiting, inputs, since, now, &mut changes);
     changes.sort_by_key(|change| *change as u8);
     changes.dedup();
     let Optimum {
@@ -455,6 +475,7 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     let prices = windows.iter().map(|window| inputs.price(window.from));
     Planned {
         charges,
+        waiting,
         ended: ended.into_iter().map(outcome).collect(),
         changes,
         prices: prices.collect(),
@@ -466,48 +487,92 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     }
 }
 
+/// Removes the charge for a departure from a list.
+fn take(charges: &mut Vec<Charge>, departure: &Id) -> Option<Charge> {
+    let place = charges
+        .iter()
+        .position(|charge| charge.departure == *departure)?;
+    Some(charges.swap_remove(place))
+}
+
 /// Returns the charges of the departures within the horizon, in their order: those of the plan in force with the changes since then, and
-/// new ones. Adds the reasons for which they differ to `changes`.
+/// new ones. Also returns those that wait. Adds the reasons for which the charges differ to `changes`.
 fn continued(
     mut kept: Vec<Charge>,
+    mut waiting: Vec<Charge>,
     inputs: &PlanInputs,
     since: Timestamp,
     now: Timestamp,
     changes: &mut Vec<SitePlanReason>,
-) -> Vec<Charge> {
-    let mut charges = Vec::new();
+) -> (Vec<Charge>, Vec<Charge>) {
+    let (mut charges, mut waits) = (Vec::new(), Vec::new());
     for vehicle in &inputs.vehicles {
-        let next = vehicle.next.as_ref();
-        let upcoming = next.filter(|next| next.at > now && next.at.since(now) <= HORIZON);
-        let Some(departure) = upcoming else {
-            continue;
-        };
-        let known = kept
-            .iter()
-            .position(|charge| charge.departure == departure.id);
-        match known.map(|place| kept.swap_remove(place)) {
-            Some(mut charge) => {
-                if charge.meter(vehicle, inputs, Some(since)) {
-                    changes.push(SitePlanReason::Sessions);
+        let id = &vehicle.vehicle.id;
+        let next = vehicle.next().filter(|next| next.at > now);
+        let is_upcoming = next.is_some_and(|next| next.at.since(now) <= HORIZON);
+        let place = kept.iter().position(|charge| charge.vehicle == *id);
+        let planned = place.map(|place| kept.swap_remove(place));
+        let was_planned = planned.as_ref().map(|charge| charge.departure.clone());
+        let (own, others) = std::mem::take(&mut waiting)
+            .into_iter()
+            .partition(|charge| charge.vehicle == *id);
+        waiting = others;
+        let mut own: Vec<Charge> = own;
+        // At most one charge is accounted for: the energy of a session counts once.
+        let place = own.iter().position(|charge| !charge.is_later);
+        let mut present = planned.or_else(|| place.map(|place| own.swap_remove(place)));
+        let mut is_metered = false;
+        let mut is_rebased = false;
+        if let Some(charge) = &mut present {
+            is_metered = charge.meter(vehicle, inputs, Some(since));
+            let departure = next.filter(|next| next.id == charge.departure);
+            is_rebased = departure.is_some_and(|departure| {
+                charge.rebase(vehicle, departure, inputs.is_simulated(), now)
+            });
+        }
+        let continues = present
+            .as_ref()
+            .zip(next)
+            .is_some_and(|(charge, next)| charge.departure == next.id);
+        let charge = match next {
+            Some(_) if continues => present.take(),
+            Some(departure) => {
+                let mut charge = vehicle.charge(departure, present.as_ref(), now);
+                if let Some(before) = take(&mut own, &departure.id) {
+                    charge.resume(before, departure);
                 }
-                if charge.rebase(vehicle, departure, inputs.is_simulated()) {
-                    changes.push(SitePlanReason::Telemetry);
-                }
-                charges.push(charge);
-            }
-            None => {
-                changes.push(SitePlanReason::Departures);
-                let mut charge = vehicle.charge(departure, now);
                 charge.meter(vehicle, inputs, None);
-                charges.push(charge);
+                Some(charge)
             }
+            None => None,
+        };
+        if was_planned.as_ref() != next.filter(|_| is_upcoming).map(|next| &next.id) {
+            changes.push(SitePlanReason::Departures);
+        } else if was_planned.is_some() {
+            changes.extend(is_metered.then_some(SitePlanReason::Sessions));
+            changes.extend(is_rebased.then_some(SitePlanReason::Telemetry));
+        }
+        waits.extend(own.into_iter().chain(present).map(Charge::later));
+        match charge {
+            Some(charge) if is_upcoming => charges.push(charge),
+            Some(charge) => waits.push(charge),
+            None => {}
         }
     }
     if !kept.is_empty() {
         changes.push(SitePlanReason::Departures);
     }
-    charges.sort_by(|a, b| (a.at, &a.departure).cmp(&(b.at, &b.departure)));
-    charges
+    let is_scheduled = |charge: &Charge| {
+        let vehicle = inputs.vehicle(charge);
+        vehicle.is_some_and(|vehicle| vehicle.departure(&charge.departure).is_some())
+    };
+    waits.retain(|charge| charge.has_begun() && is_scheduled(charge));
+    for all in [&mut charges, &mut waits] {
+        all.sort_by(|a, b| (a.at, &a.departure).cmp(&(b.at, &b.departure)));
+    }
+    // The item of a site has at most 400 KB.
+    waits.truncate(MOST_VEHICLES);
+    (charges, waits)
 }
 
 /// Returns the cost of charging at once at full power, from the time of the first plan on.
@@ -583,10 +648,7 @@ impl Planned {
     fn next_action_at(&self, inputs: &PlanInputs) -> Option<Timestamp> {
         let slot = self.windows.first().map(|window| window.until);
         slot.or_else(|| {
-            let departures = inputs
-                .vehicles
-                .iter()
-                .filter_map(|vehicle| vehicle.next.as_ref());
+            let departures = inputs.vehicles.iter().filter_map(SiteVehicle::next);
             departures
                 .map(|departure| departure.at.plus(-HORIZON))
                 .min()
@@ -638,6 +700,7 @@ impl Stored<Site> {
         }
         self.internal.changed.clear();
         self.internal.charges.clone_from(&planned.charges);
+        self.internal.waiting.clone_from(&planned.waiting);
         self.internal.settled_at = Some(now);
         self.internal.next_action_at = next_action_at;
         true

@@ -5,7 +5,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::charge::{
-    Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE, minor_units, power,
+    Charge, Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE,
+    minor_units, power,
 };
 use super::limits::Limits;
 use super::plan::Planned;
@@ -22,7 +23,8 @@ use kernel::window::Window;
 pub struct SitePlan {
     /// Currency of prices and costs.
     pub currency: Currency,
-    /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles.
+    /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles. A simulated
+    /// session does not follow it.
     pub enforced: bool,
     /// The price of charging with at least 6 A of alternating current, in minor units: the cost of this plan less that of the best plan for any
     /// power. Negative where a `min_level` comes later and the energy is cheaper. Null without prices.
@@ -51,8 +53,8 @@ pub struct SitePlan {
 pub enum NotEnforced {
     /// The stations of the site do not support charging profiles.
     NoChargingProfiles,
-    /// The charging profile of a vehicle was refused or has no result, or its station does not support any: the vehicle counts with its
-    /// maximum power.
+    /// The charging profile of a vehicle was refused or has no result, its station does not support any, or it has none because the vehicle
+    /// has no departure ahead: the vehicle counts with its maximum power.
     ProfileNotAccepted,
 }
 
@@ -130,16 +132,22 @@ pub enum VehiclePlanStatus {
     Short,
 }
 
-/// Returns the reason why not all vehicles follow the plan.
-fn not_enforced(inputs: &PlanInputs) -> Option<NotEnforced> {
-    let mut sessions = inputs.vehicles.iter().filter_map(SiteVehicle::session);
-    match inputs.execution {
-        Execution::None => Some(NotEnforced::NoChargingProfiles),
-        Execution::Profiles if sessions.any(|session| !session.is_limited()) => {
-            Some(NotEnforced::ProfileNotAccepted)
-        }
-        Execution::Profiles | Execution::Simulation => None,
+/// Returns the reason why not all vehicles follow the plan. A session of a vehicle without a charge is given no profile.
+fn not_enforced(inputs: &PlanInputs, charges: &[Charge]) -> Option<NotEnforced> {
+    if inputs.execution == Execution::None {
+        return Some(NotEnforced::NoChargingProfiles);
     }
+    let is_planned = |session: &SiteSession| {
+        let mut charges = charges.iter();
+        charges.any(|charge| charge.vehicle == session.vehicle)
+    };
+    let mut sessions = inputs.vehicles.iter().filter_map(SiteVehicle::session);
+    let follows_no_profile = |session: &SiteSession| {
+        !session.is_limited() || (!session.has_accepted() && !is_planned(session))
+    };
+    sessions
+        .any(follows_no_profile)
+        .then_some(NotEnforced::ProfileNotAccepted)
 }
 
 impl Planned {
@@ -175,7 +183,7 @@ impl Planned {
         let is_assumed = |place: &usize| self.prices[*place].is_some_and(|(_, assumed)| assumed);
         let assumed = (0..self.windows.len()).find(is_assumed);
         let vehicles = (0..self.charges.len()).map(|place| self.vehicle(place, inputs, now));
-        let not_enforced_because = not_enforced(inputs);
+        let not_enforced_because = not_enforced(inputs, &self.charges);
         let cost = |plan: &Plan| {
             let costs = plan.flows.iter().map(|flows| self.cost(flows));
             costs.fold(0, i64::saturating_add)

@@ -1,0 +1,312 @@
+//! Plans of a site whose departures are moved and replaced, whose vehicles charge in sessions, and whose limits change.
+
+use std::collections::HashMap;
+
+use kernel::time::{Timestamp, hours, minutes};
+use kernel::{Id, Kind};
+use models::departure::Departure;
+use models::site::Site;
+use models::site::charge::{Execution, PlanInputs, SiteSession, SiteVehicle};
+use models::site::plan::{Planned, plan};
+use models::site::view::{NotEnforced, SitePlan};
+use models::stored::Stored;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::{Reading, VehicleTelemetry};
+use serde_json::{Value, json};
+
+const POWER: u32 = 11_000;
+
+fn start() -> Timestamp {
+    Timestamp::parse("2027-01-15T18:00:00Z").expect("a time")
+}
+
+fn after(count: i64) -> Timestamp {
+    start().plus(hours(count))
+}
+
+fn id(kind: Kind, number: usize) -> Id {
+    Id::from_number(kind, number as u128 + 1)
+}
+
+fn vehicle(place: usize) -> Vehicle {
+    let now = start();
+    let vehicle = json!({"id": id(Kind::Vehicle, place), "object": "vehicle", "battery_capacity": 90_000, "charging_standard": "Type2",
+        "created": now, "drivers": [], "fleet": id(Kind::Fleet, 0), "information": {"make": "", "model": "", "year": ""},
+        "max_ac_power": POWER, "metadata": {}, "policy_ids": [], "registration_plate": "VAN", "site": id(Kind::Site, 0),
+        "status": "active", "telemetry": id(Kind::VehicleTelemetry, place), "updated": now, "vin": "WVWZZZ1KZAW000001"});
+    serde_json::from_value(vehicle).expect("a vehicle")
+}
+
+/// The departure with a number of the vehicle at a place.
+fn departure(number: usize, place: usize, at: Timestamp, need: &Value) -> Departure {
+    let departure = json!({"id": id(Kind::Departure, number), "object": "departure", "at": at, "cost": null, "cost_if_immediate": null,
+        "created": start(), "currency": null, "energy_delivered_wh": null, "energy_wh": need["energy_wh"], "min_level": null,
+        "short_by_wh": null, "site": id(Kind::Site, 0), "status": "scheduled", "target_level": need["target_level"],
+        "vehicle": id(Kind::Vehicle, place)});
+    serde_json::from_value(departure).expect("a departure")
+}
+
+fn wh(energy: u32) -> Value {
+    json!({"energy_wh": energy})
+}
+
+fn level(target: u32) -> Value {
+    json!({"target_level": target})
+}
+
+struct Depot {
+    site: Stored<Site>,
+    inputs: PlanInputs,
+}
+
+impl Depot {
+    fn new(vans: usize, execution: Execution, limits: Value) -> Self {
+        let new = json!({"name": "Depot", "time_zone": "Europe/London", "limits": limits});
+        let new = serde_json::from_value(new).expect("a site");
+        let currency = serde_json::from_value(json!("gbp")).expect("a currency");
+        let mut site = Site::new(new, currency, start()).expect("a site");
+        site.object.id = id(Kind::Site, 0);
+        let vehicles = (0..vans).map(|place| SiteVehicle {
+            vehicle: vehicle(place),
+            departures: Vec::new(),
+            telemetry: None,
+            has_reported: false,
+            sessions: Vec::new(),
+        });
+        let inputs = PlanInputs {
+            execution,
+            vehicles: vehicles.collect(),
+            starts: Vec::new(),
+            days: Vec::new(),
+            tariff: None,
+            offered: HashMap::new(),
+            reserved: Vec::new(),
+        };
+        Self { site, inputs }
+    }
+
+    fn report(&mut self, place: usize, level: u32, now: Timestamp) {
+        let van = &mut self.inputs.vehicles[place];
+        let reading = json!({"battery": {"level": level}});
+        let reading: Reading = serde_json::from_value(reading).expect("a reading");
+        let mut telemetry = VehicleTelemetry::of(&van.vehicle, now);
+        let read = telemetry.read(reading, &van.vehicle, now);
+        read.expect("a level");
+        van.telemetry = Some(telemetry);
+        van.has_reported = true;
+    }
+
+    /// The vehicle charges in a session, which has charged this energy so far.
+    fn charge(&mut self, place: usize, energy: u32, now: Timestamp, takes_profiles: bool) {
+        self.inputs.vehicles[place].sessions = vec![SiteSession {
+            id: id(Kind::ChargingSession, place),
+            vehicle: id(Kind::Vehicle, place),
+            is_active: true,
+            is_parked: false,
+            power: POWER,
+            energy,
+            reported: now,
+            takes_profiles,
+            profile: None,
+        }];
+    }
+
+    /// Plans with these departures of the first vehicle.
+    fn plan(&mut self, now: Timestamp, departures: &[Departure]) -> (Planned, SitePlan) {
+        self.inputs.vehicles[0].departures = departures.to_vec();
+        let planned = plan(&self.site, &self.inputs, now);
+        self.site.put_into_force(&planned, &self.inputs, now);
+        let view = planned.view(&self.site.object, &self.inputs, now);
+        (planned, view)
+    }
+}
+
+/// The delivered Wh of the only vehicle of a plan, and those that it still needs.
+fn energies(plan: &SitePlan) -> (u32, u32) {
+    let [van] = &plan.vehicles[..] else {
+        panic!("one vehicle: {:?}", plan.vehicles);
+    };
+    (van.delivered_wh, van.energy_wh)
+}
+
+#[test]
+fn a_departure_beyond_the_horizon_keeps_what_was_charged_for_it() {
+    for need in [wh(22_000), level(45)] {
+        let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+        depot.report(0, 20, start());
+        let (_, first) = depot.plan(start(), &[departure(1, 0, after(8), &need)]);
+        let (_, all) = energies(&first);
+        let far = [departure(1, 0, after(60), &need)];
+        let (planned, view) = depot.plan(after(1), &far);
+        assert!(view.vehicles.is_empty() && planned.ended.is_empty());
+        depot.plan(after(6), &far);
+        let (_, view) = depot.plan(after(20), &far);
+        assert_eq!(energies(&view), (11_000, all - 11_000), "{need}");
+        assert!(depot.site.internal.waiting.is_empty());
+        let (planned, _) = depot.plan(after(60), &far);
+        let outcome = &planned.ended[0].1;
+        assert_eq!((outcome.energy_wh, outcome.short_by_wh), (Some(all), 0));
+    }
+}
+
+#[test]
+fn a_departure_behind_another_one_keeps_what_was_charged_for_it() {
+    let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+    let last = |at| departure(1, 0, after(at), &wh(22_000));
+    depot.plan(start(), &[last(8)]);
+    let before = departure(2, 0, after(3), &wh(5_000));
+    let (_, view) = depot.plan(after(1), &[before.clone(), last(8)]);
+    assert_eq!(energies(&view), (0, 5_000));
+    // The later one moves while it waits.
+    let (planned, _) = depot.plan(after(3), &[before, last(10)]);
+    let over = planned.ended.iter();
+    let over: Vec<_> = over.map(|(_, outcome)| outcome.energy_wh).collect();
+    assert_eq!(over, [Some(5_000)]);
+    let (planned, view) = depot.plan(after(9), &[last(10)]);
+    assert_eq!(energies(&view), (11_000, 11_000));
+    assert!(planned.ended.is_empty());
+    let (planned, _) = depot.plan(after(10), &[last(10)]);
+    assert_eq!(planned.ended[0].1.energy_wh, Some(22_000));
+}
+
+#[test]
+fn a_removed_departure_does_not_wait() {
+    let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+    let last = departure(1, 0, after(8), &wh(22_000));
+    depot.plan(start(), std::slice::from_ref(&last));
+    let before = departure(2, 0, after(3), &wh(5_000));
+    depot.plan(after(1), &[before.clone(), last]);
+    assert_eq!(depot.site.internal.waiting.len(), 1);
+    depot.plan(after(2), &[before]);
+    assert!(depot.site.internal.waiting.is_empty());
+}
+
+#[test]
+fn energy_of_a_session_counts_although_the_departure_is_replaced() {
+    let mut depot = Depot::new(1, Execution::Profiles, json!([]));
+    depot.report(0, 20, start());
+    depot.charge(0, 0, start(), true);
+    depot.plan(start(), &[departure(1, 0, after(8), &level(60))]);
+    // 20 kWh raise the level by 20 points.
+    depot.charge(0, 20_000, after(2), true);
+    let (_, view) = depot.plan(after(2), &[departure(2, 0, after(8), &level(80))]);
+    assert_eq!(view.vehicles[0].level, 40.0);
+    assert_eq!(energies(&view), (0, 40_000));
+}
+
+#[test]
+fn energy_until_the_departure_counts() {
+    let mut depot = Depot::new(1, Execution::Profiles, json!([]));
+    depot.charge(0, 0, start(), true);
+    let only = [departure(1, 0, after(2), &wh(22_000))];
+    depot.plan(start(), &only);
+    depot.charge(0, 20_000, after(1), true);
+    depot.plan(after(1), &only);
+    depot.charge(0, 22_000, after(2), true);
+    let (planned, _) = depot.plan(after(2), &only);
+    let outcome = &planned.ended[0].1;
+    assert_eq!((outcome.energy_wh, outcome.short_by_wh), (Some(22_000), 0));
+}
+
+#[test]
+fn a_session_of_a_vehicle_without_a_departure_is_not_enforced() {
+    let mut depot = Depot::new(2, Execution::Profiles, json!([]));
+    depot.charge(0, 0, start(), true);
+    let only = [departure(1, 0, after(8), &wh(22_000))];
+    let (_, view) = depot.plan(start(), &only);
+    assert!(view.enforced, "its first profile is sent with the plan");
+    depot.charge(1, 0, start(), true);
+    let (_, view) = depot.plan(start(), &only);
+    let because = view.not_enforced_because;
+    assert_eq!(because, Some(NotEnforced::ProfileNotAccepted));
+}
+
+#[test]
+fn a_simulated_session_counts_once_as_the_power_of_its_vehicle() {
+    let limit = json!([{"type": "capacity", "power_w": 20_000}]);
+    let mut depot = Depot::new(1, Execution::Simulation, limit);
+    depot.report(0, 20, start());
+    depot.charge(0, 0, start(), false);
+    let only = [departure(1, 0, after(8), &wh(22_000))];
+    let (_, view) = depot.plan(start(), &only);
+    let slot = &view.slots[0];
+    assert_eq!((slot.load_w, slot.reserved_w), (11_000, 0));
+    assert!(!view.enforced);
+    depot.charge(0, 11_000, after(1), false);
+    let (_, view) = depot.plan(after(1), &only);
+    assert_eq!(energies(&view), (11_000, 11_000));
+    depot.charge(0, 22_000, after(2), false);
+    depot.inputs.vehicles[0].sessions[0].is_active = false;
+    let (_, view) = depot.plan(after(2), &only);
+    assert_eq!(energies(&view), (22_000, 0));
+    assert!(view.enforced);
+}
+
+#[test]
+fn a_level_older_than_a_day_counts_as_unknown() {
+    for (age, level) in [(24, 70.0), (25, 20.0)] {
+        let mut depot = Depot::new(1, Execution::Profiles, json!([]));
+        depot.report(0, 70, start());
+        let only = [departure(1, 0, after(40), &json!({"target_level": 80}))];
+        let (_, view) = depot.plan(after(age), &only);
+        assert_eq!(view.vehicles[0].level, level, "after {age} hours");
+    }
+}
+
+#[test]
+fn a_limit_below_the_present_load_holds_from_the_next_plan_on() {
+    let limit = json!([{"type": "capacity", "power_w": 11_000}]);
+    let mut depot = Depot::new(1, Execution::Simulation, limit);
+    let only = [departure(1, 0, after(4), &wh(33_000))];
+    let (_, view) = depot.plan(start(), &only);
+    assert_eq!(view.slots[0].load_w, 11_000);
+    depot.site.object.limits[0].power_w = 5_000;
+    let later = start().plus(minutes(5));
+    let (_, view) = depot.plan(later, &only);
+    assert!(view.slots.iter().all(|slot| slot.load_w <= 5_000));
+    assert_eq!(view.vehicles[0].delivered_wh, 916);
+    // 5 kW for three hours and 55 minutes.
+    let missing = view.vehicles[0].short_by_wh;
+    assert!(
+        ((33_000 - 916 - 19_583)..(33_000 - 916 - 19_560)).contains(&missing),
+        "{missing}"
+    );
+}
+
+#[test]
+fn schedules_of_limits_follow_the_clocks_of_the_site() {
+    // From midnight until six in London; at one (UTC) the clocks change on the last Sundays of March and October.
+    for (first, holds) in [
+        (
+            "2027-03-27T20:00:00Z",
+            "2027-03-28T00:00:00Z/2027-03-28T05:00:00Z",
+        ),
+        (
+            "2027-10-30T20:00:00Z",
+            "2027-10-30T23:00:00Z/2027-10-31T06:00:00Z",
+        ),
+    ] {
+        let at = |text: &str| Timestamp::parse(text).expect("a time");
+        let night =
+            json!([{"days_of_week": ["sunday"], "start_time": "00:00", "end_time": "06:00"}]);
+        let limit = json!([{"type": "capacity", "power_w": 4_140, "time_windows": night}]);
+        let mut depot = Depot::new(1, Execution::Simulation, limit);
+        let (from, until) = holds.split_once('/').expect("two times");
+        // The vehicle departs in the hour that is skipped or doubled, or later.
+        for departs in ["01:30:00Z", "00:45:00Z", "10:00:00Z"] {
+            let departs = at(&format!("{}{departs}", &until[..11]));
+            let (_, view) = depot.plan(at(first), &[departure(1, 0, departs, &wh(90_000))]);
+            assert_eq!(view.slots.first().map(|slot| slot.from), Some(at(first)));
+            assert_eq!(view.slots.last().map(|slot| slot.until), Some(departs));
+            for pair in view.slots.windows(2) {
+                assert_eq!(pair[0].until, pair[1].from);
+                assert_eq!(pair[0].until.since(pair[0].from), minutes(15));
+            }
+            for slot in &view.slots {
+                let is_limited = (at(from)..at(until)).contains(&slot.from);
+                assert_eq!(slot.limit_w.is_some(), is_limited, "{slot:?}");
+                assert!(!is_limited || slot.load_w <= 4_140, "{slot:?}");
+            }
+        }
+    }
+}
