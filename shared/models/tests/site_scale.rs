@@ -1,0 +1,123 @@
+//! The time and the peak memory of the plan of the largest site: 500 vehicles that charge with direct current, for 48 hours. Their power
+//! falls as they charge, so that the plan is made again up to five times. It prints figures and checks nothing:
+//! `cargo test --profile bench --package models --test site_scale -- --ignored --nocapture`
+
+use std::collections::HashMap;
+use std::fs::read_to_string;
+use std::time::Instant;
+
+use kernel::time::{Timestamp, hours, minutes};
+use kernel::{Id, Kind};
+use models::departure::Departure;
+use models::site::charge::{Execution, PlanInputs, SiteVehicle};
+use models::site::plan::plan;
+use models::site::{MOST_VEHICLES, NewPrices, Site, SiteDay};
+use models::stored::Stored;
+use models::vehicle::{ConnectorType, Vehicle};
+use serde_json::json;
+
+fn start() -> Timestamp {
+    Timestamp::parse("2027-01-15T00:00:00Z").expect("a time")
+}
+
+fn id(kind: Kind, number: usize) -> Id {
+    Id::from_number(kind, number as u128 + 1)
+}
+
+fn vehicle(place: usize) -> Vehicle {
+    let now = start();
+    let capacity = 50_000 + 1_000 * (place * 7 % 40);
+    let vehicle = json!({"id": id(Kind::Vehicle, place), "object": "vehicle", "battery_capacity": capacity, "charging_standard": "CCS",
+        "created": now, "drivers": [], "fleet": id(Kind::Fleet, 0), "information": {"make": "", "model": "", "year": ""},
+        "metadata": {}, "policy_ids": [], "registration_plate": "VAN", "site": id(Kind::Site, 0),
+        "status": "active", "telemetry": id(Kind::VehicleTelemetry, place), "updated": now, "vin": "WVWZZZ1KZAW000001"});
+    serde_json::from_value(vehicle).expect("a vehicle")
+}
+
+/// A departure at the end of the horizon, or for a third of the vehicles up to a day earlier.
+fn departure(place: usize) -> Departure {
+    let earlier = if place % 3 == 0 { place % 97 } else { 0 };
+    let at = start()
+        .plus(hours(48))
+        .plus(-minutes(15) * i32::try_from(earlier).expect("a number"));
+    let minimum = Some(30 + place % 30);
+    let departure = json!({"id": id(Kind::Departure, place), "object": "departure", "at": at, "cost": null, "cost_if_immediate": null,
+        "created": start(), "currency": null, "energy_delivered_wh": null, "energy_wh": null, "min_level": minimum, "short_by_wh": null,
+        "site": id(Kind::Site, 0), "status": "scheduled", "target_level": 95, "vehicle": id(Kind::Vehicle, place)});
+    serde_json::from_value(departure).expect("a departure")
+}
+
+/// The prices of a day, different in each quarter-hour.
+fn prices(day: i64) -> SiteDay {
+    let midnight = start().plus(hours(24 * day));
+    let prices = (0..96).map(|quarter| {
+        let price = 10 + (quarter * 37 + day * 11) % 29;
+        json!({"from": midnight.plus(minutes(15 * quarter)), "price_per_kwh": price})
+    });
+    let new = json!({"prices": prices.collect::<Vec<_>>()});
+    let new: NewPrices = serde_json::from_value(new).expect("prices");
+    let mut day = SiteDay::of(&id(Kind::Site, 0), midnight);
+    new.check(&id(Kind::Site, 0))
+        .expect("prices")
+        .apply(&mut day);
+    day
+}
+
+/// Seconds of the processor that this thread has used (Linux).
+fn processor() -> f64 {
+    let stat = read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = stat.split(' ').next().and_then(|text| text.parse().ok());
+    nanos.map_or(0.0, |nanos: f64| nanos / 1e9)
+}
+
+#[test]
+#[ignore = "it prints figures"]
+fn the_largest_site() {
+    // W per vehicle: the limit is above or below what all need.
+    for (offered, each) in [
+        (150_000, 1_400),
+        (22_000, 1_800),
+        (22_000, 1_400),
+        (22_000, 1_000),
+        (11_000, 1_400),
+        (11_000, 1_000),
+    ] {
+        let limits = json!([{"type": "capacity", "power_w": each * MOST_VEHICLES}, {"type": "cost", "power_w": each * MOST_VEHICLES * 4 / 5}]);
+        let new = json!({"name": "Depot", "time_zone": "UTC", "limits": limits});
+        let new = serde_json::from_value(new).expect("a site");
+        let currency = serde_json::from_value(json!("gbp")).expect("a currency");
+        let site = Site::new(new, currency, start()).expect("a site");
+        let vehicles = (0..MOST_VEHICLES).map(|place| SiteVehicle {
+            vehicle: vehicle(place),
+            departures: vec![departure(place)],
+            telemetry: None,
+            has_reported: false,
+            sessions: Vec::new(),
+        });
+        let inputs = PlanInputs {
+            execution: Execution::Simulation,
+            vehicles: vehicles.collect(),
+            starts: Vec::new(),
+            days: [0, 1].map(prices).to_vec(),
+            tariff: None,
+            offered: HashMap::from([(ConnectorType::Ccs, offered)]),
+            reserved: Vec::new(),
+        };
+        let site: Stored<Site> = site;
+        let (started, used) = (Instant::now(), processor());
+        let planned = plan(&site, &inputs, start());
+        let (took, used) = (started.elapsed(), processor() - used);
+        let view = planned.view(&site.object, &inputs, start());
+        let short: u32 = view
+            .vehicles
+            .iter()
+            .map(|vehicle| vehicle.short_by_wh)
+            .sum();
+        println!(
+            "{offered} W, limit {each} W per vehicle: {took:.1?}, {used:.1} s of a processor, {short} Wh short"
+        );
+    }
+    let status = read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!("peak memory: {}", peak.unwrap_or("unknown").trim());
+}
