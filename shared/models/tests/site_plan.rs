@@ -182,7 +182,7 @@ fn a_removed_departure_does_not_wait() {
 }
 
 #[test]
-fn energy_of_a_session_counts_although_the_departure_is_replaced() {
+fn energy_of_a_session_counts_if_the_departure_is_replaced() {
     let mut depot = Depot::new(1, Execution::Profiles, json!([]));
     depot.report(0, 20, start());
     depot.charge(0, 0, start(), true);

@@ -36,7 +36,11 @@ fn vehicle(place: usize) -> Vehicle {
 
 /// A departure at the end of the horizon, or for a third of the vehicles up to a day earlier.
 fn departure(place: usize) -> Departure {
-    let earlier = if place % 3 == 0 { place % 97 } else { 0 };
+    let earlier = if place.is_multiple_of(3) {
+        place % 97
+    } else {
+        0
+    };
     let at = start()
         .plus(hours(48))
         .plus(-minutes(15) * i32::try_from(earlier).expect("a number"));
