@@ -1,26 +1,25 @@
 //! Webhook endpoints: the addresses to which events are delivered, and the secrets with which they are signed.
 
+mod request;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use request::{NewWebhookEndpoint, WebhookEndpointChange};
+
 use super::action::Action;
 use super::api_key::ActingKey;
-use super::body::RequestBody;
 use super::event::{Event, EventType};
 use super::stored::{Object, Stored, is_default};
 use super::webhooks::breaker::Breaker;
-use super::webhooks::headers::{CustomHeaders, HeadersChange};
+use super::webhooks::headers::CustomHeaders;
 use super::webhooks::health::EndpointHealth;
 pub use super::webhooks::options::{MaxPerSecond, Payload, SignatureTimestamp, Subscription};
 pub use super::webhooks::secret::SigningSecret;
-use super::{Distinct, NonEmpty, check_size, sized};
 use kernel::error::{Error, Result};
-use kernel::fields::metadata::{Metadata, MetadataChange};
-use kernel::fields::patch::{Change, Patch};
+use kernel::fields::metadata::Metadata;
 use kernel::fields::text::{Description, Text, WebUrl};
 use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::targets::Targets;
 use kernel::time::{DAY, SignedDuration, Timestamp, hours};
 
 /// The maximum number of endpoints of an account in one mode.
@@ -185,148 +184,7 @@ pub enum DisabledReason {
     Manual,
 }
 
-/// The body of `POST /v1/webhook_endpoints`.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewWebhookEndpoint {
-    /// Absolute `https` URL to which events are sent. Required, unless `type` is `polling`; it must be omitted then.
-    #[serde(default)]
-    pub url: Option<WebUrl>,
-    /// Types of the events that the endpoint receives; `*` is every type.
-    pub enabled_events: NonEmpty<Subscription>,
-    /// API version of the events that are sent. Default: the account's version.
-    #[serde(default)]
-    pub api_version: Option<String>,
-    /// Name of the program that receives the events.
-    #[serde(default)]
-    pub application: Option<Text<256>>,
-    /// Internal note about the endpoint.
-    #[serde(default)]
-    pub description: Option<Description>,
-    /// Ids of fleets: only events that belong to one of them are sent. Default: all events.
-    #[serde(default)]
-    pub fleets: Option<Distinct<Id>>,
-    /// Headers by name that each request to the endpoint has in addition to those of the service.
-    #[serde(default)]
-    pub headers: HeadersChange,
-    /// Maximum number of requests per second that are sent to the endpoint. Default: no limit.
-    #[serde(default)]
-    pub max_per_second: Option<MaxPerSecond>,
-    #[serde(default)]
-    pub metadata: MetadataChange,
-    /// Whether the events of an object are sent in their order, one at a time. It cannot be changed later. Default false.
-    #[serde(default)]
-    pub ordered: bool,
-    /// How much of an object is shown in the events that are sent to the endpoint. Default `snapshot`.
-    #[serde(default)]
-    pub payload: Option<Payload>,
-    /// Format of the time `t` in `Service-Signature`. Default `rfc3339`.
-    #[serde(default)]
-    pub signature_timestamp: Option<SignatureTimestamp>,
-    /// `polling` for an endpoint whose events are read by the client. It cannot be changed later. Default `webhook`.
-    #[serde(rename = "type", default)]
-    pub kind: EndpointType,
-}
-
-impl RequestBody for NewWebhookEndpoint {}
-
-/// The body of `POST /v1/webhook_endpoints/{id}`.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WebhookEndpointChange {
-    /// API version of the events that are sent.
-    #[serde(default)]
-    pub api_version: Change<String>,
-    /// Name of the program that receives the events. Null removes it.
-    #[serde(default)]
-    pub application: Patch<Text<256>>,
-    /// Internal note about the endpoint. Null removes it.
-    #[serde(default)]
-    pub description: Patch<Description>,
-    /// Types of the events that the endpoint receives; `*` is every type. The list replaces the present one.
-    #[serde(default)]
-    pub enabled_events: Change<NonEmpty<Subscription>>,
-    /// Ids of fleets: only events that belong to one of them are sent; all events if it is empty. The list replaces the present one.
-    #[serde(default)]
-    pub fleets: Change<Distinct<Id>>,
-    /// Headers that each request to the endpoint has. Omitted headers keep their values.
-    #[serde(default)]
-    pub headers: HeadersChange,
-    /// Maximum number of requests per second that are sent to the endpoint. Null removes the limit.
-    #[serde(default)]
-    pub max_per_second: Patch<MaxPerSecond>,
-    #[serde(default)]
-    pub metadata: MetadataChange,
-    /// How much of an object is shown in the events that are sent to the endpoint.
-    #[serde(default)]
-    pub payload: Change<Payload>,
-    /// Format of the time `t` in `Service-Signature`.
-    #[serde(default)]
-    pub signature_timestamp: Change<SignatureTimestamp>,
-    /// `disabled` stops deliveries; `enabled` resumes them.
-    #[serde(default)]
-    pub status: Change<EndpointStatus>,
-    /// Absolute `https` URL to which events are sent.
-    #[serde(default)]
-    pub url: Change<WebUrl>,
-}
-
-impl RequestBody for WebhookEndpointChange {}
-
 impl WebhookEndpoint {
-    /// Returns a new, enabled endpoint with a secret of its own.
-    ///
-    /// # Errors
-    /// 400 for `http` where `https` is required, an address that is not public, a list beyond its limits, or an option of
-    /// the other type of endpoints.
-    pub fn new(
-        new: NewWebhookEndpoint,
-        tenant: &Tenant,
-        version: &str,
-        targets: Targets,
-        now: Timestamp,
-    ) -> Result<Self> {
-        let api_version = new.api_version.unwrap_or_else(|| version.to_owned());
-        let headers = CustomHeaders::new(new.headers)?;
-        match (new.kind, &new.url) {
-            (EndpointType::Webhook, Some(url)) => {
-                check_url(url, tenant.mode.is_live(), targets)?;
-            }
-            (EndpointType::Webhook, None) => return Err(Error::invalid("url", "is required")),
-            (EndpointType::Polling, _) => {
-                only_of_webhooks("url", new.url.is_some())?;
-                only_of_webhooks("max_per_second", new.max_per_second.is_some())?;
-                only_of_webhooks("ordered", new.ordered)?;
-                only_of_webhooks("headers", headers.iter().next().is_some())?;
-            }
-        }
-        sized(Self {
-            id: Id::new(Kind::WebhookEndpoint, now),
-            object: Kind::WebhookEndpoint,
-            api_version,
-            application: new.application,
-            created: now,
-            description: new.description,
-            disabled_at: None,
-            disabled_reason: None,
-            enabled_events: new.enabled_events.into(),
-            fleets: new.fleets.unwrap_or_default().into(),
-            headers,
-            health: None,
-            livemode: tenant.mode.is_live(),
-            max_per_second: new.max_per_second,
-            metadata: Metadata::new(new.metadata)?,
-            missed_since: None,
-            ordered: new.ordered,
-            payload: new.payload.unwrap_or_default(),
-            secret: SigningSecret::generate()?,
-            signature_timestamp: new.signature_timestamp.unwrap_or_default(),
-            status: EndpointStatus::Enabled,
-            kind: new.kind,
-            url: new.url,
-        })
-    }
-
     /// Returns the endpoint with its secret and the values of its headers masked.
     #[must_use]
     pub fn masked(mut self) -> Self {
@@ -447,63 +305,6 @@ impl Stored<WebhookEndpoint> {
         is_earlier
     }
 
-    /// Applies an update. Omitted fields keep their values. Enabling an endpoint resets its failures.
-    ///
-    /// # Errors
-    /// 400 for an unknown version, for `http` where `https` is required, a list beyond its limits, or an option that endpoints of this type do
-    /// not have.
-    pub fn update(
-        &mut self,
-        change: WebhookEndpointChange,
-        targets: Targets,
-        now: Timestamp,
-    ) -> Result<()> {
-        let WebhookEndpointChange {
-            api_version,
-            application,
-            description,
-            enabled_events,
-            fleets,
-            headers,
-            max_per_second,
-            metadata,
-            payload,
-            signature_timestamp,
-            status,
-            url,
-        } = change;
-        api_version.apply(&mut self.object.api_version);
-        application.apply(&mut self.object.application);
-        description.apply(&mut self.object.description);
-        if let Change::Set(events) = enabled_events {
-            self.object.enabled_events = events.into();
-        }
-        if let Change::Set(fleets) = fleets {
-            self.object.fleets = fleets.into();
-        }
-        self.object.headers.merge(headers)?;
-        let is_polling = self.object.kind == EndpointType::Polling;
-        let has_headers = self.object.headers.iter().next().is_some();
-        only_of_webhooks("headers", is_polling && has_headers)?;
-        max_per_second.apply(&mut self.object.max_per_second);
-        let is_limited = self.object.max_per_second.is_some();
-        only_of_webhooks("max_per_second", is_polling && is_limited)?;
-        self.object.metadata.merge(metadata)?;
-        payload.apply(&mut self.object.payload);
-        signature_timestamp.apply(&mut self.object.signature_timestamp);
-        if let Change::Set(url) = url {
-            only_of_webhooks("url", is_polling)?;
-            check_url(&url, self.object.livemode, targets)?;
-            self.object.url = Some(url);
-        }
-        match status {
-            Change::Keep => {}
-            Change::Set(EndpointStatus::Disabled) => self.stop(DisabledReason::Manual, now),
-            Change::Set(EndpointStatus::Enabled) => self.enable(now),
-        }
-        check_size(&self.object)
-    }
-
     /// Replaces the secret of the endpoint. Each replaced secret keeps signing for 24 hours, so that receivers can switch to the new one.
     ///
     /// # Errors
@@ -528,29 +329,13 @@ impl Stored<WebhookEndpoint> {
     }
 }
 
-fn check_url(url: &WebUrl, is_live: bool, targets: Targets) -> Result<()> {
-    if is_live {
-        targets.check_live(url)
-    } else {
-        targets.check(url)
-    }
-}
-
-/// # Errors
-/// 400 if an endpoint of the type `polling` is given an option that only endpoints of the type `webhook` have.
-fn only_of_webhooks(name: &'static str, is_given: bool) -> Result<()> {
-    if is_given {
-        Err(Error::invalid(name, "a polling endpoint has none"))
-    } else {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::event::{Cause, EventInternal, Occurrence};
     use kernel::Mode;
+    use kernel::origin::Tenant;
+    use kernel::targets::Targets;
     use serde_json::json;
 
     /// A new endpoint of test mode.
@@ -572,30 +357,6 @@ pub(crate) mod tests {
             targets,
             Timestamp::from_unix_millis(0),
         )
-    }
-
-    #[test]
-    fn http_is_for_this_machine_in_local_runs_alone() {
-        let all = &["*"];
-        assert!(endpoint("https://fleet.example/hook", all, Targets::Public).is_ok());
-        assert!(
-            endpoint(
-                "http://127.0.0.1:9000/hook",
-                all,
-                Targets::PublicAndLoopback
-            )
-            .is_ok()
-        );
-        assert!(
-            endpoint(
-                "http://localhost:9000/hook",
-                all,
-                Targets::PublicAndLoopback
-            )
-            .is_ok()
-        );
-        assert!(endpoint("http://127.0.0.1:9000/hook", all, Targets::Public).is_err());
-        assert!(endpoint("http://fleet.example/hook", all, Targets::PublicAndLoopback).is_err());
     }
 
     #[test]
