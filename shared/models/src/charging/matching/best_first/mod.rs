@@ -25,21 +25,23 @@
 //! So the result is the same as if all stations and calendars of the radius were read, for any number of stations. A property test
 //! compares it with a matcher that reads everything.
 
+mod prospects;
+mod state;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outline::{ConnectorKind, Outline, operator_checksum};
+pub use prospects::IndexedStation;
+
 use super::prices::PriceLists;
-use super::score::{Merits, POINTS_PER_MINOR_UNIT, SpeedClass};
+use super::score::{Merits, POINTS_PER_MINOR_UNIT};
 use super::{Candidate, MatchRequest, need};
 use crate::charging::calendar::CalendarOwner;
-use crate::charging::effective_price::PricePerKwh;
-use crate::charging::geo::distance_meters;
-use crate::charging_station::{ChargingStation, Point};
-use crate::reservation::need::Need;
+use crate::charging_station::ChargingStation;
 use crate::reservation::{Assignment, MatchFilter, MatchSummary};
 use kernel::id::Id;
-use kernel::money::Currency;
 use kernel::window::Window;
+use prospects::Unread;
+use state::{BestPairs, Open, Pair, State};
 
 /// The number of stations in the first read, and the maximum in one read. Each read in between is as large as all earlier ones
 /// together.
@@ -47,15 +49,6 @@ const STATIONS: (usize, usize) = (20, 200);
 
 /// The number of calendars in the first read, and the maximum in one read.
 const CALENDARS: (usize, usize) = (10, 100);
-
-/// A station of the radius as the index shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct IndexedStation {
-    pub id: Id,
-    pub location: Point,
-    /// None if the index has no readable outline; then the station is read first.
-    pub outline: Option<Outline>,
-}
 
 /// The next step of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,255 +88,12 @@ pub struct BestFirst<'a> {
     refused: Vec<(Id, MatchFilter)>,
 }
 
-/// A station that was not read.
-#[derive(Debug)]
-struct Unread {
-    id: Id,
-    /// The lowest base and price of each kind of connector that fits the vehicle. None if nothing is known.
-    kinds: Option<Vec<Prospect>>,
-}
-
-/// A base, and the price on which the surcharge depends.
-#[derive(Debug, Clone, Copy)]
-struct Prospect {
-    base: i64,
-    price: Option<PricePerKwh>,
-    /// The lowest price of a pair of the same connector, which may be in another window.
-    lowest: Option<PricePerKwh>,
-}
-
-/// A candidate in the best of its windows that are priced in one currency, or whose price is unknown.
-#[derive(Debug, Clone, Copy)]
-struct Pair<'a> {
-    /// The index of the candidate in the list of candidates.
-    place: usize,
-    candidate: &'a Candidate,
-    window: Window,
-    merits: Merits,
-    /// Its points without the surcharge.
-    base: i64,
-    price: Option<PricePerKwh>,
-    /// The lowest price in the same currency of the candidate in a free window.
-    lowest: Option<PricePerKwh>,
-}
-
-/// A station or a candidate that can be read next.
-#[derive(Debug, Clone, Copy)]
-enum Open<'a> {
-    Station(&'a Unread),
-    Candidate(&'a Candidate),
-}
-
-/// The state of a search at one moment.
-struct State<'a> {
-    pairs: Vec<Pair<'a>>,
-    open: Vec<(Open<'a>, Prospect)>,
-    prices: Prices,
-}
-
-/// The bounds of the lowest price of a pair, in each currency.
-#[derive(Debug, Default)]
-struct Prices {
-    /// The lowest of the known pairs: the final one is at most that.
-    known: BTreeMap<Currency, i64>,
-    /// The lowest of all that may become pairs: the final one is at least that.
-    possible: BTreeMap<Currency, i64>,
-}
-
 /// Returns the stations that a search reads first. They do not depend on policies, so stations and policies can be read at the same
 /// time, for a request that has no limits yet.
 pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -> Vec<Id> {
     match BestFirst::new(request, stations, 1).next() {
         Step::ReadStations(ids) => ids,
         Step::ReadCalendars(_) | Step::Stop => Vec::new(),
-    }
-}
-
-impl Unread {
-    fn of(station: &IndexedStation, request: &MatchRequest<'_>) -> Self {
-        let preferences = request.preferences;
-        let center = request.reservation.location.center();
-        let kinds = station.outline.as_ref().map(|outline| {
-            let prefers = |operator: &str| operator_checksum(operator) == outline.operator;
-            let mut networks = preferences.preferred_cpos.iter();
-            let merits = Merits {
-                meters: distance_meters(center, station.location) as i64,
-                preferred_station: preferences
-                    .preferred_charging_stations
-                    .contains(&station.id),
-                preferred_network: networks.any(|operator| prefers(operator.as_str())),
-                ..Merits::default()
-            };
-            let window = request.windows.first();
-            let length = window.map(|window| window.until.since(window.from));
-            let prospect = |kind: &ConnectorKind| {
-                if let Some(need) = request.need() {
-                    return Prospect::of_block(kind, need, request);
-                }
-                let class = SpeedClass::of(kind.power);
-                let merits = Merits {
-                    speed_missed: class.misses(preferences.charging_speed),
-                    ..merits
-                };
-                let price = kind.cost.zip(length).and_then(|(cost, length)| {
-                    cost.price(request.vehicle, kind.power, kind.plug, length)
-                });
-                let price = price.map(|price| price.per_kwh);
-                Some(Prospect {
-                    base: merits.score(),
-                    price,
-                    lowest: price,
-                })
-            };
-            let fitting = outline.connectors.iter();
-            let fitting = fitting.filter(|kind| kind.plug == request.standard);
-            fitting.filter_map(prospect).collect()
-        });
-        Self {
-            id: station.id.clone(),
-            kinds,
-        }
-    }
-
-    /// Returns the prospects of its connectors in windows whose shift adds at least these points.
-    fn prospects(&self, shift: i64) -> impl Iterator<Item = Prospect> {
-        let unknown = Prospect {
-            base: i64::MIN,
-            price: None,
-            lowest: None,
-        };
-        let unknown = self.kinds.is_none().then_some(unknown);
-        let known = self.kinds.iter().flatten();
-        let known = known.map(move |kind| Prospect {
-            base: kind.base.saturating_add(shift),
-            ..*kind
-        });
-        known.chain(unknown)
-    }
-}
-
-impl Prospect {
-    /// Returns the best block that a kind of connector can have. None if it is too slow for the need.
-    fn of_block(kind: &ConnectorKind, need: &Need, request: &MatchRequest<'_>) -> Option<Self> {
-        let charge = request.vehicle.charge(kind.power, Some(kind.plug));
-        let blocks = request.windows_of(&charge);
-        let first = blocks.first()?;
-        let length = first.until.since(first.from);
-        let price = kind
-            .cost
-            .and_then(|cost| cost.price(request.vehicle, kind.power, kind.plug, length));
-        let price = price.map(|price| price.total());
-        Some(Self {
-            // The index contains no carbon dioxide values.
-            base: need::base(need, first, price, Some(0), request),
-            price,
-            lowest: price,
-        })
-    }
-
-    /// Returns points that order prospects of one currency, or without a price.
-    fn total(&self) -> i64 {
-        let price = self.price.map_or(0, |price| price.minor_units);
-        self.base
-            .saturating_add(price.saturating_mul(POINTS_PER_MINOR_UNIT))
-    }
-
-    fn currency(&self) -> Option<Currency> {
-        self.price.map(|price| price.currency)
-    }
-
-    /// Returns the score if the cheapest price of the currency is this one, or the prospect's own price if that is lower.
-    fn score(&self, cheapest: &BTreeMap<Currency, i64>) -> i64 {
-        let surcharge = self.price.map_or(0, |price| {
-            let cheapest = cheapest.get(&price.currency).copied();
-            let surcharge = price
-                .minor_units
-                .saturating_sub(cheapest.unwrap_or(price.minor_units));
-            surcharge.max(0)
-        });
-        self.base
-            .saturating_add(surcharge.saturating_mul(POINTS_PER_MINOR_UNIT))
-    }
-}
-
-/// The pairs of a candidate that can be its best, by the currency of their prices; pairs of unknown price are a group of their own.
-/// A pair is left out if a pair before it in its group, with a smaller shift, has a price that is as low. While the candidate's
-/// calendar is unknown, each of them can be the best.
-struct BestPairs<'a>(BTreeMap<Option<Currency>, Vec<Pair<'a>>>);
-
-impl<'a> BestPairs<'a> {
-    /// Chooses among the pairs of a candidate, which are in the order of their shift.
-    fn of(candidate: &Candidate, pairs: impl Iterator<Item = Pair<'a>>) -> Self {
-        let mut best: BTreeMap<_, Vec<Pair<'a>>> = BTreeMap::new();
-        for pair in pairs {
-            let currency = pair.price.map(|price| price.currency);
-            let of_currency = best.entry(currency).or_default();
-            let before = of_currency.last();
-            if before.is_none_or(|before| pair.price < before.price) {
-                of_currency.push(pair);
-            }
-            if !candidate.prices.depend_on_window() {
-                break;
-            }
-        }
-        for of_currency in best.values_mut() {
-            let lowest = of_currency.last().and_then(|pair| pair.price);
-            for pair in of_currency {
-                pair.lowest = lowest;
-            }
-        }
-        Self(best)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Pair<'a>> {
-        self.0.values().flatten()
-    }
-
-    /// Returns the best pair of each currency, and of unknown price.
-    fn best(&self) -> impl Iterator<Item = Pair<'a>> {
-        let by_currency = self.0.values();
-        by_currency.filter_map(|pairs| {
-            let best = pairs.iter().min_by_key(|pair| pair.prospect().total());
-            best.copied()
-        })
-    }
-}
-
-impl Prices {
-    fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<PricePerKwh>) {
-        if let Some(PricePerKwh {
-            currency,
-            minor_units,
-        }) = price
-        {
-            let lowest = prices.entry(currency).or_insert(minor_units);
-            *lowest = minor_units.min(*lowest);
-        }
-    }
-
-    /// Checks whether the cheapest price of a pair in this currency is still unknown.
-    fn is_open(&self, currency: Currency) -> bool {
-        self.known.get(&currency) != self.possible.get(&currency)
-    }
-}
-
-impl Pair<'_> {
-    fn prospect(&self) -> Prospect {
-        Prospect {
-            base: self.base,
-            price: self.price,
-            lowest: self.lowest,
-        }
-    }
-
-    /// Returns the key that orders pairs of equal score.
-    fn tie_break(&self) -> impl Ord + use<> {
-        (
-            self.merits.shift,
-            self.window.from,
-            self.candidate.station.clone(),
-            self.candidate.connector.clone(),
-        )
     }
 }
 
@@ -601,119 +351,6 @@ impl<'a> BestFirst<'a> {
             lowest: None,
         }
     }
-}
-
-impl<'a> State<'a> {
-    fn new(pairs: Vec<Pair<'a>>, open: Vec<(Open<'a>, Prospect)>) -> Self {
-        let mut prices = Prices::default();
-        for pair in &pairs {
-            Prices::lower(&mut prices.known, pair.lowest);
-            Prices::lower(&mut prices.possible, pair.lowest);
-        }
-        for (_, prospect) in &open {
-            Prices::lower(&mut prices.possible, prospect.lowest);
-        }
-        Self {
-            pairs,
-            open,
-            prices,
-        }
-    }
-
-    /// Returns the stations that can be booked.
-    fn stations_of_pairs(&self) -> BTreeSet<&'a Id> {
-        let pairs = self.pairs.iter();
-        pairs.map(|pair| &pair.candidate.station).collect()
-    }
-
-    /// Returns the stations that were read and of which it is unknown whether they can be booked.
-    fn stations_left_open(&self) -> BTreeSet<&'a Id> {
-        let of_pairs = self.stations_of_pairs();
-        let open = self.open.iter().filter_map(|(open, _)| match open {
-            Open::Station(_) => None,
-            Open::Candidate(candidate) => Some(&candidate.station),
-        });
-        open.filter(|station| !of_pairs.contains(station)).collect()
-    }
-
-    /// Returns the stations and candidates that can come before one of the `pair_count` best pairs: the one with the lowest possible
-    /// score first.
-    fn can_come_first(&self, pair_count: usize) -> Vec<(Open<'a>, i64)> {
-        // Only the better pair of each connector counts.
-        let mut highest: BTreeMap<usize, i64> = BTreeMap::new();
-        for pair in &self.pairs {
-            let score = pair.prospect().score(&self.prices.possible);
-            let best = highest.entry(pair.place).or_insert(score);
-            *best = score.min(*best);
-        }
-        let limit = lowest(highest.into_values().collect(), pair_count);
-        // Against pairs of the same currency the sums of base and price decide, whatever the cheapest price is.
-        let mut totals: BTreeMap<Option<Currency>, Vec<i64>> = BTreeMap::new();
-        for pair in &self.pairs {
-            let prospect = pair.prospect();
-            let of_currency = totals.entry(prospect.currency()).or_default();
-            of_currency.push(prospect.total());
-        }
-        let limits: BTreeMap<Option<Currency>, Option<i64>> = totals
-            .into_iter()
-            .map(|(currency, totals)| (currency, lowest(totals, pair_count)))
-            .collect();
-        let within = |limit: Option<i64>, points: i64| limit.is_none_or(|limit| points <= limit);
-        let open = self.open.iter().filter_map(|(open, prospect)| {
-            let points = prospect.score(&self.prices.known);
-            let of_currency = limits.get(&prospect.currency()).copied().flatten();
-            let can_win = within(limit, points) && within(of_currency, prospect.total());
-            can_win.then_some((*open, points))
-        });
-        sorted(open.collect())
-    }
-
-    /// Returns the cheapest unread stations and open candidates in the currencies whose cheapest price decides which pairs are the
-    /// best.
-    fn can_change_the_order(&self, pair_count: usize) -> Vec<(Open<'a>, i64)> {
-        let pairs = self.pairs.iter();
-        let mut pairs: Vec<(usize, Prospect)> =
-            pairs.map(|pair| (pair.place, pair.prospect())).collect();
-        pairs.sort_by_key(|(_, pair)| pair.score(&self.prices.possible));
-        let mut connectors = BTreeSet::new();
-        let first = pairs.iter().take_while(|(connector, _)| {
-            connectors.insert(*connector);
-            connectors.len() <= pair_count
-        });
-        let first = first.count();
-        let pairs: Vec<Prospect> = pairs.into_iter().map(|(_, pair)| pair).collect();
-        let mut undecided: BTreeSet<Currency> = BTreeSet::new();
-        for (place, pair) in pairs.iter().take(first).enumerate() {
-            let highest = pair.score(&self.prices.possible);
-            let others = pairs[place + 1..].iter();
-            for other in others.filter(|other| other.currency() != pair.currency()) {
-                if other.score(&self.prices.known) <= highest {
-                    undecided.extend([pair.currency(), other.currency()].into_iter().flatten());
-                }
-            }
-        }
-        undecided.retain(|currency| self.prices.is_open(*currency));
-        let open = self.open.iter().filter_map(|(open, prospect)| {
-            let price = prospect.lowest?;
-            let known = self.prices.known.get(&price.currency);
-            let is_cheaper = known.is_none_or(|known| price.minor_units < *known);
-            (undecided.contains(&price.currency) && is_cheaper)
-                .then_some((*open, price.minor_units))
-        });
-        sorted(open.collect())
-    }
-}
-
-fn sorted(mut open: Vec<(Open<'_>, i64)>) -> Vec<(Open<'_>, i64)> {
-    // If two are equal, the candidate comes first, because it is closer to a result than a station.
-    open.sort_by_key(|(open, points)| (*points, matches!(open, Open::Station(_))));
-    open
-}
-
-/// Returns the `rank`-th lowest of these numbers. None if there are fewer.
-fn lowest(mut numbers: Vec<i64>, rank: usize) -> Option<i64> {
-    numbers.sort_unstable();
-    numbers.get(rank.checked_sub(1)?).copied()
 }
 
 /// Returns the first `many` different values, or all if there are fewer.
