@@ -121,16 +121,8 @@ impl State {
                 authorization,
             } => {
                 let uid = self.choose(&location, evse.as_deref(), &authorization.token)?;
-                self.check_capability(&uid, "REMOTE_START_STOP_CAPABLE")?;
-                self.note(now, format!("START_SESSION at {uid}"));
-                if let Some(result) = self.unusable(&uid, &authorization.token) {
-                    return Ok((result, None));
-                }
-                let event = Event::Begin {
-                    evse: uid,
-                    authorization,
-                };
-                return Ok(("ACCEPTED", obeys.then_some(event)));
+                let (result, event) = self.start(uid, authorization, now)?;
+                return Ok((result, event.filter(|_| obeys)));
             }
             Command::Stop { session } => {
                 let session = self.running(&session)?.id.clone();
@@ -148,39 +140,22 @@ impl State {
                 if obeys {
                     self.release(&id, now);
                 }
-                let uid = self.choose(&location, evse.as_deref(), &token)?;
+                let evse = self.choose(&location, evse.as_deref(), &token)?;
                 let reservation = Reservation {
                     id,
-                    evse: uid,
+                    evse,
                     token,
                     expires,
                 };
                 self.reserve(reservation, obeys, now)?
             }
-            Command::Cancel { id } => {
-                self.note(now, format!("CANCEL_RESERVATION {id}"));
-                if self.reservations.iter().all(|known| known.id != id) {
-                    return Ok(("UNKNOWN_RESERVATION", None));
-                }
-                if obeys {
-                    self.release(&id, now);
-                }
-                "CANCELED_RESERVATION"
-            }
+            Command::Cancel { id } => self.cancel(&id, obeys, now),
             Command::Limit { session, profile } => {
                 self.limit(&session, profile.as_deref(), obeys, now)?;
                 "ACCEPTED"
             }
             Command::Unlock { location, evse } => {
-                let (at, _) = self.evse(&evse).ok_or(Received::UnknownLocation)?;
-                if !same(&at["id"], &location) {
-                    return Err(Received::UnknownLocation);
-                }
-                self.check_capability(&evse, "UNLOCK_CAPABLE")?;
-                self.note(now, format!("UNLOCK_CONNECTOR at {evse}"));
-                if obeys {
-                    self.unplug(&evse, now);
-                }
+                self.unlock(&location, &evse, obeys, now)?;
                 "ACCEPTED"
             }
         };
@@ -196,11 +171,62 @@ impl State {
         }
     }
 
+    /// The result of a start at an EVSE, and the start itself, unless the EVSE cannot be used.
+    fn start(
+        &mut self,
+        evse: String,
+        authorization: Authorization,
+        now: Timestamp,
+    ) -> Result<(&'static str, Option<Event>), Received> {
+        self.check_capability(&evse, "REMOTE_START_STOP_CAPABLE")?;
+        self.note(now, format!("START_SESSION at {evse}"));
+        if let Some(result) = self.unusable(&evse, &authorization.token) {
+            return Ok((result, None));
+        }
+        let event = Event::Begin {
+            evse,
+            authorization,
+        };
+        Ok(("ACCEPTED", Some(event)))
+    }
+
     /// A session that has not ended.
     fn running(&self, session: &str) -> Result<&Charge, Received> {
         let charge = self.charge(session);
         let running = charge.filter(|charge| charge.ended.is_none());
         running.ok_or(Received::UnknownSession)
+    }
+
+    /// Cancels a reservation.
+    fn cancel(&mut self, id: &str, obeys: bool, now: Timestamp) -> &'static str {
+        self.note(now, format!("CANCEL_RESERVATION {id}"));
+        if self.reservations.iter().all(|known| known.id != id) {
+            return "UNKNOWN_RESERVATION";
+        }
+        if obeys {
+            self.release(id, now);
+        }
+        "CANCELED_RESERVATION"
+    }
+
+    /// Unlocks the connector of an EVSE at this location.
+    fn unlock(
+        &mut self,
+        location: &str,
+        evse: &str,
+        obeys: bool,
+        now: Timestamp,
+    ) -> Result<(), Received> {
+        let (at, _) = self.evse(evse).ok_or(Received::UnknownLocation)?;
+        if !same(&at["id"], location) {
+            return Err(Received::UnknownLocation);
+        }
+        self.check_capability(evse, "UNLOCK_CAPABLE")?;
+        self.note(now, format!("UNLOCK_CONNECTOR at {evse}"));
+        if obeys {
+            self.unplug(evse, now);
+        }
+        Ok(())
     }
 
     /// Removes the reservation with this id, if there is one.
