@@ -20,7 +20,7 @@ use crate::charging_session::{
     NewChargingSession, Operator, SessionCost, SessionCostLine, SessionInternal, SessionState,
     Simulated, Start, StartedBy,
 };
-use crate::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
+use crate::charging_station::{ChargingStation, Connector, ConnectorStatus, Price, StationStatus};
 use crate::driver::Driver;
 use crate::event_type::EventType;
 use crate::fleet::Fleet;
@@ -202,6 +202,24 @@ impl Parties<'_> {
         battery.charge(simulation::offered(self.connector), self.battery_level)
     }
 
+    /// Returns the internal state of a session that begins at these prices.
+    fn internal(
+        &self,
+        pricing: Vec<Price>,
+        network: Option<NetworkSession>,
+        shares_method: bool,
+    ) -> SessionInternal {
+        SessionInternal {
+            evse: self.connector.evse.clone(),
+            pricing,
+            zone: Some(self.station.timezone.clone()),
+            names: Names::of(self.driver, self.vehicle, self.station),
+            odometer: self.odometer.map(Odometer::metres),
+            network: network.map(Box::new),
+            shares_method,
+        }
+    }
+
     /// Returns the simulation of a session that charges at most `limit` Wh, and has to leave the connector at `free_until`.
     fn simulation(
         &self,
@@ -278,6 +296,16 @@ impl CalendarEntries<'_> {
         let later = others().map(|entry| entry.window.from);
         Ok(later.filter(|from| *from > now).min())
     }
+
+    /// Returns the Wh at which the session stops by itself. A session for a reservation by need ends with the energy of the reservation's
+    /// plan, unless another limit is `given`.
+    fn limit(&self, given: Option<NonZeroU32>) -> Option<u32> {
+        let planned = || {
+            let plan = self.arriving?.charging_plan.as_ref()?;
+            Some(plan.energy_wh).filter(|energy| *energy > 0)
+        };
+        given.map(NonZeroU32::get).or_else(planned)
+    }
 }
 
 impl ChargingSession {
@@ -297,23 +325,15 @@ impl ChargingSession {
         let Parties {
             station,
             connector,
-            driver,
             vehicle,
             ..
         } = parties;
         let charge = parties.charge();
-        // A session for a reservation by need ends with the energy of the reservation's plan.
-        let planned = || {
-            let plan = entries.arriving?.charging_plan.as_ref()?;
-            Some(plan.energy_wh).filter(|energy| *energy > 0)
-        };
-        let limit = new.session_limit.map(NonZeroU32::get).or_else(planned);
+        let limit = entries.limit(new.session_limit);
         let simulated = parties.simulation(&charge, limit, free_until, now);
         let of_network = network_session(parties.location, station, connector)
             .filter(|_| parties.operation == Operation::Network);
-        let currency = tariff::currency(&connector.pricing, parties.currency, now);
-        let mut pricing = connector.pricing.clone();
-        pricing.retain(|price| price.currency == currency);
+        let (currency, pricing) = pricing(connector, parties.currency, now);
         let source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
         let state = match of_network {
             Some(_) => SessionState::pending(simulated.held_until, now),
@@ -343,15 +363,7 @@ impl ChargingSession {
             updated: now,
             vehicle: new.vehicle,
         };
-        let internal = SessionInternal {
-            evse: connector.evse.clone(),
-            pricing,
-            zone: Some(station.timezone.clone()),
-            names: Names::of(driver, vehicle, station),
-            odometer: parties.odometer.map(Odometer::metres),
-            network: of_network.map(Box::new),
-            shares_method,
-        };
+        let internal = parties.internal(pricing, of_network, shares_method);
         let mut session = Stored::with_internal(session, internal);
         if session.internal.network.is_none() {
             session.record(EventType::ChargingSessionStarted);
@@ -389,6 +401,14 @@ impl Names {
             station: station.name.clone(),
         }
     }
+}
+
+/// Returns the currency of the bill, `preferred` if the connector has prices in it, and the connector's prices in that currency.
+fn pricing(connector: &Connector, preferred: Currency, now: Timestamp) -> (Currency, Vec<Price>) {
+    let currency = tariff::currency(&connector.pricing, preferred, now);
+    let mut pricing = connector.pricing.clone();
+    pricing.retain(|price| price.currency == currency);
+    (currency, pricing)
 }
 
 /// Returns the data that is stored with a session at a connector of a network's location; None for a station without a network.

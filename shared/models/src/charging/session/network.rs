@@ -6,7 +6,7 @@ use super::super::battery::Battery;
 use super::super::simulation;
 use super::super::tariff::{self, Cost, Course, Usage};
 use super::plausibility::{Claim, OwnPrice, Plausibility};
-use super::{network_session, total_by};
+use super::{network_session, pricing, total_by};
 use crate::charging_session::network::{
     AtNetwork, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
 };
@@ -76,9 +76,7 @@ impl ChargingSession {
             reservation,
             currency,
         } = *card;
-        let currency = tariff::currency(&connector.pricing, currency, now);
-        let mut pricing = connector.pricing.clone();
-        pricing.retain(|price| price.currency == currency);
+        let (currency, pricing) = pricing(connector, currency, now);
         let charge = Battery::of(vehicle).charge(simulation::offered(connector), None);
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
