@@ -72,17 +72,7 @@ pub fn estimate(
             )
         })?,
     };
-    let pricing = &connector.pricing;
-    let currency = match new.currency {
-        None => tariff::currency(pricing, preferred, start),
-        Some(requested) if tariff::currency(pricing, requested, start) == requested => requested,
-        Some(_) => {
-            return Err(invalid(
-                "currency",
-                "the connector has no prices in this currency",
-            ));
-        }
-    };
+    let currency = currency(connector, new.currency, preferred, start)?;
     let (level, target) = (new.battery_level, new.battery_target_level);
     let battery = Battery::of(vehicle);
     let energy = battery.energy_between(Some(level), target);
@@ -114,6 +104,24 @@ pub fn estimate(
         valid_until: now.plus(VALID),
         vehicle: new.vehicle,
     })
+}
+
+/// Returns the currency of an estimation: the requested one; else the preferred one, if the connector has prices in it.
+///
+/// # Errors
+/// `estimation_validation_error` if the connector has no prices in the requested currency.
+fn currency(
+    connector: &Connector,
+    requested: Option<Currency>,
+    preferred: Currency,
+    start: Timestamp,
+) -> Result<Currency> {
+    let billed = tariff::currency(&connector.pricing, requested.unwrap_or(preferred), start);
+    if requested.is_some_and(|requested| requested != billed) {
+        let message = "the connector has no prices in this currency";
+        return Err(invalid("currency", message));
+    }
+    Ok(billed)
 }
 
 fn verdict(verdict: Verdict) -> PolicyVerdict {
