@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tests::bill::{self, Cost};
+use tests::bill::{self, Bill, Cost};
 use tests::capacity::{ABOVE_BUDGET, measure};
 use tests::units::Changed;
 
@@ -88,9 +88,21 @@ pub async fn render() -> String {
     for (name, reason) in ABOVE_BUDGET {
         writeln!(text, "- `{name}`: {reason}.").expect("a line");
     }
-    text.push_str(WHOLE);
-    let mut total = Cost::default();
     let whole = bill::whole_reservation().await;
+    text.push_str(WHOLE);
+    bill_of(&whole, &mut text);
+    text.push_str(ROWS);
+    for (kind, Changed { times, writes }) in whole.changes {
+        let (times, writes) = (rounded(times), rounded(writes));
+        writeln!(text, "| {kind} | {times} | {writes} |").expect("a line");
+    }
+    text.push_str(MADE_OF);
+    text
+}
+
+/// Writes a line for each function that takes part in a whole reservation, and the sum of their costs.
+fn bill_of(whole: &Bill, text: &mut String) {
+    let mut total = Cost::default();
     for line in &whole.functions {
         let cost = line.cost();
         total = total.and(cost);
@@ -127,13 +139,6 @@ pub async fn render() -> String {
         whole.egress / 1000.0,
     )
     .expect("a line");
-    text.push_str(ROWS);
-    for (kind, Changed { times, writes }) in whole.changes {
-        let (times, writes) = (rounded(times), rounded(writes));
-        writeln!(text, "| {kind} | {times} | {writes} |").expect("a line");
-    }
-    text.push_str(MADE_OF);
-    text
 }
 
 /// A number with as many decimals as it needs, at most two.

@@ -224,18 +224,7 @@ impl Components {
                 require_all(name, schema);
             }
         }
-        for (name, kind) in &self.kinds {
-            let Some(schema) = self.schemas.get_mut(name) else {
-                continue;
-            };
-            let members = schema["properties"].as_object_mut().expect("members");
-            members.insert("object".into(), object_member(*kind));
-            for (name, description) in COMMON_MEMBERS {
-                if let Some(member) = members.get_mut(*name) {
-                    member["description"] = json!(description);
-                }
-            }
-        }
+        self.describe_common_members();
         let (simple, mut shown): (BTreeMap<_, _>, BTreeMap<_, _>) = self
             .schemas
             .iter()
@@ -260,16 +249,7 @@ impl Components {
             shown.insert(params.clone(), shown[name].clone());
         }
         for name in &self.warned {
-            let mut schema = shown[name].clone();
-            let members = schema["properties"].as_object_mut().expect("members");
-            members.insert(
-                "policy_warnings".into(),
-                json!({"type": "array", "items": reference("Breach"),
-                    "description": "Policies in suggestion mode that the request violates; empty if none."}),
-            );
-            let required = schema["required"].as_array_mut().expect("members");
-            required.push(json!("policy_warnings"));
-            shown.insert(with_warnings(name), schema);
+            shown.insert(with_warnings(name), warned(&shown[name]));
         }
         if let (Some(event), Some(data)) = (shown.remove("Event"), shown.remove("EventData")) {
             shown.extend(events::schemas(&event, &data));
@@ -288,6 +268,22 @@ impl Components {
         }
         assert!(missing.is_empty(), "without a description: {missing:#?}");
         shown
+    }
+
+    /// Describes the members that objects of all kinds have.
+    fn describe_common_members(&mut self) {
+        for (name, kind) in &self.kinds {
+            let Some(schema) = self.schemas.get_mut(name) else {
+                continue;
+            };
+            let members = schema["properties"].as_object_mut().expect("members");
+            members.insert("object".into(), object_member(*kind));
+            for (name, description) in COMMON_MEMBERS {
+                if let Some(member) = members.get_mut(*name) {
+                    member["description"] = json!(description);
+                }
+            }
+        }
     }
 }
 
@@ -313,6 +309,20 @@ fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
     for option in schema["oneOf"].as_array().into_iter().flatten() {
         undescribed(path, option, found);
     }
+}
+
+/// An object's schema with the warnings of policies.
+fn warned(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let members = schema["properties"].as_object_mut().expect("members");
+    members.insert(
+        "policy_warnings".into(),
+        json!({"type": "array", "items": reference("Breach"),
+            "description": "Policies in suggestion mode that the request violates; empty if none."}),
+    );
+    let required = schema["required"].as_array_mut().expect("members");
+    required.push(json!("policy_warnings"));
+    schema
 }
 
 /// The name of an object's schema with the warnings of policies.

@@ -75,6 +75,15 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("AssumedPrices", TEXT, "!Ref AssumedPrices"),
 ];
 
+/// What functions do with the bucket of files.
+const OF_FILES: [Need; 5] = [
+    Need::ReadStations,
+    Need::RemoveFiles,
+    Need::Documents,
+    Need::SignReports,
+    Need::WriteReports,
+];
+
 /// The parameters of the nested stack of these functions.
 pub fn of(functions: &[Function]) -> Vec<Parameter> {
     let mut all: Vec<Parameter> = COMMON
@@ -97,14 +106,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
     if needs(Need::Payments) {
         add("StripeSecret", TEXT, "!Ref StripeSecret");
     }
-    let of_files = [
-        Need::ReadStations,
-        Need::RemoveFiles,
-        Need::Documents,
-        Need::SignReports,
-        Need::WriteReports,
-    ];
-    if of_files.into_iter().any(needs) {
+    if OF_FILES.into_iter().any(needs) {
         add("FilesBucket", TEXT, "!Ref Files");
     }
     let sends = needs(Need::Messages);
