@@ -51,7 +51,19 @@ pub fn missing_fields(document: &Document) -> Vec<String> {
             "buyer.vat_id",
         );
     }
-    // BR-CO-25
+    require(!lacks_due_date(document), "due_date"); // BR-CO-25
+    require(!document.lines.is_empty(), "lines"); // BR-16
+    for (at, line) in document.lines.iter().enumerate() {
+        require(
+            is_set(Some(&line.description)),
+            &format!("lines[{at}].description"),
+        ); // BR-25
+    }
+    missing
+}
+
+/// Checks whether something is due, and neither a date nor terms say when.
+fn lacks_due_date(document: &Document) -> bool {
     let due = Totals::of(&document.lines)
         .and_then(|totals| totals.due(document.prepaid, document.rounding));
     let terms = match document.kind {
@@ -61,15 +73,7 @@ pub fn missing_fields(document: &Document) -> Vec<String> {
         // UBL has no due date in a credit note, and its rule does not require one.
         DocumentKind::CreditNote => true,
     };
-    require(terms || !due.is_ok_and(|due| due > 0), "due_date");
-    require(!document.lines.is_empty(), "lines"); // BR-16
-    for (at, line) in document.lines.iter().enumerate() {
-        require(
-            is_set(Some(&line.description)),
-            &format!("lines[{at}].description"),
-        ); // BR-25
-    }
-    missing
+    !terms && due.is_ok_and(|due| due > 0)
 }
 
 fn is_set(value: Option<&String>) -> bool {

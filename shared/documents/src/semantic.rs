@@ -15,7 +15,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use crate::document::{Currency, Document, DocumentKind, Line, Party, Period, TaxCategory, Unit};
 use crate::missing::missing_fields;
 use crate::text::{clean, cleaned};
-use crate::totals::{TooLarge, Totals};
+use crate::totals::{RateTotal, TooLarge, Totals};
 
 /// The reason why a document cannot be written in the syntaxes of EN 16931.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,34 +111,12 @@ fn invoice(document: &Document) -> Result<en16931::Invoice, Unwritable> {
     invoice.seller = party(&document.seller.party, out_of_scope);
     invoice.buyer = party(&document.buyer.party, out_of_scope);
     invoice.invoicing_period = document.period.map(days).transpose()?;
-    if is_invoice && let Some(iban) = cleaned(document.seller.iban.as_ref()) {
-        let means = CreditTransfer {
-            account_identifier: Some(iban),
-            account_name: None,
-            provider_identifier: cleaned(document.seller.bic.as_ref()),
-        };
-        invoice.payment = Some(PaymentInstructions {
-            // UNTDID 4461: a SEPA transfer, or any other.
-            means_code: Some(Code::new(if code == "EUR" { "58" } else { "30" })),
-            means_text: None,
-            remittance_information: Some(clean(&document.number)),
-            means: Some(PaymentMeans::CreditTransfer(vec![means])),
-        });
+    if is_invoice {
+        invoice.payment = credit_transfer(document, &code);
     }
-    for rate in &totals.by_rate {
-        invoice.vat_breakdown.push(VatBreakdown {
-            taxable_amount: amount(rate.net, currency)?,
-            tax_amount: amount(rate.tax, currency)?,
-            category: Code::new(rate.category.code()),
-            rate: percentage(rate.category, rate.percent),
-            exemption_reason: exemption_reason(document, rate.category),
-            exemption_reason_code: match rate.category {
-                TaxCategory::ReverseCharge => Some(Code::new("VATEX-EU-AE")),
-                TaxCategory::OutOfScope => Some(Code::new("VATEX-EU-O")),
-                TaxCategory::Standard | TaxCategory::Zero | TaxCategory::Exempt => None,
-            },
-        });
-    }
+    invoice.vat_breakdown = (totals.by_rate.iter())
+        .map(|rate| vat(document, rate))
+        .collect::<Result<_, _>>()?;
     let unless_zero = |value| (value != 0).then(|| amount(value, currency)).transpose();
     invoice.totals = DocumentTotals {
         line_total: amount(totals.net, currency)?,
@@ -154,6 +132,40 @@ fn invoice(document: &Document) -> Result<en16931::Invoice, Unwritable> {
         .map(|(at, item)| line(document, at + 1, item))
         .collect::<Result<_, _>>()?;
     Ok(invoice)
+}
+
+/// Returns the instructions to pay to the seller's account; none without an account.
+fn credit_transfer(document: &Document, currency: &str) -> Option<PaymentInstructions> {
+    let iban = cleaned(document.seller.iban.as_ref())?;
+    let means = CreditTransfer {
+        account_identifier: Some(iban),
+        account_name: None,
+        provider_identifier: cleaned(document.seller.bic.as_ref()),
+    };
+    // UNTDID 4461: a SEPA transfer, or any other.
+    let code = if currency == "EUR" { "58" } else { "30" };
+    Some(PaymentInstructions {
+        means_code: Some(Code::new(code)),
+        means_text: None,
+        remittance_information: Some(clean(&document.number)),
+        means: Some(PaymentMeans::CreditTransfer(vec![means])),
+    })
+}
+
+/// Returns the part of the VAT breakdown with the sums of a rate.
+fn vat(document: &Document, rate: &RateTotal) -> Result<VatBreakdown, Unwritable> {
+    Ok(VatBreakdown {
+        taxable_amount: amount(rate.net, &document.currency)?,
+        tax_amount: amount(rate.tax, &document.currency)?,
+        category: Code::new(rate.category.code()),
+        rate: percentage(rate.category, rate.percent),
+        exemption_reason: exemption_reason(document, rate.category),
+        exemption_reason_code: match rate.category {
+            TaxCategory::ReverseCharge => Some(Code::new("VATEX-EU-AE")),
+            TaxCategory::OutOfScope => Some(Code::new("VATEX-EU-O")),
+            TaxCategory::Standard | TaxCategory::Zero | TaxCategory::Exempt => None,
+        },
+    })
 }
 
 /// Returns the statement of the documents about a category in which the seller owes no tax.

@@ -223,30 +223,11 @@ pub fn random(seed: u64) -> Document {
     };
     document.issue_date = date(2026, 1, 1) + random.below(365).days();
     document.due_date = (document.due_date).map(|_| document.issue_date + random.below(60).days());
-    let untaxed = [
-        TaxCategory::Zero,
-        TaxCategory::Exempt,
-        TaxCategory::ReverseCharge,
-    ];
     let out_of_scope = random.one_in(10);
     for number in 0..=random.below(24) {
         document.lines.extend(lines(&mut random, number));
     }
-    if out_of_scope {
-        for line in &mut document.lines {
-            line.tax_category = TaxCategory::OutOfScope;
-            line.tax_percent = Decimal::ZERO;
-        }
-    } else if random.one_in(3) {
-        let category = random.pick(&untaxed);
-        let all = random.one_in(2);
-        for line in &mut document.lines {
-            if all || random.one_in(3) {
-                line.tax_category = category;
-                line.tax_percent = Decimal::ZERO;
-            }
-        }
-    }
+    untax(&mut random, &mut document.lines, out_of_scope);
     if random.one_in(2) {
         document.rounding = random.below(7) - 3;
     }
@@ -270,6 +251,29 @@ pub fn random(seed: u64) -> Document {
             Some("Ærø & Søn <Transport> \u{1}ApS \"Nord\"".to_owned());
     }
     document
+}
+
+/// Sets the tax of all lines, of some or of none to zero.
+fn untax(random: &mut Random, lines: &mut [Line], out_of_scope: bool) {
+    if out_of_scope {
+        for line in lines {
+            line.tax_category = TaxCategory::OutOfScope;
+            line.tax_percent = Decimal::ZERO;
+        }
+    } else if random.one_in(3) {
+        let category = random.pick(&[
+            TaxCategory::Zero,
+            TaxCategory::Exempt,
+            TaxCategory::ReverseCharge,
+        ]);
+        let all = random.one_in(2);
+        for line in lines {
+            if all || random.one_in(3) {
+                line.tax_category = category;
+                line.tax_percent = Decimal::ZERO;
+            }
+        }
+    }
 }
 
 fn lines(random: &mut Random, number: i64) -> Vec<Line> {

@@ -22,25 +22,7 @@ pub fn sums(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due: 
         language.pick("Total", "Gesamtbetrag").to_owned(),
         amount(totals.gross),
     );
-    let is_invoice = document.kind == DocumentKind::Invoice;
-    let mut settled = Vec::new();
-    if document.rounding != 0 {
-        settled.push((
-            language.pick("Rounding", "Rundung").to_owned(),
-            amount(document.rounding),
-        ));
-    }
-    if document.prepaid != 0 {
-        let label = if is_invoice {
-            language.pick("Already paid", "Bereits bezahlt")
-        } else {
-            language.pick("Already settled", "Bereits verrechnet")
-        };
-        settled.push((
-            label.to_owned(),
-            language.number(-Decimal::new(document.prepaid, currency.decimals.into())),
-        ));
-    }
+    let settled = settled(document);
     let label = match document.kind {
         DocumentKind::Invoice => language.pick("Amount due", "Zahlbetrag"),
         DocumentKind::CreditNote if document.prepaid == 0 => {
@@ -71,6 +53,29 @@ pub fn sums(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due: 
         HEADING,
     );
     layout.y += 16.0;
+}
+
+/// Returns the sums between the total and the amount due, each with its label.
+fn settled(document: &Document) -> Vec<(String, String)> {
+    let (language, currency) = (document.language, &document.currency);
+    let mut settled = Vec::new();
+    if document.rounding != 0 {
+        settled.push((
+            language.pick("Rounding", "Rundung").to_owned(),
+            language.amount(document.rounding, currency),
+        ));
+    }
+    if document.prepaid != 0 {
+        let label = match document.kind {
+            DocumentKind::Invoice => language.pick("Already paid", "Bereits bezahlt"),
+            DocumentKind::CreditNote => language.pick("Already settled", "Bereits verrechnet"),
+        };
+        settled.push((
+            label.to_owned(),
+            language.number(-Decimal::new(document.prepaid, currency.decimals.into())),
+        ));
+    }
+    settled
 }
 
 /// Returns the label of a tax rate of a document.

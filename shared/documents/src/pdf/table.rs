@@ -2,7 +2,7 @@
 
 use super::font::Fonts;
 use super::layout::{Column, ElementId, LEFT, Layout, RIGHT, Role, SMALL, Style, TEXT};
-use crate::document::{Document, Line, TaxCategory};
+use crate::document::{Document, Language, Line, TaxCategory};
 use crate::language::details;
 
 /// The columns of the lines: number, description, quantity, tax and net amount.
@@ -60,25 +60,7 @@ fn table_row(
 ) {
     const GAP: f32 = 9.0;
     let language = document.language;
-    let description = COLUMNS[1];
-    let mut texts: Vec<_> = (layout
-        .fonts
-        .wrap(&line.description, TEXT, description.width())
-        .into_iter())
-    .map(|text| (text, TEXT))
-    .collect();
-    let times = line.period.map(|period| language.times(period));
-    let named = details(language, line)
-        .into_iter()
-        .map(|(label, value)| format!("{label}\u{a0}{value}"));
-    for detail in grouped(
-        times.into_iter().chain(named),
-        layout.fonts,
-        description.width(),
-    ) {
-        let wrapped = layout.fonts.wrap(&detail, SMALL, description.width());
-        texts.extend(wrapped.into_iter().map(|text| (text, SMALL)));
-    }
+    let texts = description(language, line, layout.fonts);
     let height: f32 = texts.iter().map(|(_, style)| style.leading()).sum();
     if !layout.fits(height) && layout.fits_on_a_page(height) || !layout.fits(TEXT.leading()) {
         layout.next_page();
@@ -106,12 +88,28 @@ fn table_row(
             layout.next_page();
             table_head(layout, document, [None; 5]);
         }
-        layout.line(text, style, description, layout.y, cells[1]);
+        layout.line(text, style, COLUMNS[1], layout.y, cells[1]);
         layout.y += style.leading();
     }
     layout.y += GAP / 2.0 - 1.0;
     layout.rule(LEFT, RIGHT, 0.4, 205);
     layout.y += GAP / 2.0;
+}
+
+/// Returns the texts below one another in the column of descriptions: the description of a line, and its details in small type.
+fn description(language: Language, line: &Line, fonts: &Fonts) -> Vec<(String, Style)> {
+    let width = COLUMNS[1].width();
+    let wrapped = fonts.wrap(&line.description, TEXT, width);
+    let mut texts: Vec<_> = wrapped.into_iter().map(|text| (text, TEXT)).collect();
+    let times = line.period.map(|period| language.times(period));
+    let named = details(language, line)
+        .into_iter()
+        .map(|(label, value)| format!("{label}\u{a0}{value}"));
+    for detail in grouped(times.into_iter().chain(named), fonts, width) {
+        let wrapped = fonts.wrap(&detail, SMALL, width);
+        texts.extend(wrapped.into_iter().map(|text| (text, SMALL)));
+    }
+    texts
 }
 
 /// Combines as many details on a line as fit there.
