@@ -397,6 +397,23 @@ impl Scheduler {
             aws_sdk_scheduler::Client::from_conf(settings.build())
         })
     }
+
+    /// Returns the queue of a message's function, as the target of a schedule that sends the message.
+    fn target(&self, message: &Message) -> Result<Target> {
+        let role = self
+            .role
+            .as_deref()
+            .ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
+        let url = queue_url(&self.urls, message.function)?;
+        let queue = queue_arn(url, &self.region, role)
+            .ok_or_else(|| Error::internal(format!("{url} is not the URL of a queue")))?;
+        Target::builder()
+            .arn(queue)
+            .role_arn(role)
+            .input(message.body.clone())
+            .build()
+            .map_err(Error::internal)
+    }
 }
 
 impl Schedules for Scheduler {
@@ -407,19 +424,7 @@ impl Schedules for Scheduler {
         message: &'a Message,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let role = self
-                .role
-                .as_deref()
-                .ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
-            let url = queue_url(&self.urls, message.function)?;
-            let queue = queue_arn(url, &self.region, role)
-                .ok_or_else(|| Error::internal(format!("{url} is not the URL of a queue")))?;
-            let target = Target::builder()
-                .arn(queue)
-                .role_arn(role)
-                .input(message.body.clone())
-                .build()
-                .map_err(Error::internal)?;
+            let target = self.target(message)?;
             let window = FlexibleTimeWindow::builder()
                 .mode(FlexibleTimeWindowMode::Off)
                 .build()
