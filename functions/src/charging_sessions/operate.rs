@@ -200,20 +200,25 @@ async fn start(
         Some(operator) => operator.start(&request).await?,
         None => CommandStatus::Rejected(Rejection::NotSent),
     };
-    let reason = match answer {
-        CommandStatus::Accepted | CommandStatus::Pending { .. } => return Ok(()),
-        CommandStatus::Rejected(
-            Rejection::Refused | Rejection::Unknown | Rejection::NotSupported,
-        ) => SessionFailedReason::NetworkRejected,
-        CommandStatus::Rejected(Rejection::Failed | Rejection::NotSent) => {
-            SessionFailedReason::Other
-        }
+    let CommandStatus::Rejected(rejection) = answer else {
+        return Ok(());
     };
+    let reason = failed_reason(rejection);
     let now = app.now();
     update(app, tenant, &session.object.id, |session| {
         session.fail_start(reason, now)
     })
     .await
+}
+
+/// Returns why a session fails whose start was rejected.
+fn failed_reason(rejection: Rejection) -> SessionFailedReason {
+    match rejection {
+        Rejection::Refused | Rejection::Unknown | Rejection::NotSupported => {
+            SessionFailedReason::NetworkRejected
+        }
+        Rejection::Failed | Rejection::NotSent => SessionFailedReason::Other,
+    }
 }
 
 /// Sends the end of a session to the network.
