@@ -98,15 +98,14 @@ pub async fn authorize(
         context: &context,
         now,
     };
-    let mut needs_place = false;
     let (allowed, evses) = match whereabouts {
         Whereabouts::Station(station, named) => valid.at_station(station, named).await?,
-        Whereabouts::Unknown => {
-            let mut enforced = context.enforced();
-            needs_place = enforced.any(|policy| policy.rules.depend_on_station());
-            (valid.anywhere().await?, Vec::new())
-        }
+        Whereabouts::Unknown => (valid.anywhere().await?, Vec::new()),
     };
+    let needs_place = matches!(whereabouts, Whereabouts::Unknown)
+        && context
+            .enforced()
+            .any(|policy| policy.rules.depend_on_station());
     let decided = decided(token, allowed);
     Ok(decided.map(|authorization| Authorization {
         evses,
