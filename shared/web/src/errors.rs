@@ -94,37 +94,7 @@ pub fn shown(response: Response) -> HttpResponse {
 /// Returns the response that shows an error, with the id of the request. The documentation is under `base_url`.
 pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
     let status = status(error.class());
-    let plain = |kind, message: &'static str| ClientError {
-        class: error.class(),
-        kind,
-        code: None,
-        message: message.into(),
-        param: None,
-        details: Vec::new(),
-        violations: Vec::new(),
-    };
-    let refusal = match error {
-        Error::Client(refusal) => (**refusal).clone(),
-        Error::RateLimited { .. } => ClientError {
-            code: Some(Code::RateLimitExceeded),
-            ..plain(
-                ErrorType::RateLimit,
-                "Too many requests; wait as long as Retry-After says.",
-            )
-        },
-        Error::Contended | Error::Unavailable(_) => plain(
-            ErrorType::Api,
-            "The service is busy; nothing was changed that a repetition could not finish. Try again.",
-        ),
-        Error::Internal(_) => plain(ErrorType::Api, "internal error"),
-        Error::PaymentInterrupted { transaction, .. } => match transaction {
-            None => plain(ErrorType::Api, NOT_CHARGED),
-            Some(id) => ClientError {
-                details: vec![("transaction", id.to_string())],
-                ..plain(ErrorType::Api, OUTCOME_OPEN)
-            },
-        },
-    };
+    let refusal = refusal(error);
     let mut body = Map::from_iter([
         ("object".to_owned(), json!("error")),
         ("type".to_owned(), json!(refusal.kind.as_str())),
@@ -153,6 +123,41 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
         remembered: None,
         confidential: false,
         replayed: false,
+    }
+}
+
+/// Returns what the client is told of an error.
+fn refusal(error: &Error) -> ClientError {
+    let plain = |kind, message: &'static str| ClientError {
+        class: error.class(),
+        kind,
+        code: None,
+        message: message.into(),
+        param: None,
+        details: Vec::new(),
+        violations: Vec::new(),
+    };
+    match error {
+        Error::Client(refusal) => (**refusal).clone(),
+        Error::RateLimited { .. } => ClientError {
+            code: Some(Code::RateLimitExceeded),
+            ..plain(
+                ErrorType::RateLimit,
+                "Too many requests; wait as long as Retry-After says.",
+            )
+        },
+        Error::Contended | Error::Unavailable(_) => plain(
+            ErrorType::Api,
+            "The service is busy; nothing was changed that a repetition could not finish. Try again.",
+        ),
+        Error::Internal(_) => plain(ErrorType::Api, "internal error"),
+        Error::PaymentInterrupted { transaction, .. } => match transaction {
+            None => plain(ErrorType::Api, NOT_CHARGED),
+            Some(id) => ClientError {
+                details: vec![("transaction", id.to_string())],
+                ..plain(ErrorType::Api, OUTCOME_OPEN)
+            },
+        },
     }
 }
 
