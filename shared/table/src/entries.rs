@@ -184,9 +184,16 @@ impl Entries<'_> {
             }
         });
         self.bounds = self.bounds.filter(|(low, high)| low <= high);
-        if keys::holds_items(index) {
-            return Ok(Some(entries));
-        }
+        let items = if keys::holds_items(index) {
+            entries
+        } else {
+            self.items(&entries).await?
+        };
+        Ok(Some(items))
+    }
+
+    /// Returns the items that these entries of an index of keys name, in their order.
+    async fn items(&self, entries: &[Item]) -> Result<Vec<Item>> {
         let keys: Vec<Item> = entries.iter().map(key_of_entry).collect();
         let items = self
             .store
@@ -198,7 +205,7 @@ impl Entries<'_> {
         let items = entries
             .iter()
             .filter_map(|entry| items.remove(&place(entry)));
-        Ok(Some(items.collect()))
+        Ok(items.collect())
     }
 
     /// Returns at most `limit` next entries of one partition (fewer if a filter applies), and the place where reading has ended unless they

@@ -47,19 +47,10 @@ impl Store {
             );
         }
         let indexes = INDEXES.iter().map(|(name, hash, range, held)| {
-            let projection = match held {
-                ["*"] => Projection::builder().projection_type(ProjectionType::All),
-                [] => Projection::builder().projection_type(ProjectionType::KeysOnly),
-                some => Projection::builder()
-                    .projection_type(ProjectionType::Include)
-                    .set_non_key_attributes(Some(
-                        some.iter().map(|name| (*name).to_owned()).collect(),
-                    )),
-            };
             GlobalSecondaryIndex::builder()
                 .index_name(*name)
                 .set_key_schema(Some(key_schema(hash, range)?))
-                .projection(projection.build())
+                .projection(projection(held))
                 .build()
                 .map_err(Error::internal)
         });
@@ -149,6 +140,19 @@ fn attribute(name: &str) -> Result<AttributeDefinition> {
         .attribute_name(name)
         .attribute_type(ScalarAttributeType::S);
     attribute.build().map_err(Error::internal)
+}
+
+/// Returns the projection of an index that holds these attributes besides the keys (`*` for all).
+fn projection(held: &[&str]) -> Projection {
+    let projection = Projection::builder();
+    let projection = match held {
+        ["*"] => projection.projection_type(ProjectionType::All),
+        [] => projection.projection_type(ProjectionType::KeysOnly),
+        some => projection
+            .projection_type(ProjectionType::Include)
+            .set_non_key_attributes(Some(some.iter().map(|name| (*name).to_owned()).collect())),
+    };
+    projection.build()
 }
 
 fn key_schema(hash: &str, range: &str) -> Result<Vec<KeySchemaElement>> {
