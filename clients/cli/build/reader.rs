@@ -114,17 +114,7 @@ impl Reader<'_> {
         let (response, _) = self.success(operation)?;
         let members = &response["properties"];
         let paged = members.get("data").is_some() && members.get("next_page_url").is_some();
-        let samples = arguments
-            .iter()
-            .map(|argument| self.sample_argument(path, argument));
-        let mut sample_arguments: Vec<String> = samples.collect::<Result<_, _>>()?;
-        let needed = query
-            .iter()
-            .filter(|parameter| parameter.presence == Presence::Required);
-        for parameter in needed {
-            sample_arguments.push(format!("--{}", parameter.flag));
-            sample_arguments.push(self.sample_of_query(&parameter.path[0]));
-        }
+        let sample_arguments = self.sample_arguments(path, &arguments, &query)?;
         Ok((
             names::group(&tag),
             Operation {
@@ -194,6 +184,27 @@ impl Reader<'_> {
         let response = self.followed(response)?;
         let content = json_content(&response);
         Ok((self.plain(&content["schema"])?, self.example(content)?))
+    }
+
+    /// The arguments of an example of the command: those of the path, and the parameters of the query that are required.
+    fn sample_arguments(
+        &self,
+        path: &str,
+        arguments: &[Field],
+        query: &[Field],
+    ) -> Result<Vec<String>, String> {
+        let samples = arguments
+            .iter()
+            .map(|argument| self.sample_argument(path, argument));
+        let mut samples: Vec<String> = samples.collect::<Result<_, _>>()?;
+        let needed = query
+            .iter()
+            .filter(|parameter| parameter.presence == Presence::Required);
+        for parameter in needed {
+            samples.push(format!("--{}", parameter.flag));
+            samples.push(self.sample_of_query(&parameter.path[0]));
+        }
+        Ok(samples)
     }
 
     /// A value for a parameter of a path: its example, or the id in the example of the object at that path, or of the first object of

@@ -78,10 +78,9 @@ async fn list(
     request: Request,
     matches: &ArgMatches,
 ) -> Result<(), Failure> {
-    let all = matches.get_flag("all");
     let limit = matches.get_one::<u64>("limit").copied();
     let most = page_size(operation);
-    let maximum = if all {
+    let maximum = if matches.get_flag("all") {
         u64::MAX
     } else {
         limit.unwrap_or(DEFAULT_LIMIT)
@@ -98,14 +97,7 @@ async fn list(
     // The address of the last page that was read. If that page was cut, it is the next page of the printed objects.
     let mut read = Value::Null;
     loop {
-        let mut objects = match page["data"].take() {
-            Value::Array(objects) => objects,
-            _ => {
-                return Err(Failure::local(
-                    "the response is not a page: it has no `data`",
-                ));
-            }
-        };
+        let mut objects = objects_of(&mut page)?;
         let has = objects.len();
         objects.truncate(usize::try_from(maximum - count).unwrap_or(usize::MAX));
         whole["next_page_url"] = if objects.len() == has {
@@ -119,8 +111,7 @@ async fn list(
         } else {
             listed.extend(objects)
         }
-        let next = page["next_page_url"].as_str().map(str::to_owned);
-        let Some(next) = next else {
+        let Some(next) = page["next_page_url"].as_str().map(str::to_owned) else {
             break;
         };
         if count >= maximum {
@@ -139,5 +130,15 @@ async fn list(
             context.form.object(&whole)
         }
         false => context.form.list(&listed),
+    }
+}
+
+/// Takes the objects from a page.
+fn objects_of(page: &mut Value) -> Result<Vec<Value>, Failure> {
+    match page["data"].take() {
+        Value::Array(objects) => Ok(objects),
+        _ => Err(Failure::local(
+            "the response is not a page: it has no `data`",
+        )),
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Field, Kind, Operation, Presence};
+use crate::catalog::{Body, Field, Kind, Operation, Presence};
 use crate::client::{Client, Request, path_of};
 use crate::commands::{ARGUMENT, HEADER, MEMBER, QUERY};
 use crate::failure::Failure;
@@ -73,23 +73,7 @@ pub fn build(
             .extend(values.map(|value| (field.path[0].clone(), value)));
     }
     if let Some(body) = &operation.body {
-        let mut members = match matches.get_one::<String>("body") {
-            Some(source) => whole_body(source)?,
-            None => json!({}),
-        };
-        for field in &body.fields {
-            let values = resolved(MEMBER, field, matches, now, zone, command)?;
-            if let Some(value) = joined(field, values) {
-                set(&mut members, &field.path, value);
-            }
-        }
-        // A look-up of a flag that the command does not have would be an error of the tool.
-        let unset = matches.try_get_many::<String>("unset").ok().flatten();
-        for name in unset.into_iter().flatten() {
-            if let Some(field) = body.fields.iter().find(|field| field.flag == *name) {
-                set(&mut members, &field.path, Value::Null);
-            }
-        }
+        let members = members_of(body, matches, command, now, zone)?;
         let required = body
             .fields
             .iter()
@@ -107,6 +91,34 @@ pub fn build(
     Err(Failure::Usage(
         command.error(ErrorKind::MissingRequiredArgument, message),
     ))
+}
+
+/// The body on the command line: `--body`, with the values of flags in it.
+fn members_of(
+    body: &Body,
+    matches: &ArgMatches,
+    command: &mut Command,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<Value, Failure> {
+    let mut members = match matches.get_one::<String>("body") {
+        Some(source) => whole_body(source)?,
+        None => json!({}),
+    };
+    for field in &body.fields {
+        let values = resolved(MEMBER, field, matches, now, zone, command)?;
+        if let Some(value) = joined(field, values) {
+            set(&mut members, &field.path, value);
+        }
+    }
+    // A look-up of a flag that the command does not have would be an error of the tool.
+    let unset = matches.try_get_many::<String>("unset").ok().flatten();
+    for name in unset.into_iter().flatten() {
+        if let Some(field) = body.fields.iter().find(|field| field.flag == *name) {
+            set(&mut members, &field.path, Value::Null);
+        }
+    }
+    Ok(members)
 }
 
 /// Whether a value on the command line depends on the service's time.
