@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use table::access::Items;
 use web::deployment::Deployment;
 
-use super::read::inputs;
+use super::read::{MEMORY, inputs};
 use crate::function::Function;
 use crate::job::Job;
 
@@ -53,7 +53,7 @@ impl Job for PlanSite {
     const FUNCTION: Function = Function::worker(
         Self::NAME,
         Deployment::in_background()
-            .memory(super::MEMORY)
+            .memory(MEMORY)
             .timeout(60)
             .writing(&[
                 Items::Of(Kind::ChargingSession),

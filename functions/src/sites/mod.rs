@@ -29,10 +29,6 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use table::UnitOfWork;
 use web::RequestContext;
 
-/// The memory in MB of the functions that plan a site: at this size Lambda allots a whole vCPU, of which the plan of 500 vehicles for 48
-/// hours can take several seconds (`shared/models/tests/site_scale.rs`).
-const MEMORY: u32 = 1769;
-
 impl OnChange for Site {}
 
 impl OnChange for VehicleDepartures {

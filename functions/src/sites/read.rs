@@ -27,6 +27,10 @@ use table::calendars::Calendars;
 use table::keys::Partition;
 use table::list::PageRequest;
 
+/// The memory in MB of the functions that plan a site: at this size Lambda allots a whole vCPU, of which the plan of 500 vehicles for 48
+/// hours can take several seconds (`shared/models/tests/site_scale.rs`).
+pub(super) const MEMORY: u32 = 1769;
+
 /// Reads the inputs: the vehicles of the site with their departures and telemetry, the series, the stations and their calendars.
 ///
 /// # Errors

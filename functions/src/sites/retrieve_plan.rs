@@ -10,11 +10,11 @@ use models::site::plan::plan;
 use models::site::view::SitePlan;
 use web::{PathId, RequestContext, Route};
 
-use super::read::inputs;
+use super::read::{MEMORY, inputs};
 
 pub const ROUTE: Route = Route::get("retrieve-site-plan", "/v1/sites/{id}/plan", Resource::Sites)
     .requiring(&[Scope::Read(Resource::Vehicles)])
-    .memory(super::MEMORY)
+    .memory(MEMORY)
     .timeout(20)
     .reading_side_by_side();
 
