@@ -84,6 +84,9 @@ pub struct Business {
     pub website: Option<String>,
 }
 
+/// The maximum number of characters of the uid of an EVSE and of the id of a connector (OCPI 2.2.1, mod_locations: `CiString(36)`).
+const LONGEST_ID: usize = 36;
+
 #[derive(Debug, Clone, Deserialize)]
 pub struct Evse {
     #[serde(deserialize_with = "text")]
@@ -467,6 +470,13 @@ fn station_status(evses: &[Evse]) -> StationStatus {
 
 impl OcpiConnector {
     fn of(&self, evse: &Evse, supply: Supply) -> Result<Connector, String> {
+        // Both are parts of keys, whose size is limited.
+        let is_long = |id: &str| id.chars().count() > LONGEST_ID;
+        if is_long(&evse.uid) || is_long(&self.id) {
+            return Err(format!(
+                "evses: a uid or the id of a connector has more than {LONGEST_ID} characters"
+            ));
+        }
         let id = format!("{}-{}", evse.uid, self.id);
         let watts = match (self.max_electric_power, self.max_amperage) {
             (Some(watts), _) => watts,

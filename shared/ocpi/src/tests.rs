@@ -148,6 +148,16 @@ fn what_does_not_fit_is_named() {
         let error = read(json!({member: wrong})).unwrap_err();
         assert!(error.contains(want), "{error}");
     }
+    for (member, length) in [("uid", 37), ("id", 37), ("uid", 36), ("id", 36)] {
+        let mut evses = location()["evses"].clone();
+        let of = match member {
+            "uid" => &mut evses[0],
+            _ => &mut evses[0]["connectors"][0],
+        };
+        of[member] = json!("x".repeat(length));
+        let is_refused = read(json!({"evses": evses})).is_err();
+        assert_eq!(is_refused, length > 36, "{member} of {length} characters");
+    }
 }
 
 #[test]
