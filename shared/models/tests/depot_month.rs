@@ -10,6 +10,8 @@
 //!
 //! `DEPOT_NIGHTS` (2) and `DEPOT_VANS` (12) set the size: `.ci/proofs planner` runs 30 nights of 60 vans.
 
+mod depot;
+
 use std::collections::HashMap;
 
 use kernel::money::Currency;
@@ -17,7 +19,7 @@ use kernel::time::{SignedDuration, Timestamp, hours, minutes};
 use kernel::{Id, Kind};
 use models::charging::battery::Battery;
 use models::departure::{Departure, VehicleDepartures};
-use models::site::charge::{Execution, PlanInputs, SiteVehicle};
+use models::site::charge::{Execution, PlanInputs};
 use models::site::plan::plan;
 use models::site::view::SitePlan;
 use models::site::{LimitType, NewPrices, Site, SiteDay, SiteLimit};
@@ -26,6 +28,8 @@ use models::vehicle::{ConnectorType, Vehicle};
 use models::vehicle_telemetry::{Reading, VehicleTelemetry};
 use planner::{Demand, Depot, Slot};
 use serde_json::{Value, json};
+
+use depot::{id, parked};
 
 /// W of the limit for each van, and of a van.
 const SHARE: u32 = 5_000;
@@ -165,24 +169,14 @@ fn start() -> Timestamp {
     Timestamp::parse("2027-01-01T00:00:00Z").expect("a time")
 }
 
-fn id(kind: Kind, number: usize) -> Id {
-    Id::from_number(kind, Id::first_number(start()) + number as u128)
-}
-
 fn vehicle(place: usize) -> Vehicle {
-    let now = start();
-    let vehicle = json!({"id": id(Kind::Vehicle, place), "object": "vehicle", "battery_capacity": 60_000, "charging_standard": "Type2",
-        "created": now, "drivers": [], "fleet": id(Kind::Fleet, 0), "information": {"make": "", "model": "", "year": ""},
-        "max_ac_power": POWER, "metadata": {}, "policy_ids": [], "registration_plate": "VAN", "site": id(Kind::Site, 0),
-        "status": "active", "telemetry": id(Kind::VehicleTelemetry, place), "updated": now, "vin": "WVWZZZ1KZAW000001"});
-    serde_json::from_value(vehicle).expect("a vehicle")
+    let own = json!({"battery_capacity": 60_000, "max_ac_power": POWER});
+    depot::vehicle(place, start(), own)
 }
 
 fn departure(number: usize, at: Timestamp, now: Timestamp, vehicle: &Vehicle) -> Departure {
-    let departure = json!({"id": id(Kind::Departure, number), "object": "departure", "at": at, "cost": null, "cost_if_immediate": null,
-        "created": now, "currency": null, "energy_delivered_wh": null, "energy_wh": null, "min_level": MINIMUM, "short_by_wh": null,
-        "site": id(Kind::Site, 0), "status": "scheduled", "target_level": TARGET, "vehicle": vehicle.id});
-    serde_json::from_value(departure).expect("a departure")
+    let own = json!({"min_level": MINIMUM, "target_level": TARGET});
+    depot::departure(number, &vehicle.id, at, now, own)
 }
 
 /// The prices of a UTC day: cheap from midnight to six, dear from five in the afternoon.
@@ -243,13 +237,7 @@ impl Simulation {
         let currency: Currency = serde_json::from_value(json!("gbp")).expect("a currency");
         let mut site = Site::new(new, currency, start()).expect("a site");
         site.object.id = id(Kind::Site, 0);
-        let vehicles = (0..vans).map(|place| SiteVehicle {
-            vehicle: vehicle(place),
-            departures: Vec::new(),
-            telemetry: None,
-            has_reported: false,
-            sessions: Vec::new(),
-        });
+        let vehicles = (0..vans).map(|place| parked(vehicle(place), Vec::new()));
         let inputs = PlanInputs {
             execution: Execution::Simulation,
             vehicles: vehicles.collect(),

@@ -1,18 +1,22 @@
 //! Plans of a site whose departures are moved and replaced, whose vehicles charge in sessions, and whose limits change.
 
+mod depot;
+
 use std::collections::HashMap;
 
+use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
-use kernel::{Id, Kind};
 use models::departure::Departure;
 use models::site::Site;
-use models::site::charge::{Execution, PlanInputs, SiteSession, SiteVehicle};
+use models::site::charge::{Execution, PlanInputs, SiteSession};
 use models::site::plan::{Planned, plan};
 use models::site::view::{NotEnforced, SitePlan};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::{Reading, VehicleTelemetry};
 use serde_json::{Value, json};
+
+use depot::{id, parked};
 
 const POWER: u32 = 11_000;
 
@@ -24,26 +28,14 @@ fn after(count: i64) -> Timestamp {
     start().plus(hours(count))
 }
 
-fn id(kind: Kind, number: usize) -> Id {
-    Id::from_number(kind, number as u128 + 1)
-}
-
 fn vehicle(place: usize) -> Vehicle {
-    let now = start();
-    let vehicle = json!({"id": id(Kind::Vehicle, place), "object": "vehicle", "battery_capacity": 90_000, "charging_standard": "Type2",
-        "created": now, "drivers": [], "fleet": id(Kind::Fleet, 0), "information": {"make": "", "model": "", "year": ""},
-        "max_ac_power": POWER, "metadata": {}, "policy_ids": [], "registration_plate": "VAN", "site": id(Kind::Site, 0),
-        "status": "active", "telemetry": id(Kind::VehicleTelemetry, place), "updated": now, "vin": "WVWZZZ1KZAW000001"});
-    serde_json::from_value(vehicle).expect("a vehicle")
+    let own = json!({"battery_capacity": 90_000, "max_ac_power": POWER});
+    depot::vehicle(place, start(), own)
 }
 
 /// The departure with a number of the vehicle at a place.
 fn departure(number: usize, place: usize, at: Timestamp, need: &Value) -> Departure {
-    let departure = json!({"id": id(Kind::Departure, number), "object": "departure", "at": at, "cost": null, "cost_if_immediate": null,
-        "created": start(), "currency": null, "energy_delivered_wh": null, "energy_wh": need["energy_wh"], "min_level": null,
-        "short_by_wh": null, "site": id(Kind::Site, 0), "status": "scheduled", "target_level": need["target_level"],
-        "vehicle": id(Kind::Vehicle, place)});
-    serde_json::from_value(departure).expect("a departure")
+    depot::departure(number, &id(Kind::Vehicle, place), at, start(), need.clone())
 }
 
 fn wh(energy: u32) -> Value {
@@ -66,13 +58,7 @@ impl Depot {
         let currency = serde_json::from_value(json!("gbp")).expect("a currency");
         let mut site = Site::new(new, currency, start()).expect("a site");
         site.object.id = id(Kind::Site, 0);
-        let vehicles = (0..vans).map(|place| SiteVehicle {
-            vehicle: vehicle(place),
-            departures: Vec::new(),
-            telemetry: None,
-            has_reported: false,
-            sessions: Vec::new(),
-        });
+        let vehicles = (0..vans).map(|place| parked(vehicle(place), Vec::new()));
         let inputs = PlanInputs {
             execution,
             vehicles: vehicles.collect(),

@@ -1,11 +1,13 @@
 //! Charging profiles on a network that answers late, refuses, or is silent: all sessions together never take more than the capacity limit, however
 //! the plan moves power between them, and whenever sessions start.
 
+mod depot;
+
 use std::collections::HashMap;
 
+use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use kernel::window::Window;
-use kernel::{Id, Kind};
 use models::charging_session::profile::{PowerProfile, SessionProfile};
 use models::departure::Departure;
 use models::site::charge::{Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle};
@@ -14,6 +16,8 @@ use models::site::{NewPrices, Site, SiteDay};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use serde_json::{Value, json};
+
+use depot::{id, parked};
 
 const VANS: usize = 6;
 const LIMIT: u32 = 30_000;
@@ -36,24 +40,14 @@ fn start() -> Timestamp {
     Timestamp::parse("2027-01-15T18:00:00Z").expect("a moment")
 }
 
-fn id(kind: Kind, number: usize) -> Id {
-    Id::from_number(kind, number as u128 + 1)
-}
-
 fn vehicle(place: usize) -> Vehicle {
-    let now = start();
-    let vehicle = json!({"id": id(Kind::Vehicle, place), "object": "vehicle", "battery_capacity": 90_000, "charging_standard": "Type2",
-        "created": now, "drivers": [], "fleet": id(Kind::Fleet, 0), "information": {"make": "", "model": "", "year": ""},
-        "max_ac_power": POWER, "metadata": {}, "policy_ids": [], "registration_plate": "VAN", "site": id(Kind::Site, 0),
-        "status": "active", "telemetry": id(Kind::VehicleTelemetry, place), "updated": now, "vin": "WVWZZZ1KZAW000001"});
-    serde_json::from_value(vehicle).expect("a vehicle")
+    let own = json!({"battery_capacity": 90_000, "max_ac_power": POWER});
+    depot::vehicle(place, start(), own)
 }
 
 fn departure(number: usize, place: usize, at: Timestamp, energy: u64) -> Departure {
-    let departure = json!({"id": id(Kind::Departure, number), "object": "departure", "at": at, "cost": null, "cost_if_immediate": null,
-        "created": start(), "currency": null, "energy_delivered_wh": null, "energy_wh": energy, "min_level": null, "short_by_wh": null,
-        "site": id(Kind::Site, 0), "status": "scheduled", "target_level": null, "vehicle": id(Kind::Vehicle, place)});
-    serde_json::from_value(departure).expect("a departure")
+    let own = json!({"energy_wh": energy});
+    depot::departure(number, &id(Kind::Vehicle, place), at, start(), own)
 }
 
 fn profile(value: Value) -> SessionProfile {
@@ -91,10 +85,6 @@ impl Depot {
         site.object.id = id(Kind::Site, 0);
         let first = PowerProfile::new([(start(), LIMIT / VANS as u32)]);
         let vehicles = (0..VANS).map(|place| SiteVehicle {
-            vehicle: vehicle(place),
-            departures: Vec::new(),
-            telemetry: None,
-            has_reported: false,
             sessions: vec![SiteSession {
                 id: id(Kind::ChargingSession, place),
                 vehicle: id(Kind::Vehicle, place),
@@ -108,6 +98,7 @@ impl Depot {
                     json!({"wanted": first, "accepted": first, "sent": start()}),
                 )),
             }],
+            ..parked(vehicle(place), Vec::new())
         });
         let inputs = PlanInputs {
             execution: Execution::Profiles,

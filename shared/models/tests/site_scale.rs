@@ -2,36 +2,32 @@
 //! falls as they charge, so that the plan is made again up to five times. It prints figures and checks nothing:
 //! `cargo test --profile bench --package models --test site_scale -- --ignored --nocapture`
 
+mod depot;
+
 use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::time::Instant;
 
+use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
-use kernel::{Id, Kind};
 use models::departure::Departure;
-use models::site::charge::{Execution, PlanInputs, SiteVehicle};
+use models::site::charge::{Execution, PlanInputs};
 use models::site::plan::plan;
 use models::site::{MOST_VEHICLES, NewPrices, Site, SiteDay};
 use models::stored::Stored;
 use models::vehicle::{ConnectorType, Vehicle};
 use serde_json::json;
 
+use depot::{id, parked};
+
 fn start() -> Timestamp {
     Timestamp::parse("2027-01-15T00:00:00Z").expect("a time")
 }
 
-fn id(kind: Kind, number: usize) -> Id {
-    Id::from_number(kind, number as u128 + 1)
-}
-
 fn vehicle(place: usize) -> Vehicle {
-    let now = start();
     let capacity = 50_000 + 1_000 * (place * 7 % 40);
-    let vehicle = json!({"id": id(Kind::Vehicle, place), "object": "vehicle", "battery_capacity": capacity, "charging_standard": "CCS",
-        "created": now, "drivers": [], "fleet": id(Kind::Fleet, 0), "information": {"make": "", "model": "", "year": ""},
-        "metadata": {}, "policy_ids": [], "registration_plate": "VAN", "site": id(Kind::Site, 0),
-        "status": "active", "telemetry": id(Kind::VehicleTelemetry, place), "updated": now, "vin": "WVWZZZ1KZAW000001"});
-    serde_json::from_value(vehicle).expect("a vehicle")
+    let own = json!({"battery_capacity": capacity, "charging_standard": "CCS"});
+    depot::vehicle(place, start(), own)
 }
 
 /// A departure at the end of the horizon, or for a third of the vehicles up to a day earlier.
@@ -44,11 +40,8 @@ fn departure(place: usize) -> Departure {
     let at = start()
         .plus(hours(48))
         .plus(-minutes(15) * i32::try_from(earlier).expect("a number"));
-    let minimum = Some(30 + place % 30);
-    let departure = json!({"id": id(Kind::Departure, place), "object": "departure", "at": at, "cost": null, "cost_if_immediate": null,
-        "created": start(), "currency": null, "energy_delivered_wh": null, "energy_wh": null, "min_level": minimum, "short_by_wh": null,
-        "site": id(Kind::Site, 0), "status": "scheduled", "target_level": 95, "vehicle": id(Kind::Vehicle, place)});
-    serde_json::from_value(departure).expect("a departure")
+    let own = json!({"min_level": 30 + place % 30, "target_level": 95});
+    depot::departure(place, &id(Kind::Vehicle, place), at, start(), own)
 }
 
 /// The prices of a day, different in each quarter-hour.
@@ -91,13 +84,8 @@ fn the_largest_site() {
         let new = serde_json::from_value(new).expect("a site");
         let currency = serde_json::from_value(json!("gbp")).expect("a currency");
         let site = Site::new(new, currency, start()).expect("a site");
-        let vehicles = (0..MOST_VEHICLES).map(|place| SiteVehicle {
-            vehicle: vehicle(place),
-            departures: vec![departure(place)],
-            telemetry: None,
-            has_reported: false,
-            sessions: Vec::new(),
-        });
+        let vehicles =
+            (0..MOST_VEHICLES).map(|place| parked(vehicle(place), vec![departure(place)]));
         let inputs = PlanInputs {
             execution: Execution::Simulation,
             vehicles: vehicles.collect(),
