@@ -29,7 +29,7 @@ use super::{
     LimitType, MOST_VEHICLES, PlanSummary, ShortDeparture, Site, SiteOptimize, SitePlanReason,
 };
 use crate::charging::battery::Battery;
-use crate::departure::DepartureOutcome;
+use crate::departure::{Departure, DepartureOutcome};
 use crate::event_type::EventType;
 use crate::stored::Stored;
 use kernel::id::Id;
@@ -513,51 +513,25 @@ fn continued(
         let place = kept.iter().position(|charge| charge.vehicle == *id);
         let planned = place.map(|place| kept.swap_remove(place));
         let was_planned = planned.as_ref().map(|charge| charge.departure.clone());
-        let (own, others) = std::mem::take(&mut waiting)
-            .into_iter()
-            .partition(|charge| charge.vehicle == *id);
-        waiting = others;
-        let mut own: Vec<Charge> = own;
+        let own = waiting.extract_if(.., |charge| charge.vehicle == *id);
+        let mut own: Vec<Charge> = own.collect();
         // At most one charge is accounted for: the energy of a session counts once.
         let place = own.iter().position(|charge| !charge.is_later);
-        let mut present = planned.or_else(|| place.map(|place| own.swap_remove(place)));
-        let mut is_metered = false;
-        let mut is_rebased = false;
-        if let Some(charge) = &mut present {
-            is_metered = charge.meter(vehicle, inputs, Some(since));
-            let departure = next.filter(|next| next.id == charge.departure);
-            is_rebased = departure.is_some_and(|departure| {
-                charge.rebase(vehicle, departure, inputs.is_simulated(), now)
-            });
-        }
-        let continues = present
-            .as_ref()
-            .zip(next)
-            .is_some_and(|(charge, next)| charge.departure == next.id);
-        let charge = match next {
-            Some(_) if continues => present.take(),
-            Some(departure) => {
-                let mut charge = vehicle.charge(departure, present.as_ref(), now);
-                if let Some(before) = take(&mut own, &departure.id) {
-                    charge.resume(before, departure);
-                }
-                charge.meter(vehicle, inputs, None);
-                Some(charge)
-            }
-            None => None,
-        };
+        let present = planned.or_else(|| place.map(|place| own.swap_remove(place)));
+        let continued = continued_of(vehicle, next, present, own, inputs, since, now);
         if was_planned.as_ref() != next.filter(|_| is_upcoming).map(|next| &next.id) {
             changes.push(SitePlanReason::Departures);
         } else if was_planned.is_some() {
-            changes.extend(is_metered.then_some(SitePlanReason::Sessions));
-            changes.extend(is_rebased.then_some(SitePlanReason::Telemetry));
+            changes.extend(continued.is_metered.then_some(SitePlanReason::Sessions));
+            changes.extend(continued.is_rebased.then_some(SitePlanReason::Telemetry));
         }
-        waits.extend(own.into_iter().chain(present).map(Charge::later));
-        match charge {
-            Some(charge) if is_upcoming => charges.push(charge),
-            Some(charge) => waits.push(charge),
-            None => {}
-        }
+        waits.extend(continued.later);
+        let list = if is_upcoming {
+            &mut charges
+        } else {
+            &mut waits
+        };
+        list.extend(continued.next);
     }
     if !kept.is_empty() {
         changes.push(SitePlanReason::Departures);
@@ -573,6 +547,56 @@ fn continued(
     // The item of a site has at most 400 KB.
     waits.truncate(MOST_VEHICLES);
     (charges, waits)
+}
+
+/// The charges of a vehicle.
+struct Continued {
+    /// The charge for the next departure.
+    next: Option<Charge>,
+    later: Vec<Charge>,
+    /// Whether the session of the present charge, or the level of its vehicle, differs from the plan.
+    is_metered: bool,
+    is_rebased: bool,
+}
+
+/// Accounts for the present charge of a vehicle, and returns the one for its next departure: the present one, or one that begins where that
+/// one ends. `waiting` are the others of the vehicle.
+fn continued_of(
+    vehicle: &SiteVehicle,
+    next: Option<&Departure>,
+    mut present: Option<Charge>,
+    mut waiting: Vec<Charge>,
+    inputs: &PlanInputs,
+    since: Timestamp,
+    now: Timestamp,
+) -> Continued {
+    let (mut is_metered, mut is_rebased, mut continues) = (false, false, false);
+    if let Some(charge) = &mut present {
+        is_metered = charge.meter(vehicle, inputs, Some(since));
+        if let Some(departure) = next.filter(|next| next.id == charge.departure) {
+            is_rebased = charge.rebase(vehicle, departure, inputs.is_simulated(), now);
+            continues = true;
+        }
+    }
+    let next = match next {
+        Some(_) if continues => present.take(),
+        Some(departure) => {
+            let mut charge = vehicle.charge(departure, present.as_ref(), now);
+            if let Some(before) = take(&mut waiting, &departure.id) {
+                charge.resume(before, departure);
+            }
+            charge.meter(vehicle, inputs, None);
+            Some(charge)
+        }
+        None => None,
+    };
+    waiting.extend(present);
+    Continued {
+        next,
+        later: waiting.into_iter().map(Charge::later).collect(),
+        is_metered,
+        is_rebased,
+    }
 }
 
 /// Returns the cost of charging at once at full power, from the time of the first plan on.
