@@ -110,6 +110,26 @@ async fn a_vehicle_that_leaves_its_site_has_no_departures_there() {
 }
 
 #[tokio::test]
+async fn vehicles_without_departures_leave_their_site_too() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (site, vans) = depot(&app, 22_000, 1, &departure).await;
+    let fleet = app.alice.get_ok(&vans[0]).await["fleet"].clone();
+    let fleet = fleet.as_str().expect("a fleet");
+    let own = json!({"site": site.trim_start_matches("/v1/sites/")});
+    let van = app
+        .alice
+        .create("/v1/vehicles", with(vehicle(fleet), own.clone()))
+        .await;
+    let van = format!("/v1/vehicles/{van}");
+    app.alice.post_ok(&van, json!({"site": null})).await;
+    app.alice.post_ok(&van, own).await;
+    app.alice.delete_ok(&van).await;
+    app.alice.delete_ok(&vans[0]).await;
+    app.alice.delete_ok(&site).await;
+}
+
+#[tokio::test]
 async fn a_clock_that_moves_by_days_ends_every_departure_once() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
