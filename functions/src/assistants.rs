@@ -117,8 +117,8 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
         if let Err(limited) = self.sources.take(source, Instant::now()) {
             return refused(&limited, id, &base_url);
         }
-        let request = Request::from_parts(parts, content);
-        let handled = timeout(PATIENCE, self.handle(request, transport, source)).await;
+        let handled = self.handle(parts, content, transport, source);
+        let handled = timeout(PATIENCE, handled).await;
         let handled =
             handled.unwrap_or_else(|_| Err(Error::unavailable("the request took too long")));
         let response = handled.unwrap_or_else(|error| refused(&error, id, &base_url));
@@ -130,11 +130,11 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
 
     async fn handle(
         &self,
-        request: Request,
+        parts: Parts,
+        content: Body,
         transport: Transport,
         source: Option<Source>,
     ) -> Result<Response> {
-        let (parts, content) = request.into_parts();
         sent_key(&parts.headers)?;
         let content = body::collect(content).await?;
         let mut headers = HeaderMap::new();

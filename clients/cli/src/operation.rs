@@ -133,7 +133,7 @@ async fn list(
     }
 }
 
-/// Takes the objects from a page.
+/// Removes the objects from a page, and returns them.
 fn objects_of(page: &mut Value) -> Result<Vec<Value>, Failure> {
     match page["data"].take() {
         Value::Array(objects) => Ok(objects),

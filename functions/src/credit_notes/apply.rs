@@ -83,7 +83,7 @@ struct Credited {
     line: Id,
 }
 
-/// What a credit is applied to.
+/// The invoice and the line to which a credit is applied.
 struct Target {
     credited: Credited,
     /// The valid invoice that bills it.

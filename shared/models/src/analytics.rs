@@ -279,8 +279,8 @@ pub struct Analytics {
     /// The sums.
     #[schema(max_items = 400)]
     pub series: Vec<Series>,
-    /// Time zone of the fleet, in which new sessions and reservations are counted. Those of before the fleet moved to it stay on the days of
-    /// the earlier zone.
+    /// Time zone of the fleet, in which new sessions and reservations are counted. When a fleet changes its zone, what was counted before
+    /// stays on the days of the earlier one.
     pub time_zone: ZoneName,
     /// The unit of the values.
     pub unit: Unit,

@@ -1,4 +1,4 @@
-//! What was acknowledged is kept, and what is due is done, whenever the process is killed.
+//! Acknowledged writes are kept and due work is done, whenever the process is killed.
 
 use std::process::Command;
 use std::sync::Arc;

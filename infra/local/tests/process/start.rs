@@ -1,4 +1,4 @@
-//! What a start refuses, and what it says.
+//! Starts that are refused, and the messages of a start.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
