@@ -140,6 +140,13 @@ async fn what_was_carried_out_is_not_carried_out_again() {
     assert_eq!(results(&app.alice, &batch).await, first);
     let fleets = app.alice.get("/v1/fleets?limit=100").await.ids();
     assert_eq!(fleets.len(), 25);
+    // The key of a client is no key of a batch, whatever it is.
+    let key = format!("{}-0", id_of(&batch));
+    let other = with(fleet(), json!({"name": "Other depot"}));
+    let headers = [("idempotency-key", key.as_str())];
+    let body = Some(other.to_string());
+    let answer = app.alice.send("POST", "/v1/fleets", body, &headers).await;
+    assert_eq!(answer.expect(200).body["name"], "Other depot");
 }
 
 #[tokio::test]

@@ -110,6 +110,8 @@ impl Contest {
         let body = card(&crew);
         let held = make(&app, body.clone()).await;
         let uid = body["uid"].as_str().expect("a uid").to_lowercase();
+        // What follows from the creation of alice's card is over when the stranger's card is created.
+        app.drain().await;
         let stranger = app.other_account(Mode::Test).await;
         let strangers = app.crew(&stranger).await;
         let body = json!({"uid": uid, "driver": strangers.driver, "vehicle": strangers.vehicle});

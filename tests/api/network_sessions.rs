@@ -1840,6 +1840,29 @@ mod cards {
     }
 
     #[tokio::test]
+    async fn a_session_of_nine_days_is_in_the_report_of_its_end() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        scene.app.advance(9 * 86_400).await;
+        let now = scene.app.now();
+        let (start, end) = (now.plus(minutes(-60)), now.plus(minutes(60)));
+        let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now,
+            "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
+        scene.report(&with(theirs, ended)).await;
+        assert_eq!(sessions(&scene).await[0]["session_ended"], json!(now));
+        let parameters =
+            json!({"type": "charging_summary", "period_start": start, "period_end": end});
+        let body = json!({"fleet": scene.crew.fleet, "parameters": parameters});
+        scene.app.advance(7200).await;
+        let report = scene.app.alice.create("/v1/reports", body).await;
+        scene.app.drain().await;
+        let report = scene.get(&path_of(&report)).await;
+        assert_has!(report["totals"][0], {"sessions": 1});
+    }
+
+    #[tokio::test]
     async fn a_late_cdr_finds_its_session_behind_newer_ones() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;

@@ -361,6 +361,10 @@ async fn an_export_contains_exactly_the_objects_of_its_tenant() {
         .collect();
     assert_eq!(ids.len(), objects.len(), "each object once");
     let mut expected = listed(&child).await;
+    let path = format!("/v1/batches/{}/results", created["batches"]);
+    let results = child.walk(&path).await;
+    assert!(!results.is_empty());
+    expected.extend(results);
     expected.extend(
         created
             .values()

@@ -172,7 +172,8 @@ async fn end(
     };
     let body = serde_json::to_vec(&body).map_err(Error::internal)?;
     let idempotency = Idempotency {
-        key: format!("{}-{index}", batch.object.id),
+        // A client cannot send this key, since keys are printable ASCII.
+        key: format!("{}\t{index}", batch.object.id),
         fingerprint: String::new(),
         rights: principal.key.rights.clone(),
     };

@@ -133,7 +133,7 @@ impl Filters {
     ) -> Result<Search, Error> {
         let mut search = Search {
             place: place(&self)?,
-            min_power: within("min_power", self.min_power, 0.0..=f64::MAX)?,
+            min_power: within("min_power", self.min_power, 0.0..=10_000.0)?,
             available: self.available,
             window: window(&self)?,
             connector_types: self.connector_types,

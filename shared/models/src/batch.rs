@@ -213,13 +213,6 @@ impl Batch {
         Ok((Stored::with_internal(batch, internal), chunks))
     }
 
-    /// Returns the id of the result of a body. Lists are sorted by descending id, so the first body has the highest one.
-    pub fn result_id(&self, index: usize) -> Id {
-        let last = u128::from(u16::MAX);
-        let number = self.id.number(Kind::Batch).unwrap_or_default() & !last;
-        Id::from_number(Kind::BatchResult, number | (last - index as u128))
-    }
-
     /// Returns the index of the body to which a result belongs.
     pub fn index_of(result: &Id) -> Option<usize> {
         let last = u128::from(u16::MAX);
@@ -227,15 +220,22 @@ impl Batch {
         usize::try_from(last - number).ok()
     }
 
+    /// Returns the time at which the batch and its chunks are deleted.
+    pub fn kept_until(&self) -> Timestamp {
+        self.created.plus(event::KEPT)
+    }
+}
+
+impl BatchResult {
     /// Returns the result of a body, with its outcome if it was processed.
-    pub fn result(&self, index: usize, outcome: Option<Outcome>) -> BatchResult {
+    pub fn new(batch: &Id, index: usize, outcome: Option<Outcome>) -> Self {
         let (status, result, error) = match outcome {
             None => (BatchResultStatus::Pending, None, None),
             Some(Outcome::Succeeded(id)) => (BatchResultStatus::Succeeded, Some(id), None),
             Some(Outcome::Failed(error)) => (BatchResultStatus::Failed, None, Some(error)),
         };
-        BatchResult {
-            id: self.result_id(index),
+        Self {
+            id: Self::id_of(batch, index),
             object: Kind::BatchResult,
             error,
             index,
@@ -244,9 +244,11 @@ impl Batch {
         }
     }
 
-    /// Returns the time at which the batch and its chunks are deleted.
-    pub fn kept_until(&self) -> Timestamp {
-        self.created.plus(event::KEPT)
+    /// Returns the id of the result of a body. Lists are sorted by descending id, so the first body has the highest one.
+    pub fn id_of(batch: &Id, index: usize) -> Id {
+        let last = u128::from(u16::MAX);
+        let number = batch.number(Kind::Batch).unwrap_or_default() & !last;
+        Id::from_number(Kind::BatchResult, number | (last - index as u128))
     }
 }
 
@@ -316,7 +318,9 @@ mod tests {
     #[test]
     fn results_are_listed_in_the_order_of_the_bodies() {
         let (batch, _) = batch(MAX_BODIES).unwrap();
-        let ids: Vec<Id> = (0..MAX_BODIES).map(|n| batch.object.result_id(n)).collect();
+        let ids: Vec<Id> = (0..MAX_BODIES)
+            .map(|n| BatchResult::id_of(&batch.object.id, n))
+            .collect();
         assert!(ids.windows(2).all(|pair| pair[0] > pair[1]));
         let places: Vec<usize> = ids.iter().filter_map(Batch::index_of).collect();
         assert_eq!(places, (0..MAX_BODIES).collect::<Vec<_>>());

@@ -43,7 +43,7 @@ impl Store {
         batch: &Batch,
         page_request: &PageRequest,
     ) -> Result<Page<BatchResult>> {
-        let ids = (0..batch.total).map(|index| batch.result_id(index));
+        let ids = (0..batch.total).map(|index| BatchResult::id_of(&batch.id, index));
         let page = page_of_ids(ids.collect(), Kind::BatchResult, page_request);
         let places: Vec<usize> = page.items.iter().filter_map(Batch::index_of).collect();
         let mut chunks: Vec<usize> = places.iter().map(|index| index / CHUNK).collect();
@@ -51,23 +51,18 @@ impl Store {
         let keys = chunks
             .iter()
             .map(|chunk| key_item(key(tenant, batch, *chunk)));
-        let mut ended: Vec<(usize, Vec<Outcome>)> = Vec::new();
+        let mut ended = Vec::new();
         for item in self.items(keys.collect(), None, false).await? {
-            let chunk = keys::parse_chunk(string(&item, "sk"));
-            if let (Some(chunk), Some(outcomes)) = (chunk, content(&item, OUTCOMES)?) {
-                ended.push((chunk, outcomes));
-            }
+            ended.extend(results_in(&item)?);
         }
-        let outcome = |index: usize| {
-            let mut ended = ended.iter();
-            let (_, outcomes) = ended.find(|(chunk, _)| *chunk == index / CHUNK)?;
-            outcomes.get(index % CHUNK).cloned()
+        let result = |index: usize| {
+            let found = ended.iter().find(|result| result.index == index);
+            found
+                .cloned()
+                .unwrap_or_else(|| BatchResult::new(&batch.id, index, None))
         };
-        let results = places.into_iter();
         Ok(Page {
-            items: results
-                .map(|index| batch.result(index, outcome(index)))
-                .collect(),
+            items: places.into_iter().map(result).collect(),
             newer: page.newer,
             older: page.older,
             end: page.end,
@@ -112,6 +107,23 @@ impl UnitOfWork<'_> {
         self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
+}
+
+/// Returns the results in the item of a chunk; none before its bodies were processed, and none in any other item.
+///
+/// # Errors
+/// A permanent `Internal` if the item cannot be read.
+pub(super) fn results_in(item: &Item) -> Result<Vec<BatchResult>> {
+    let batch = keys::parse_object(string(item, "pk"));
+    let chunk = keys::parse_chunk(string(item, "sk"));
+    let (Some((_, batch)), Some(chunk)) = (batch, chunk) else {
+        return Ok(Vec::new());
+    };
+    let outcomes: Vec<Outcome> = content(item, OUTCOMES)?.unwrap_or_default();
+    let results = (chunk * CHUNK..).zip(outcomes);
+    Ok(results
+        .map(|(index, outcome)| BatchResult::new(&batch, index, Some(outcome)))
+        .collect())
 }
 
 fn key<'a>(tenant: &'a Tenant, batch: &'a Batch, chunk: usize) -> Key<'a> {

@@ -190,6 +190,8 @@ impl CardClaim {
     fn item(&self, mode: Mode, uid: &str) -> Result<Item> {
         let account = &self.card.tenant.account;
         let mut item = new_item(Key::CardClaim { mode, uid, account });
+        // Only changes of items with a version are relayed: the card that holds the uid is notified of the claim.
+        item.insert("version".into(), n(1));
         let card = serde_json::to_string(&self.card).map_err(Error::internal)?;
         item.insert(CARD.into(), s(card));
         item.insert(SINCE.into(), s(self.since.to_string()));

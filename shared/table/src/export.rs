@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
 
+use super::batches;
 use super::keys;
 use super::records;
 use super::scan::{Filter, Pass};
@@ -15,7 +16,7 @@ use models::account::Account;
 
 impl Store {
     /// Returns the next objects of a tenant, in no order, and the pass after them: the account, its keys without their secrets, every
-    /// object, the lines of invoices, and the attempts of webhook deliveries.
+    /// object, the lines of invoices, the results of batches, and the attempts of webhook deliveries.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached; `Internal` if an item cannot be read.
@@ -30,6 +31,9 @@ impl Store {
             .await?;
         let mut objects = Vec::new();
         for item in items {
+            for result in batches::results_in(&item)? {
+                objects.push(serde_json::to_value(result).map_err(Error::internal)?);
+            }
             objects.extend(object_of(tenant, item)?);
         }
         Ok((objects, next))

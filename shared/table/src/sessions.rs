@@ -13,8 +13,9 @@ use kernel::window::Window;
 use models::charging_session::ChargingSession;
 use models::stored::Stored;
 
-/// The maximum duration of a session that is found by its end.
-const LONGEST: SignedDuration = days(7);
+/// The maximum time between the creation of a session and its final price, by which it is found. A session lasts a day, unless a network
+/// does not end it; a network that does not report the end, and an operator who reviews the price, have some days each.
+const LONGEST: SignedDuration = days(14);
 
 /// The maximum time after which a charging network reports a session that is found by its end.
 const LATEST: SignedDuration = days(7);

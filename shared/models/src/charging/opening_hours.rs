@@ -2,7 +2,7 @@
 
 use jiff::ToSpan as _;
 use jiff::civil::{Date, Time};
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use crate::charging_station::{ChargingStation, Range, Weekday};
 use kernel::time::Timestamp;
@@ -88,18 +88,21 @@ pub(super) fn span(day: Date, from: Time, until: Time, zone: &TimeZone) -> Optio
     } else {
         day
     };
-    let moment = |day: Date, time: Time| {
-        Some(Timestamp::from(
-            day.to_datetime(time)
-                .to_zoned(zone.clone())
-                .ok()?
-                .timestamp(),
-        ))
-    };
     Some(Window {
-        from: moment(day, from)?,
-        until: moment(end_day, until)?,
+        from: moment(day, from, zone)?,
+        until: moment(end_day, until, zone)?,
     })
+}
+
+/// Returns the moment of a time of day. A time that a change of the clocks skips is the moment of the change; of a time that occurs twice,
+/// the first counts.
+fn moment(day: Date, time: Time, zone: &TimeZone) -> Option<Timestamp> {
+    let moment = zone.to_ambiguous_zoned(day.to_datetime(time));
+    if let AmbiguousOffset::Gap { .. } = moment.offset() {
+        let before = moment.earlier().ok()?.timestamp();
+        return Some(zone.following(before).next()?.timestamp().into());
+    }
+    Some(moment.compatible().ok()?.timestamp().into())
 }
 
 fn time(text: &str) -> Option<Time> {
@@ -197,6 +200,23 @@ mod tests {
             "2026-03-08T12:00:00Z",
             "2026-03-08T13:00:00Z"
         ));
+    }
+
+    #[test]
+    fn a_skipped_time_is_the_moment_of_the_change() {
+        // On 2026-03-29 clocks go from 02:00 to 03:00, at 01:00 UTC.
+        let hours = [
+            (Weekday::Sun, "00:00", "02:30"),
+            (Weekday::Sun, "02:45", "04:00"),
+        ];
+        let station = station("Europe/Berlin", &hours);
+        let sunday = Window {
+            from: Timestamp::parse("2026-03-28T23:00:00Z").unwrap(),
+            until: Timestamp::parse("2026-03-29T22:00:00Z").unwrap(),
+        };
+        let until = Timestamp::parse("2026-03-29T02:00:00Z").unwrap();
+        let open = Window { until, ..sunday };
+        assert_eq!(open_spans(&station, &sunday), [open]);
     }
 
     fn range(from: &str, until: &str) -> Range {
