@@ -1840,12 +1840,12 @@ mod cards {
     }
 
     #[tokio::test]
-    async fn a_session_of_nine_days_is_in_the_report_of_its_end() {
+    async fn a_session_of_a_week_is_in_the_report_of_its_end() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
         scene.report(&theirs).await;
-        scene.app.advance(9 * 86_400).await;
+        scene.app.advance(7 * 86_400 + 7200).await;
         let now = scene.app.now();
         let (start, end) = (now.plus(minutes(-60)), now.plus(minutes(60)));
         let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now,
