@@ -9,6 +9,7 @@
 pub mod charge;
 mod csv;
 mod limits;
+mod optimum;
 pub mod plan;
 mod profiles;
 mod series;
