@@ -25,7 +25,7 @@ use clap::ArgMatches;
 use self::create::Import;
 use self::journal::{Journal, Target};
 use self::report::{Summary, dry, print_problems, report};
-use self::sheet::{Checked, Problem, Sheet};
+use self::sheet::{Checked, Problem, Row, Sheet};
 use self::upsert::Upsert;
 use crate::catalog::Operation;
 use crate::client::{Client, Request};
@@ -45,12 +45,10 @@ const FLEET: &str = "fleet";
 /// The file cannot be read, or lines in it cannot be imported; the journal cannot be used; the service cannot be reached or
 /// refuses the key. 7 if some lines were not imported.
 pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result<(), Failure> {
-    let operation = commands::operation(group, "create");
-    let operation = operation.ok_or_else(|| Failure::local("this cannot be created"))?;
     let constants = matches.get_many::<String>("set").into_iter().flatten();
     let constants: Vec<String> = constants.cloned().collect();
     let sheet = Sheet::open(
-        operation,
+        creation_of(group)?,
         &path(matches, "file").unwrap_or_default(),
         &constants,
     )?;
@@ -59,9 +57,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         sheet.check_rejected(path)?;
     }
     let dry_run = matches.get_flag("dry-run");
-    let upserts = matches.get_flag("upsert");
-    let key = upserts.then(|| Upsert::key_of(group)).flatten();
-    let mut checked = sheet.check(key);
+    let mut checked = sheet.check(upsert_key(group, matches));
     if !dry_run {
         context.needs_key()?;
     }
@@ -84,21 +80,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     }
 
     let rows = sheet.rows().filter(|row| !bad.contains(&row.line));
-    let total = checked.lines - invalid;
-    let concurrency = matches.get_one::<u16>("concurrency");
-    let concurrency = concurrency.copied().unwrap_or(8).into();
-    let client = context.client.with_retries(RETRIES);
-    let summary = if let Some(key) = key {
-        let attach = attach(matches).map(str::to_owned);
-        let upsert = Upsert::new(client, group, key, attach)?;
-        upsert.all(context, rows, total, concurrency).await?
-    } else {
-        let import = creation(group, operation, matches, client, checked.keys)?;
-        import.check_account().await?;
-        let summary = import.all(context, rows, concurrency).await;
-        import.journal.finish()?;
-        summary?
-    };
+    let summary = import_rows(context, group, matches, rows, &mut checked, invalid).await?;
     let summary = Summary { invalid, ..summary };
     if let Some(path) = rejected {
         // Objects of other lines exist or may exist: they would be created twice if these lines were imported from that file.
@@ -110,6 +92,53 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         }
     }
     report(context, &summary)
+}
+
+/// Imports the lines that are valid.
+///
+/// # Errors
+/// The journal cannot be used; the service cannot be reached or refuses the key.
+async fn import_rows(
+    context: &Context,
+    group: &str,
+    matches: &ArgMatches,
+    rows: impl Iterator<Item = Row>,
+    checked: &mut Checked,
+    invalid: u64,
+) -> Result<Summary, Failure> {
+    let concurrency = matches.get_one::<u16>("concurrency");
+    let concurrency = concurrency.copied().unwrap_or(8).into();
+    let client = context.client.with_retries(RETRIES);
+    if let Some(key) = upsert_key(group, matches) {
+        let attach = attach(matches).map(str::to_owned);
+        let upsert = Upsert::new(client, group, key, attach)?;
+        let total = checked.lines - invalid;
+        return upsert.all(context, rows, total, concurrency).await;
+    }
+    let operation = creation_of(group)?;
+    let import = creation(
+        group,
+        operation,
+        matches,
+        client,
+        std::mem::take(&mut checked.keys),
+    )?;
+    import.check_account().await?;
+    let summary = import.all(context, rows, concurrency).await;
+    import.journal.finish()?;
+    summary
+}
+
+/// Returns the operation that creates the objects of a group.
+fn creation_of(group: &str) -> Result<&'static Operation, Failure> {
+    let operation = commands::operation(group, "create");
+    operation.ok_or_else(|| Failure::local("this cannot be created"))
+}
+
+/// Returns the member by which objects are found that exist already, with `--upsert`.
+fn upsert_key(group: &str, matches: &ArgMatches) -> Option<&'static str> {
+    let upserts = matches.get_flag("upsert");
+    upserts.then(|| Upsert::key_of(group)).flatten()
 }
 
 /// The file in the value of a flag.

@@ -116,58 +116,22 @@ impl Sheet {
             .headers()
             .map_err(|error| wrong(error.to_string()))?
             .clone();
-        let mut columns: Vec<Option<Column>> = Vec::new();
-        let mut seen = BTreeSet::new();
-        for name in &names {
-            if name.trim() == REASON {
-                columns.push(None);
-                continue;
-            }
-            let column = Column::of(body, name).map_err(wrong)?;
-            if !seen.insert(column.name()) {
-                return Err(wrong(format!("the column `{name}` is there twice")));
-            }
-            columns.push(Some(column));
-        }
-        let mut values = Vec::new();
-        for constant in constants {
-            let wrong = |why: String| Failure::Local(format!("--set {constant}: {why}"));
-            let (name, text) = constant
-                .split_once('=')
-                .ok_or_else(|| wrong("write it as MEMBER=VALUE".into()))?;
-            let column = Column::of(body, name).map_err(wrong)?;
-            column.parse(text).map_err(wrong)?;
-            values.push((column, text.to_owned()));
-        }
-        let given = |field: &Field| {
-            let all = columns
-                .iter()
-                .flatten()
-                .chain(values.iter().map(|(column, _)| column));
-            let mut all = all.map(|column| &column.field.path);
-            all.any(|path| field.path.starts_with(path))
-        };
-        let required = body
-            .fields
+        let columns = columns_of(body, &names).map_err(wrong)?;
+        let constants = constants
             .iter()
-            .filter(|field| field.presence == Presence::Required);
-        let missing: Vec<&str> = required
-            .filter(|field| !given(field))
-            .map(|field| field.flag.as_str())
-            .collect();
-        if !missing.is_empty() {
-            let missing = missing.join(", ");
-            return Err(wrong(format!(
-                "these columns are required and missing: {missing}; --set gives every line the same value"
-            )));
-        }
+            .map(|constant| constant_of(body, constant))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Failure::Local)?;
+        let named = columns.iter().flatten();
+        let named = named.chain(constants.iter().map(|(column, _)| column));
+        check_required(body, &named.collect::<Vec<_>>()).map_err(wrong)?;
         Ok(Self {
             path: path.to_owned(),
             content,
             operation,
             body,
             columns,
-            constants: values,
+            constants,
         })
     }
 
@@ -525,6 +489,65 @@ fn canonical(value: &Value) -> Value {
         Value::Array(elements) => elements.iter().map(canonical).collect(),
         other => other.clone(),
     }
+}
+
+/// Returns the columns with these names; none for the column of reasons that a file of rejected lines has.
+///
+/// # Errors
+/// The reason for which a name is refused: it is unknown or occurs twice.
+fn columns_of(body: &'static Body, names: &StringRecord) -> Result<Vec<Option<Column>>, String> {
+    let mut columns = Vec::new();
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if name.trim() == REASON {
+            columns.push(None);
+            continue;
+        }
+        let column = Column::of(body, name)?;
+        if !seen.insert(column.name()) {
+            return Err(format!("the column `{name}` is there twice"));
+        }
+        columns.push(Some(column));
+    }
+    Ok(columns)
+}
+
+/// Returns the member and the value of a `--set`.
+///
+/// # Errors
+/// The reason for which it is refused.
+fn constant_of(body: &'static Body, constant: &str) -> Result<(Column, String), String> {
+    let wrong = |why: String| format!("--set {constant}: {why}");
+    let (name, text) = constant
+        .split_once('=')
+        .ok_or_else(|| wrong("write it as MEMBER=VALUE".into()))?;
+    let column = Column::of(body, name).map_err(wrong)?;
+    column.parse(text).map_err(wrong)?;
+    Ok((column, text.to_owned()))
+}
+
+/// Checks that every required member has a value.
+///
+/// # Errors
+/// The names of the members that have none.
+fn check_required(body: &Body, columns: &[&Column]) -> Result<(), String> {
+    let is_given = |field: &Field| {
+        let mut paths = columns.iter().map(|column| &column.field.path);
+        paths.any(|path| field.path.starts_with(path))
+    };
+    let fields = body.fields.iter();
+    let required = fields.filter(|field| field.presence == Presence::Required);
+    let missing: Vec<&str> = required
+        .filter(|field| !is_given(field))
+        .map(|field| field.flag.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing.join(", ");
+    Err(format!(
+        "these columns are required and missing: {missing}; --set gives every line the same value"
+    ))
 }
 
 #[cfg(test)]

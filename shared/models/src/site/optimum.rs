@@ -82,14 +82,7 @@ pub(super) fn optimum(
         demands: of_planned.map(|(demand, _)| demand.clone()).collect(),
     };
     let best = best(&mut depot, &planned, inputs, &windows);
-    let pairs = planned.iter().zip(&depot.demands);
-    let least = pairs.map(|(charge, demand)| {
-        let vehicle = inputs.vehicle(charge);
-        vehicle.map_or_else(Vec::new, |vehicle| {
-            vehicle.least(inputs.offered(vehicle), &windows, &demand.power)
-        })
-    });
-    let least: Vec<Vec<u32>> = least.collect();
+    let least = least(&planned, &depot, inputs, &windows);
     let steady = depot.steady(&best, &least, TOLERANCE).plan;
     let of_planned = demands.iter_mut().zip(&forced);
     let of_planned = of_planned.filter(|(_, forced)| forced.is_none());
@@ -119,6 +112,23 @@ pub(super) fn optimum(
         best,
         fixed,
     }
+}
+
+/// Returns the least Wh of each charge in each window in which it charges at all.
+fn least(
+    charges: &[&Charge],
+    depot: &Depot,
+    inputs: &PlanInputs,
+    windows: &[Window],
+) -> Vec<Vec<u32>> {
+    let pairs = charges.iter().zip(&depot.demands);
+    let least = pairs.map(|(charge, demand)| {
+        let vehicle = inputs.vehicle(charge);
+        vehicle.map_or_else(Vec::new, |vehicle| {
+            vehicle.least(inputs.offered(vehicle), windows, &demand.power)
+        })
+    });
+    least.collect()
 }
 
 /// Returns the best plan of a depot. Lowers the energy of its demands to what the batteries take at their levels then.
