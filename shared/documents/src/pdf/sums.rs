@@ -149,9 +149,14 @@ pub fn notes(layout: &mut Layout<'_>, document: &Document, totals: &Totals, due:
         layout.paragraph(note, TEXT, WHOLE);
         return;
     }
-    let Some(iban) = &document.seller.iban else {
-        return;
-    };
+    if let Some(iban) = &document.seller.iban {
+        transfer(layout, document, iban, due);
+    }
+}
+
+/// Places the request to transfer what is due, with the account and the reference.
+fn transfer(layout: &mut Layout<'_>, document: &Document, iban: &str, due: i64) {
+    let language = document.language;
     let amount = language.money(due, &document.currency);
     let by = document.due_date.map(|date| language.date(date));
     let request = match (language, by) {
