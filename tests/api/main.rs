@@ -39,6 +39,7 @@ mod payment_methods;
 mod policies;
 mod preconditions;
 mod recovery;
+mod rematches;
 mod reports;
 mod reservation_candidates;
 mod reservation_needs;

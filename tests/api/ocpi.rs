@@ -590,9 +590,8 @@ mod locations {
         assert_eq!(station(&app).await, before);
     }
 
-    #[tokio::test]
-    async fn a_reservation_at_a_connector_that_breaks_is_matched_again() {
-        let (app, cpo) = connected().await;
+    /// A confirmed reservation at the only connector that fits: its path, and the reservation.
+    async fn confirmed(app: &TestApp, cpo: &Connected) -> (String, Value) {
         // The full pull that follows the handshake would remove a location that the platform does not list.
         let listed = vec![fixture("location")];
         cpo.list("locations", listed);
@@ -606,6 +605,13 @@ mod locations {
         let path = format!("/v1/reservations/{id}");
         let confirmed = app.alice.get_ok(&path).await;
         assert_eq!(confirmed["status"], "confirmed", "{confirmed}");
+        (path, confirmed)
+    }
+
+    #[tokio::test]
+    async fn a_reservation_at_a_connector_that_breaks_is_matched_again() {
+        let (app, cpo) = connected().await;
+        let (path, _) = confirmed(&app, &cpo).await;
         let sent = json!({"status": "OUTOFORDER", "last_updated": "2026-01-05T09:00:00Z"});
         cpo.send("PATCH", &format!("{PATH}/E1"), Some(&sent)).await;
         app.advance(1800).await;
@@ -613,6 +619,18 @@ mod locations {
         // There is no other connector.
         assert_ne!(after["status"], "confirmed", "{after}");
         app.advance(7200).await;
+    }
+
+    #[tokio::test]
+    async fn a_reservation_at_a_location_that_closes_is_matched_again() {
+        let (app, cpo) = connected().await;
+        let (path, reservation) = confirmed(&app, &cpo).await;
+        let closed = json!({"period_begin": reservation["reserved_start"], "period_end": reservation["reserved_end"]});
+        let hours = json!({"twentyfourseven": true, "exceptional_closings": [closed]});
+        let sent = json!({"opening_times": hours, "last_updated": "2026-01-05T09:00:00Z"});
+        cpo.send("PATCH", PATH, Some(&sent)).await;
+        app.drain().await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "pending", "charging_station": null});
     }
 }
 

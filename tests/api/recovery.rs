@@ -19,7 +19,7 @@ use models::event_type::EventType;
 use models::fleet::Fleet;
 use models::ports::{FailedChange, Message, Queue, QueueDepth};
 use models::webhook_delivery::WebhookDelivery;
-use serde_json::json;
+use serde_json::{Value, json};
 use table::deliveries::{Attempt, Claim};
 use table::keys::{Key, next_actions};
 use table::sweep::SWEEP_PAGE;
@@ -28,6 +28,7 @@ use tests::{Receiver, TestApp, assert_has, fleet};
 use tokio::time::Instant;
 use tracing::Span;
 
+use crate::rematches::closing;
 use crate::reservations::{confirmed_at_one_station, events};
 
 #[tokio::test]
@@ -217,9 +218,13 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
 
 /// Breaks the connectors of a station on which a reservation is confirmed, and loses the message about it.
 async fn broken_unheard(app: &TestApp) -> (String, String) {
+    lost_unheard(app, |_| json!({"status": "maintenance"})).await
+}
+
+/// Changes a station on which a reservation is confirmed, and loses the message about it.
+async fn lost_unheard(app: &TestApp, change: fn(&Value) -> Value) -> (String, String) {
     let (path, station, reservation) = confirmed_at_one_station(app, 60).await;
-    app.change_station(&station, json!({"status": "maintenance"}))
-        .await;
+    app.change_station(&station, change(&reservation)).await;
     app.running().lose_messages().await.expect("lost");
     app.advance(60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
@@ -265,17 +270,23 @@ async fn rematching_repeats_every_five_minutes_despite_lost_messages() {
 }
 
 #[tokio::test]
-async fn a_connector_that_is_repaired_in_time_keeps_its_reservation() {
-    let app = TestApp::start().await;
-    let (path, station) = broken_unheard(&app).await;
-    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
-    app.change_station(&station, json!({})).await;
-    app.drain().await;
-    app.advance(6 * 60).await;
-    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": station});
-    assert_eq!(events(&app, &path).await, ["created", "confirmed"]);
-    app.advance(45 * 60).await;
-    assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
+async fn a_station_usable_again_in_time_keeps_its_reservation() {
+    let changes: [fn(&Value) -> Value; 2] = [
+        |_| json!({"status": "maintenance"}),
+        |reservation| closing(&reservation["reserved_start"], &reservation["reserved_end"]),
+    ];
+    for change in changes {
+        let app = TestApp::start().await;
+        let (path, station) = lost_unheard(&app, change).await;
+        assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+        app.change_station(&station, json!({})).await;
+        app.drain().await;
+        app.advance(6 * 60).await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": station});
+        assert_eq!(events(&app, &path).await, ["created", "confirmed"]);
+        app.advance(45 * 60).await;
+        assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
+    }
 }
 
 #[tokio::test]

@@ -450,7 +450,7 @@ async fn lists_are_filtered_by_the_time_of_creation() {
 }
 
 /// An area with only the stations of the test.
-fn lonely() -> Value {
+pub fn lonely() -> Value {
     json!({"latitude": 10.0, "longitude": 10.0, "radius": 20_000})
 }
 

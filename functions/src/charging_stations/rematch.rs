@@ -1,27 +1,31 @@
 //! Handles changes of charging stations.
 
+use std::collections::BTreeSet;
+
 use crate::App;
 use kernel::Timestamp;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
 use models::charging::calendar::CalendarOwner;
+use models::charging::opening_hours;
 use models::charging::plan::replan_reason;
 use models::charging_station::{ChargingStation, Connector};
-use models::reservation::Reservation;
 use models::reservation::need::ReplanReason;
+use models::reservation::{Reservation, Reserved};
 use models::site::charge::strongest;
 use models::site::{Site, SitePlanReason};
 use models::stored::Stored;
+use table::calendars::reach;
 use table::stored_item::decode;
 
 use crate::job::Job as _;
 use crate::reservations::replan::ReplanStation;
 use crate::stream::record::StreamRecord;
 
-/// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, plans the
-/// reservations by need again whose block is at the station, if it depends on the change, and plans the sites again whose vehicles can be
-/// charged with more or less power than before.
+/// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, or whose
+/// station is now closed in their window, plans the reservations by need again whose block is at the station, if it depends on the change,
+/// and plans the sites again whose vehicles can be charged with more or less power than before.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -44,23 +48,25 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
         old.is_reservable(&connector.id)
             && (withdrawn || !new.is_reservable_for(&connector.id, connector.connector_type()))
     };
-    let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
-    if lost.is_empty() {
+    let closes = opening_hours::closes_earlier(&old, &new, &reach(app.now()));
+    let affected = old.connectors.iter();
+    let affected = affected.filter(|connector| closes || is_lost(connector));
+    let evses = affected.map(|connector| CalendarOwner::evse_of(id, connector));
+    let evses: BTreeSet<CalendarOwner> = evses.collect();
+    if evses.is_empty() {
         return Ok(());
     }
-    let evses = lost
-        .iter()
-        .map(|connector| CalendarOwner::evse_of(id, connector));
-    let reserved = app
-        .store
-        .entries_of(mode, evses.collect(), app.now())
-        .await?;
-    let lost: Vec<String> = lost.iter().map(|connector| connector.id.clone()).collect();
+    let reserved = app.store.entries_of(mode, evses, app.now()).await?;
+    let is_unusable = |reserved: &Reserved| {
+        let mut lost = old.connectors.iter().filter(is_lost);
+        lost.any(|connector| connector.id == reserved.connector)
+            || !opening_hours::is_open(&new, &reserved.window)
+    };
     for entry in reserved {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
             let tenant = Tenant { account, mode };
             request(app, tenant, &entry.holder, |reservation, now| {
-                reservation.request_rematch(id, &lost, now)
+                reservation.request_rematch(id, is_unusable, now)
             })
             .await?;
         }

@@ -1,5 +1,5 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
-//! one because its connector is out of order or does not fit the vehicle any more.
+//! one because its connector is out of order, closed in its window, or does not fit the vehicle any more.
 
 use kernel::origin::{Origin, Tenant};
 use kernel::time::SignedDuration;
@@ -7,6 +7,7 @@ use kernel::window::Window;
 use models::action::Action;
 use models::charging::matching;
 use models::charging::matching::best_first::IndexedStation;
+use models::charging::opening_hours;
 use models::charging::policies::{Limits, PolicyContext};
 use models::charging_station::ChargingStation;
 use models::driver::Driver;
@@ -193,7 +194,8 @@ async fn read_inputs(
     })
 }
 
-/// Returns whether the reserved connector is still in order and fits the vehicle, its network keeps it free, and the window can still begin.
+/// Returns whether the reserved connector is still in order and fits the vehicle, its network keeps it free, its station is open for the
+/// whole window, and the window can still begin.
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
@@ -212,13 +214,14 @@ async fn is_still_possible(
         .await?;
     let in_order = station.is_some_and(|station| {
         let plug = Some(reservation.internal.charging_standard);
-        let station_is_published = station.internal.published;
-        station_is_published && station.object.is_reservable_for(&reserved.connector, plug)
+        station.internal.published
+            && station.object.is_reservable_for(&reserved.connector, plug)
+            && opening_hours::is_open(&station.object, &window)
     });
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
-/// Ends the search for another connector, because the reserved one is in order again.
+/// Ends the search for another connector, because the reserved one can be used again.
 async fn reinstate(
     app: &App,
     origin: &Origin,

@@ -111,6 +111,14 @@ pub enum Booked {
 /// the week by which `latest_end` may follow `ideal_end`.
 const REACH: SignedDuration = days(9);
 
+/// Returns the time in which the windows of confirmed reservations can lie.
+pub fn reach(now: Timestamp) -> Window {
+    Window {
+        from: now,
+        until: now.plus(REACH),
+    }
+}
+
 /// The reservation comes first in the transaction, then the calendars.
 const RESERVATION: usize = 0;
 
@@ -250,10 +258,7 @@ impl Store {
         owners: BTreeSet<CalendarOwner>,
         now: Timestamp,
     ) -> Result<Vec<Entry>> {
-        let reach = Window {
-            from: now,
-            until: now.plus(REACH),
-        };
+        let reach = reach(now);
         let pages = owners
             .iter()
             .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));

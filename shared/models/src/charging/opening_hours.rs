@@ -13,6 +13,13 @@ pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
     window.from >= window.until || open_spans(station, window).contains(window)
 }
 
+/// Checks whether the station after a change is closed at a time within the window at which it was open before.
+pub fn closes_earlier(before: &ChargingStation, after: &ChargingStation, window: &Window) -> bool {
+    let open = open_spans(after, window);
+    let mut spans = open_spans(before, window).into_iter();
+    spans.any(|span| !span.without(&open).is_empty())
+}
+
 /// Returns the time at which a station that is open at a moment closes; None if it stays open until `latest`.
 pub fn closes(station: &ChargingStation, now: Timestamp, latest: Timestamp) -> Option<Timestamp> {
     let window = Window {
@@ -255,6 +262,33 @@ mod tests {
                 "2026-03-02T14:00:00Z"
             ));
         }
+    }
+
+    #[test]
+    fn a_change_closes_a_station_only_where_it_was_open() {
+        let before = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
+        let window = range("2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z");
+        let window = Window {
+            from: window.from,
+            until: window.until,
+        };
+        let closes = |change: &dyn Fn(&mut ChargingStation)| {
+            let mut after = before.clone();
+            change(&mut after);
+            closes_earlier(&before, &after, &window)
+        };
+        let closed = |from, until| {
+            let closed = range(from, until);
+            closes(&|after| after.availability.exceptional_closings = vec![closed])
+        };
+        assert!(!closes(&|after| after.capabilities.access_24_7 = true));
+        assert!(closes(&|after| after.availability.opening_hours.clear()));
+        assert!(closes(
+            &|after| after.timezone = "Asia/Tokyo".to_owned().try_into().unwrap()
+        ));
+        assert!(closed("2026-03-02T17:59:59Z", "2026-03-02T20:00:00Z"));
+        assert!(!closed("2026-03-02T18:00:00Z", "2026-03-02T20:00:00Z"));
+        assert!(!closed("2026-03-09T09:00:00Z", "2026-03-09T10:00:00Z"));
     }
 
     #[test]

@@ -92,6 +92,7 @@ fn service(station: &ChargingStation) -> impl PartialEq + use<'_> {
         &availability.exceptional_openings,
         &availability.exceptional_closings,
         &station.timezone,
+        station.capabilities.access_24_7,
     );
     let connectors = station.connectors.iter().map(|connector| {
         let Connector {
@@ -150,6 +151,10 @@ mod tests {
         );
         assert_eq!(
             reason(&|station| station.status = StationStatus::Maintenance),
+            is_station
+        );
+        assert_eq!(
+            reason(&|station| station.capabilities.access_24_7 ^= true),
             is_station
         );
         let price: Price = serde_json::from_value(

@@ -56,8 +56,8 @@ pub enum Step {
     /// The vehicle, once the network of the station keeps the EVSE free.
     #[default]
     Arrival,
-    /// Another connector, because the reserved one is out of order, is refused by its network, stays occupied, or does not fit the vehicle
-    /// any more.
+    /// Another connector, because the reserved one is out of order, is refused by its network, stays occupied, is closed in the window, or
+    /// does not fit the vehicle any more.
     Rematch {
         next_attempt: Timestamp,
         /// Whether a vehicle of the same tenant occupies the reserved one, or the reservation's vehicle has another plug.

@@ -275,15 +275,21 @@ impl Stored<Reservation> {
         waits.then_some(reserved.window)
     }
 
-    /// Requests another connector if one of these is reserved. The next attempt is due now. Returns whether anything changed.
-    pub fn request_rematch(&mut self, station: &Id, connectors: &[String], now: Timestamp) -> bool {
+    /// Requests another connector or window if what is reserved at the station is lost. The next attempt is due now. Returns whether
+    /// anything changed.
+    pub fn request_rematch(
+        &mut self,
+        station: &Id,
+        is_lost: impl Fn(&Reserved) -> bool,
+        now: Timestamp,
+    ) -> bool {
         match &mut self.object.state {
             ReservationState::Confirmed {
                 reserved,
                 step: step @ Step::Arrival,
             } if reserved.window.from > now
                 && reserved.station == *station
-                && connectors.contains(&reserved.connector) =>
+                && is_lost(reserved) =>
             {
                 *step = Step::Rematch {
                     next_attempt: now,
@@ -350,7 +356,7 @@ impl Stored<Reservation> {
         )
     }
 
-    /// Keeps the reserved connector, because it is in order again. Returns false if no other one was searched.
+    /// Keeps the reserved connector, because it can be used again. Returns false if no other one was searched.
     pub fn reinstate(&mut self) -> bool {
         match &mut self.object.state {
             ReservationState::Confirmed {
