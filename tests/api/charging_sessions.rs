@@ -637,6 +637,44 @@ async fn a_vehicle_that_comes_a_quarter_of_an_hour_early_has_come() {
 }
 
 #[tokio::test]
+async fn a_vehicle_at_another_evse_frees_the_reserved_one() {
+    let app = TestApp::start().await;
+    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let station = app.station(json!({})).await;
+    let (path, reserved) = confirmed(&app, &crew, 20).await;
+    app.advance(21 * 60).await;
+    let at = |crew: &Crew, connector: &Value| {
+        with(app.session(crew, &station), json!({"connector": connector}))
+    };
+    let other = json!(if reserved["connector"] == "1" {
+        "2"
+    } else {
+        "1"
+    });
+    let session = app.alice.post_ok(PATH, at(&crew, &other)).await;
+    assert_eq!(session["reservation"], reserved["id"]);
+    // The reserved EVSE is free for others, and the other one is not.
+    let taken = app.alice.post(PATH, at(&rival, &other)).await;
+    taken.expect_error(409, CONFLICT, "connector");
+    let theirs = app
+        .alice
+        .post_ok(PATH, at(&rival, &reserved["connector"]))
+        .await;
+    stop(&app, &session).await;
+    assert_eq!(app.alice.get_ok(&path).await["status"], "completed");
+    // The end of the session has released nothing of the others.
+    let third = app.crew(&app.alice).await;
+    let taken = app
+        .alice
+        .post(PATH, at(&third, &reserved["connector"]))
+        .await;
+    taken.expect_error(409, CONFLICT, "connector");
+    app.alice.post_ok(PATH, at(&third, &other)).await;
+    stop(&app, &theirs).await;
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
     let (app, crew) = TestApp::with_crew().await;
     app.station(json!({})).await;

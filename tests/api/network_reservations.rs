@@ -2,7 +2,7 @@
 
 use kernel::time::minutes;
 use serde_json::{Value, json};
-use tests::platform::{Connected, Received, fixture, manage_ok, send};
+use tests::platform::{Connected, Received, fixture, manage_ok, send, session_of};
 use tests::{Crew, TestApp, TestResponse, assert_has, with};
 
 pub const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
@@ -370,6 +370,50 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
         events.last().map(String::as_str),
         Some("reservation.unassigned")
     );
+}
+
+#[tokio::test]
+async fn a_session_at_another_evse_cancels_the_reserved_one() {
+    let stage = reserved().await;
+    stage.until(15).await;
+    let command = stage.sent(RESERVE).remove(0);
+    stage.result(&command, "ACCEPTED").await;
+    stage.until(0).await;
+    let reservation = stage.reservation().await;
+    let reserved = &reservation["connector"];
+    let start = async |crew: &Crew, connector: &Value| {
+        let session = json!({"charging_station": reservation["charging_station"], "connector": connector,
+            "driver": crew.driver, "vehicle": crew.vehicle});
+        let session = stage.app.alice.post("/v1/charging_sessions", session).await;
+        stage.app.drain().await;
+        session
+    };
+    let other = json!(if reserved == "E1-1" { "E2-1" } else { "E1-1" });
+    let rival = stage.app.crew(&stage.app.alice).await;
+    let session = start(&stage.crew, &other).await.expect(200);
+    // The session may never begin.
+    let taken = start(&rival, reserved).await;
+    taken.expect_error(409, Some("charging_session_conflict"), "connector");
+    assert!(stage.sent(CANCEL).is_empty());
+    let started = &stage.sent("/2.2.1/commands/START_SESSION")[0];
+    let theirs = session_of(&started.body, stage.app.now());
+    stage.cpo.put("/sessions/NL/EXA/S1", &theirs).await;
+    stage.app.drain().await;
+    assert_has!(stage.reservation().await, {"status": "confirmed", "charging_session": session.id()});
+    let cancelled = stage.sent(CANCEL);
+    assert_eq!(cancelled.len(), 1);
+    assert_has!(cancelled[0].body, {"reservation_id": command.body["reservation_id"]});
+    start(&rival, reserved).await.expect(200);
+    let now = stage.app.now();
+    let end = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now, "last_updated": now});
+    let ended = with(theirs, end);
+    stage.cpo.put("/sessions/NL/EXA/S1", &ended).await;
+    stage.app.drain().await;
+    assert_eq!(stage.reservation().await["status"], "completed");
+    let third = stage.app.crew(&stage.app.alice).await;
+    let taken = start(&third, reserved).await;
+    taken.expect_error(409, Some("charging_session_conflict"), "connector");
+    assert_eq!(stage.sent(CANCEL).len(), 1);
 }
 
 /// The CDRs of a network for a reservation that was never used.

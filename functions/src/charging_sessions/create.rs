@@ -65,8 +65,7 @@ pub async fn handle(
         let occupied = ConnectorStatus::Occupied;
         tx.set_evse_status(station, evse, occupied)?;
         if let Some(mut reservation) = start.reservation {
-            reservation.fulfil(&session.object.id);
-            tx.save(&mut reservation)?;
+            tx.fulfil(&mut reservation, &session).await?;
         }
     }
     tx.commit(response).await

@@ -411,8 +411,7 @@ async fn fulfil(
         return Ok(());
     };
     if reservation.object.awaits_vehicle() {
-        reservation.fulfil(&session.object.id);
-        tx.save(&mut reservation)?;
+        tx.fulfil(&mut reservation, session).await?;
     }
     Ok(())
 }

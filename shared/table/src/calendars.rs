@@ -278,13 +278,40 @@ impl UnitOfWork<'_> {
         self.release_all(hold.as_slice()).await
     }
 
+    /// Saves that a session fulfils a reservation. If the vehicle charges at another EVSE than the reserved one, that is released.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn fulfil(
+        &mut self,
+        reservation: &mut Stored<Reservation>,
+        session: &Stored<ChargingSession>,
+    ) -> Result<()> {
+        let used = CalendarHold::of_session(session).owners;
+        let reserved = CalendarHold::of_reservation(reservation);
+        self.release_at(reserved.as_slice(), |owner| !used.contains(owner))
+            .await?;
+        reservation.fulfil(&session.object.id, &session.internal.evse);
+        self.save(reservation)
+    }
+
     /// Releases these holds.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn release_all(&mut self, holds: &[CalendarHold]) -> Result<()> {
+        self.release_at(holds, |_| true).await
+    }
+
+    /// Releases these holds in the calendars of some of their owners.
+    async fn release_at(
+        &mut self,
+        holds: &[CalendarHold],
+        is_released: impl Fn(&CalendarOwner) -> bool,
+    ) -> Result<()> {
         // One document may contain several of them, and a transaction writes each item once.
-        let pages: BTreeSet<Page> = holds.iter().flat_map(CalendarHold::pages).collect();
+        let pages = holds.iter().flat_map(CalendarHold::pages);
+        let pages: BTreeSet<Page> = pages.filter(|(owner, _)| is_released(owner)).collect();
         if pages.is_empty() {
             return Ok(());
         }

@@ -7,14 +7,16 @@
 //!
 //! Life cycle. A confirmation books the reserved window in the calendars of the EVSE and of the vehicle. A rematch moves the
 //! entries to another EVSE or another window. The entries are removed when the reservation is cancelled, expires, fails or
-//! is completed. A session books the time from its start to its next action, books more
+//! is completed. If the vehicle charges at another EVSE than the reserved one, the entry of the reserved EVSE is removed when its
+//! session begins. A session books the time from its start to its next action, books more
 //! while the vehicle stays plugged in, and releases what is left when it ends. Documents are deleted a week after their day
 //! (TTL), so entries in the past need not be removed.
 //!
 //! Invariants.
 //! - No two reservations, and no two sessions, have overlapping entries in one calendar. On an EVSE, a session does not
 //!   overlap a reservation either, unless it is the one that the session fulfils.
-//! - Every day of a window that is taken has its entry in the calendars of both owners.
+//! - Every day of a window that is taken has its entry in the calendars of both owners, except at the EVSE that a reservation does not
+//!   use.
 //! - A document is written only on condition that it still has the version that was read (`calendars` in the crate `table`). Of
 //!   two writers that read the same version one is refused, and has to read and decide again.
 //!

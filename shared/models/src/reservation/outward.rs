@@ -8,7 +8,7 @@
 //! reservation that it has accepted, the outward reservation ends: the reservation is matched again, without that EVSE.
 //!
 //! Invariants. The state is written before the command is sent. If the assignment ends after that (by a cancellation, a rematch, a failure,
-//! or an early end of the session), the state shows that it was sent, and the relay sends CANCEL_RESERVATION.
+//! a session at another EVSE, or an early end of the session), the state shows that it was sent, and the relay sends CANCEL_RESERVATION.
 //!
 //! Crashes. A command is sent at most once. If a process dies after it has written the state and before it has noted the response, the
 //! result of the reservation is lost. If a message is lost, the sweeper finds the reservation by its next action.

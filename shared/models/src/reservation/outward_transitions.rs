@@ -202,7 +202,11 @@ mod tests {
         let before = reservation.clone();
         assert!(reservation.to_cancel(&before, now).is_none());
         let session = Id::from_number(Kind::ChargingSession, 1);
-        reservation.fulfil(&session);
+        let mut elsewhere = reservation.clone();
+        elsewhere.fulfil(&session, "another");
+        assert!(elsewhere.to_cancel(&before, now).is_some());
+        let evse = reservation.object.state.reserved().unwrap().evse.clone();
+        reservation.fulfil(&session, &evse);
         assert!(reservation.to_cancel(&before, now).is_none() && reservation.outward().is_none());
         let charging = reservation.clone();
         reservation.complete(&session, now);

@@ -395,9 +395,13 @@ impl Stored<Reservation> {
         Ok(())
     }
 
-    /// Records that this session fulfils the reservation. The reservation stays confirmed until the session ends.
-    pub fn fulfil(&mut self, session: &Id) {
-        if let ReservationState::Confirmed { step, .. } = &mut self.object.state {
+    /// Records that this session fulfils the reservation, which stays confirmed until the session ends. If the vehicle charges at another
+    /// EVSE, the network does not have to keep the reserved one free any longer.
+    pub fn fulfil(&mut self, session: &Id, evse: &str) {
+        if let ReservationState::Confirmed { reserved, step } = &mut self.object.state {
+            if !reserved.evse.eq_ignore_ascii_case(evse) {
+                reserved.outward = None;
+            }
             let session = session.clone();
             *step = Step::Charging { session };
         }
