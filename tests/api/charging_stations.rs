@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use kernel::origin::Mode;
+use models::charging::opening_hours;
+use models::charging_station::ChargingStation;
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, id_of, path_of, with};
+
+use crate::rematches::closing;
 
 /// The names of the members of an object, in one text.
 fn names(value: &Value) -> String {
@@ -203,7 +207,17 @@ fn connectors(station: &Value) -> &Vec<Value> {
 async fn each_filter_finds_what_it_says_and_nothing_else() {
     let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
-    let stations = all(&app).await;
+    let mut stations = all(&app).await;
+    // No connector of a closed station is available.
+    for station in &mut stations {
+        let read: ChargingStation = serde_json::from_value(station.clone()).expect("a station");
+        if !opening_hours::is_open_at(&read, app.now()) {
+            let connectors = station["connectors"].as_array_mut().expect("connectors");
+            for connector in connectors {
+                connector["status"] = json!("closed");
+            }
+        }
+    }
     type Holds = fn(&Value) -> bool;
     let cases: [(&str, Holds); 8] = [
         ("available=true", |station| {
@@ -431,6 +445,27 @@ async fn a_closed_or_broken_station_is_never_free() {
         "/v1/charging_stations?latitude=10&longitude=10&radius=100&from={from}&until={until}"
     );
     assert!(app.alice.walk(&query).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_station_is_not_available_while_it_is_closed() {
+    let app = TestApp::start().await;
+    let (now, later) = (json!(app.now()), json!(app.in_minutes(60)));
+    let open = app.station(json!({})).await;
+    let closed = app.station(closing(&now, &later)).await;
+    let found = async |available: bool| {
+        let place = "latitude=10&longitude=10&radius=100";
+        let query = format!("/v1/charging_stations?{place}&available={available}");
+        app.alice.walk(&query).await
+    };
+    assert_eq!(found(true).await, std::slice::from_ref(&open));
+    assert_eq!(found(false).await, std::slice::from_ref(&closed));
+    app.advance(3600).await;
+    let mut both = found(true).await;
+    both.sort();
+    let mut want = [open, closed];
+    want.sort();
+    assert_eq!(both, want);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use models::api_key::Resource;
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::geo::Corridor;
 use models::charging::search::{
-    Circle, LONGEST_ROUTE, MaxPrice, NearbyStation, Place, Search, SearchPosition,
+    AvailableAt, Circle, LONGEST_ROUTE, MaxPrice, NearbyStation, Place, Search, SearchPosition,
 };
 use models::charging_station::{ChargingStation, Point};
 use models::driver::Driver;
@@ -77,7 +77,8 @@ pub struct Filters {
     /// moment of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start fee
     /// and the charging time count, parking does not. In live mode a connector of unknown price is not found.
     max_price_per_kwh: Option<u32>,
-    /// `true`: only stations with a connector that is free now; `false`: only stations without one.
+    /// `true`: only stations that are open now and have a connector whose `status` is `available`; `false`: only the others. Reservations
+    /// are not considered: `from` and `until` find a connector that is not reserved either.
     available: Option<bool>,
     /// `true`: only stations that can be reserved; `false`: only those that cannot.
     reservable: Option<bool>,
@@ -134,7 +135,10 @@ impl Filters {
         let mut search = Search {
             place: place(&self)?,
             min_power: within("min_power", self.min_power, 0.0..=10_000.0)?,
-            available: self.available,
+            available: self.available.map(|is_available| AvailableAt {
+                is_available,
+                moment: searched,
+            }),
             window: window(&self)?,
             connector_types: self.connector_types,
             operators: self.operators,

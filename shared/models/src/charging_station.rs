@@ -92,8 +92,8 @@ pub struct Point {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Availability {
-    /// The number of EVSEs (charging points) that are free now. The connectors of an EVSE count as one, because they serve one vehicle at
-    /// a time.
+    /// The number of EVSEs (charging points) all of whose connectors have the `status` `available`, regardless of opening hours and
+    /// reservations. The connectors of an EVSE count as one, because they serve one vehicle at a time.
     pub connectors_available: u32,
     /// The number of EVSEs of the station.
     pub connectors_total: u32,

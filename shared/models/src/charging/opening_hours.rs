@@ -5,12 +5,19 @@ use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use crate::charging_station::{ChargingStation, Range, Weekday};
-use kernel::time::Timestamp;
+use kernel::time::{Timestamp, millis};
 use kernel::window::{Window, joined};
 
 /// Checks whether the station is open from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
     window.from >= window.until || open_spans(station, window).contains(window)
+}
+
+/// Checks whether the station is open at a moment.
+pub fn is_open_at(station: &ChargingStation, moment: Timestamp) -> bool {
+    let until = moment.plus(millis(1));
+    let from = moment;
+    is_open(station, &Window { from, until })
 }
 
 /// Checks whether the station after a change is closed at a time within the window at which it was open before.

@@ -31,13 +31,20 @@ pub struct Search {
     pub standard: Option<ConnectorType>,
     /// A connector with at least this power in kW.
     pub min_power: Option<f64>,
-    /// Whether such a connector is free now.
-    pub available: Option<bool>,
+    /// Whether such a connector is free at a moment.
+    pub available: Option<AvailableAt>,
     /// Such a connector that is free for the whole window.
     pub window: Option<Window>,
     pub operators: Vec<String>,
     pub reservable: Option<bool>,
     pub max_price: Option<MaxPrice>,
+}
+
+/// Whether a station has to be open at a moment, with a connector whose status is `available`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AvailableAt {
+    pub is_available: bool,
+    pub moment: Timestamp,
 }
 
 /// The highest effective price of a connector, and the charge that is priced.
@@ -194,15 +201,17 @@ impl Search {
             || self.standard.is_some()
             || self.min_power.is_some()
             || self.max_price.is_some();
-        let free_now = || {
+        let is_free_at = |moment: Timestamp| {
             let mut connectors = self.connectors(station);
-            active && connectors.any(|connector| connector.status == ConnectorStatus::Available)
+            active
+                && connectors.any(|connector| connector.status == ConnectorStatus::Available)
+                && opening_hours::is_open_at(station, moment)
         };
         let operator = |name: &String| *name == station.operator;
         (!any_connector || self.connectors(station).next().is_some())
             && self
                 .available
-                .is_none_or(|available| available == free_now())
+                .is_none_or(|search| search.is_available == is_free_at(search.moment))
             && (self.operators.is_empty() || self.operators.iter().any(operator))
             && self
                 .reservable
@@ -316,10 +325,17 @@ mod tests {
         let mut station = station();
         let asks = |available| Search {
             connector_types: vec![ConnectorType::Ccs],
-            available: Some(available),
+            available: Some(AvailableAt {
+                is_available: available,
+                moment: window(1, 2).from,
+            }),
             ..Search::default()
         };
         assert!(asks(true).accepts(&station) && !asks(false).accepts(&station));
+        let Window { from, until } = window(1, 2);
+        station.availability.exceptional_closings = vec![Range { from, until }];
+        assert!(!asks(true).accepts(&station) && asks(false).accepts(&station));
+        station.availability.exceptional_closings.clear();
         station.connectors[1].status = ConnectorStatus::Occupied;
         assert!(!asks(true).accepts(&station) && asks(false).accepts(&station));
     }

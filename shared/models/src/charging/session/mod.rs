@@ -34,7 +34,7 @@ use crate::vehicle_telemetry::Odometer;
 use kernel::error::{Code, Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
-use kernel::time::{DAY, SECOND, SignedDuration, Timestamp, millis, minutes};
+use kernel::time::{DAY, SECOND, SignedDuration, Timestamp, minutes};
 use kernel::window::Window;
 
 pub use network::{CardSession, CdrOutcome};
@@ -177,11 +177,7 @@ impl Parties<'_> {
         if self.station.status != StationStatus::Active {
             return Err(conflict("charging_station", "The station is not active."));
         }
-        let moment = Window {
-            from: now,
-            until: now.plus(millis(1)),
-        };
-        if !opening_hours::is_open(self.station, &moment) {
+        if !opening_hours::is_open_at(self.station, now) {
             return Err(conflict("charging_station", "The station is closed now."));
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::transaction::PaymentOutcome;
 use crate::transaction::TransactionStatus;
 use crate::vehicle::ConnectorType;
 use kernel::origin::Mode;
-use kernel::time::{HOUR, hours};
+use kernel::time::{HOUR, hours, millis};
 use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
