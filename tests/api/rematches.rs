@@ -1,6 +1,13 @@
 //! Confirmed reservations whose station changes.
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use functions::stream::relay;
+use kernel::Id;
+use kernel::origin::Mode;
+use models::charging::calendar::CalendarOwner;
 use serde_json::{Value, json};
+use table::keys::Key;
+use tests::player::Player;
 use tests::{TestApp, assert_has, id_of, with};
 
 use crate::reservations::{confirmed_at_one_station, events, lonely};
@@ -105,4 +112,82 @@ async fn the_same_station_is_reserved_for_another_time() {
         events(&app, &path).await,
         ["created", "confirmed", "reassigned"]
     );
+}
+
+#[tokio::test]
+async fn an_unreadable_calendar_does_not_prevent_other_rematches() {
+    let app = TestApp::start().await;
+    let station = Id::from(app.station(json!({})).await.as_str());
+    let mut reservations = Vec::new();
+    for _ in 0..2 {
+        let crew = app.crew(&app.alice).await;
+        let body = with(app.reservation(&crew, 60), json!({"location": lonely()}));
+        let id = app.alice.create("/v1/reservations", body).await;
+        reservations.push(format!("/v1/reservations/{id}"));
+    }
+    app.advance(31 * 60).await;
+    let calendar = |connector: &Value| {
+        let owner = CalendarOwner::evse(&station, connector.as_str().expect("a connector"));
+        let (mode, day) = (Mode::Test, app.now().utc_date());
+        let key = Key::Calendar {
+            mode,
+            owner: &owner,
+            day,
+        };
+        let (pk, sk) = key.pair();
+        let key = [
+            ("pk".to_owned(), AttributeValue::S(pk)),
+            ("sk".to_owned(), AttributeValue::S(sk)),
+        ];
+        std::collections::HashMap::from(key)
+    };
+    let first = app.alice.get_ok(&reservations[0]).await;
+    let key = calendar(&first["connector"]);
+    let (table, name) = (tests::golden::table(&app), &app.running().table);
+    let read = table
+        .get_item()
+        .table_name(name)
+        .set_key(Some(key.clone()))
+        .send();
+    let readable = read.await.expect("the table").item.expect("a calendar");
+    let put = async |item| {
+        let put = table
+            .put_item()
+            .table_name(name)
+            .set_item(Some(item))
+            .send();
+        put.await.expect("an item");
+    };
+    let mut unreadable = readable.clone();
+    unreadable.insert("calendar".into(), AttributeValue::S("?".into()));
+    put(unreadable).await;
+
+    let mut player = Player::on(&app).await;
+    player.settle().await;
+    let maintenance = json!({"status": "maintenance"});
+    app.change_station(&station.to_string(), maintenance).await;
+    let changes = player.changes().await;
+    let change = changes
+        .iter()
+        .find(|change| change.key().0.contains(station.as_str()));
+    let change = change.expect("the station");
+    let pending = async || {
+        let mut shown = Vec::new();
+        for path in &reservations {
+            shown.push(app.alice.get_ok(path).await["status"] == "pending");
+        }
+        shown
+    };
+    relay::handle(&player.app, change)
+        .await
+        .expect_err("a calendar");
+    player.settle().await;
+    assert_eq!(pending().await, [false, true]);
+    // It is relayed again until it can be.
+    put(readable).await;
+    relay::handle(&player.app, change)
+        .await
+        .expect("it is relayed");
+    player.settle().await;
+    assert_eq!(pending().await, [true, true]);
 }

@@ -38,40 +38,68 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     let withdrawn = old.internal.published && !new.internal.published;
     let (old, new) = (old.object, new.object);
     let because = replan_reason(&old, &new).or(withdrawn.then_some(ReplanReason::Station));
+    let mut done = Ok(());
     if let Some(because) = because {
-        replan(app, mode, id, because).await?;
+        done = replan(app, mode, id, because).await;
     }
     if strongest([&old]) != strongest([&new]) {
-        plan_sites_again(app, mode, id).await?;
+        done = both(done, plan_sites_again(app, mode, id).await);
     }
+    both(done, rematch(app, mode, &old, &new, withdrawn).await)
+}
+
+/// Returns the error of work that was all attempted: one that time or an operator can correct, if there is one, so that the change is
+/// relayed again.
+fn both(first: Result<()>, second: Result<()>) -> Result<()> {
+    match (first, second) {
+        (Err(error), Err(other)) if error.is_permanent() => Err(other),
+        (first, second) => first.and(second),
+    }
+}
+
+/// Requests a rematch of the reservations whose connector or window at the station is lost. A calendar or a reservation that cannot be
+/// read does not prevent the rematch of the others.
+async fn rematch(
+    app: &App,
+    mode: Mode,
+    old: &ChargingStation,
+    new: &ChargingStation,
+    withdrawn: bool,
+) -> Result<()> {
     let is_lost = |connector: &&Connector| {
         old.is_reservable(&connector.id)
             && (withdrawn || !new.is_reservable_for(&connector.id, connector.connector_type()))
     };
-    let closes = opening_hours::closes_earlier(&old, &new, &reach(app.now()));
+    let closes = opening_hours::closes_earlier(old, new, &reach(app.now()));
     let affected = old.connectors.iter();
     let affected = affected.filter(|connector| closes || is_lost(connector));
-    let evses = affected.map(|connector| CalendarOwner::evse_of(id, connector));
-    let evses: BTreeSet<CalendarOwner> = evses.collect();
-    if evses.is_empty() {
-        return Ok(());
-    }
-    let reserved = app.store.entries_of(mode, evses, app.now()).await?;
+    let evses = affected.map(|connector| CalendarOwner::evse_of(&old.id, connector));
     let is_unusable = |reserved: &Reserved| {
         let mut lost = old.connectors.iter().filter(is_lost);
         lost.any(|connector| connector.id == reserved.connector)
-            || !opening_hours::is_open(&new, &reserved.window)
+            || !opening_hours::is_open(new, &reserved.window)
     };
-    for entry in reserved {
-        if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
-            let tenant = Tenant { account, mode };
-            request(app, tenant, &entry.holder, |reservation, now| {
-                reservation.request_rematch(id, is_unusable, now)
-            })
-            .await?;
+    let mut done = Ok(());
+    for evse in evses.collect::<BTreeSet<_>>() {
+        let read = app
+            .store
+            .entries_of(mode, BTreeSet::from([evse]), app.now());
+        let (reserved, failed) = match read.await {
+            Ok(reserved) => (reserved, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        done = both(done, failed);
+        for entry in reserved {
+            if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
+                let tenant = Tenant { account, mode };
+                let requested = request(app, tenant, &entry.holder, |reservation, now| {
+                    reservation.request_rematch(&old.id, is_unusable, now)
+                });
+                done = both(done, requested.await);
+            }
         }
     }
-    Ok(())
+    done
 }
 
 /// Plans the reservations by need again whose block is at a station.
