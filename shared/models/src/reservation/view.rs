@@ -31,7 +31,7 @@ struct View {
     charging_session: Option<Id>,
     /// The station; null until one is assigned.
     charging_station: Option<Id>,
-    /// Time at which the reservation was confirmed last; null if it is not confirmed.
+    /// Time at which the reservation was confirmed last; null if it never was, or is pending again. A reservation that has ended keeps it.
     confirmed_at: Option<Timestamp>,
     /// The connector within the station; null until one is assigned.
     connector: Option<String>,
