@@ -46,6 +46,17 @@ fn tariff(id: &str, price: f64) -> Value {
         "last_updated": "2026-01-01T00:00:00Z"})
 }
 
+#[tokio::test]
+async fn a_location_in_another_spelling_is_the_same_station() {
+    let app = TestApp::start().await;
+    let names = |ids: &[&str]| Value::from_iter(ids.iter().map(|id| location(id, &["T1"])));
+    let imported = load(&app, &names(&["Isl-1", "iSL-1"]), None).await;
+    assert_eq!((imported.imported, imported.created), (1, 1));
+    let imported = load(&app, &names(&["ISL-1"]), None).await;
+    assert_eq!((imported.imported, imported.created), (1, 0));
+    assert_eq!(on_the_island(&app.alice).await.len(), 1);
+}
+
 const ISLAND: &str = "/v1/charging_stations?latitude=38.5&longitude=-28.6&radius=1000&limit=100";
 
 /// The stations on the island, by their location ids.

@@ -535,8 +535,11 @@ mod start {
         }
         scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
         scene.app.drain().await;
+        let station = format!("/v1/charging_stations/{}", scene.station);
+        let station = scene.get(&station).await;
+        assert_eq!(station["connectors"][0]["id"], "E1-1");
         let other = scene.app.crew(&scene.app.alice).await;
-        let body = json!({"connector": "e1-1", "driver": other.driver, "vehicle": other.vehicle});
+        let body = json!({"connector": "E1-1", "driver": other.driver, "vehicle": other.vehicle});
         let refused = scene.app.alice.post(PATH, scene.body(body)).await;
         refused.expect_error(409, "charging_session_conflict", "connector");
     }

@@ -302,7 +302,9 @@ async fn command(
     mode: Mode,
     reference: &Reference<'_>,
 ) -> Result<Option<SentCommand>, Error> {
-    let id = reference.authorization.map(Id::from);
+    // The reference is case-insensitive (CiString), and ids are in lower case.
+    let named = reference.authorization.map(str::to_ascii_lowercase);
+    let id = named.map(Id::from);
     match id.filter(|id| id.is(Kind::NetworkCommand)) {
         Some(id) => app.store.command(mode, &id).await,
         None => Ok(None),

@@ -86,7 +86,7 @@ async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error>
     let (party, written) = (id.party(), id.id().as_str());
     let expected = Location::station_id(party.country_code(), party.party_id(), written);
     let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
-    // The location may have been stored first with a different spelling of its id, in upper or lower case.
+    // A location keeps the station that it has.
     let other = location
         .as_ref()
         .and_then(|location| location.station.as_ref());
@@ -371,15 +371,13 @@ fn only_status(
     if rest_before != rest_after {
         return None;
     }
-    let known = |uid: &str| {
-        station
-            .connectors
-            .iter()
-            .any(|connector| connector.evse == uid)
-    };
     match changed.len() {
         0 => Some(None),
-        1 => changed.pop().filter(|(uid, _)| known(uid)).map(Some),
+        1 => {
+            let (uid, status) = changed.pop()?;
+            let known = station.evse(&uid).next()?;
+            Some(Some((known.evse.clone(), status)))
+        }
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! The conversion of a Location object into a charging station.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -202,14 +202,14 @@ struct TariffIds {
 const ID_TIME: i64 = 1_767_225_600_000;
 
 impl Location {
-    /// Returns the ids of the location, which are unique among all parties.
+    /// Returns the ids of the location, which are unique among all parties, in upper case: they are case-insensitive (CiString).
     pub fn key(&self) -> String {
-        format!("{}*{}*{}", self.country_code, self.party_id, self.id)
+        key(&self.country_code, &self.party_id, &self.id)
     }
 
-    /// Returns the id of the station that a location becomes: it is derived from the location's own id.
+    /// Returns the id of the station that a location becomes: it is derived from the location's own id, and the same in any spelling.
     pub fn station_id(country_code: &str, party_id: &str, id: &str) -> Id {
-        let seed = format!("{country_code}*{party_id}*{id}");
+        let seed = key(country_code, party_id, id);
         Id::derived(
             Kind::ChargingStation,
             Timestamp::from_unix_millis(ID_TIME),
@@ -344,6 +344,10 @@ impl Location {
     }
 }
 
+fn key(country_code: &str, party_id: &str, id: &str) -> String {
+    format!("{country_code}*{party_id}*{id}").to_ascii_uppercase()
+}
+
 impl Coordinates {
     /// # Errors
     /// The coordinate that is beyond the poles or the date line.
@@ -394,6 +398,34 @@ impl ImportedStation {
     pub fn tariff_ids(&self) -> BTreeSet<String> {
         let ids = self.tariffs.iter().flat_map(|tariffs| &tariffs.ids);
         ids.cloned().collect()
+    }
+
+    /// Spells the ids of EVSEs and connectors as the stored station does. They are case-insensitive, and reservations and sessions name
+    /// them as they were spelled first.
+    pub(super) fn spell_as(&mut self, stored: &ChargingStation) {
+        let spelled = |uid: &str| stored.evse(uid).next().map(|known| known.evse.clone());
+        for uid in &mut self.takes_profiles {
+            if let Some(evse) = spelled(uid) {
+                *uid = evse;
+            }
+        }
+        for connector in &mut self.station.connectors {
+            let Some(evse) = spelled(&connector.evse) else {
+                continue;
+            };
+            let known = stored
+                .evse(&evse)
+                .find(|known| known.id.eq_ignore_ascii_case(&connector.id));
+            let id = match known {
+                Some(known) => known.id.clone(),
+                None => connector.id.replacen(&connector.evse, &evse, 1),
+            };
+            let mut priced = self.priced.iter_mut();
+            if let Some(priced) = priced.find(|priced| **priced == connector.id) {
+                priced.clone_from(&id);
+            }
+            (connector.id, connector.evse) = (id, evse);
+        }
     }
 
     /// Sets these prices for every connector.
@@ -533,15 +565,11 @@ fn kilowatts(watts: Decimal) -> f64 {
     hundreds.round() / 10.0
 }
 
-/// Returns an id that two of the connectors share.
+/// Returns an id that two of the connectors share, whatever its spelling.
 fn duplicate(connectors: &[Connector]) -> Option<&str> {
-    let mut ids: Vec<&str> = connectors
-        .iter()
-        .map(|connector| connector.id.as_str())
-        .collect();
-    ids.sort_unstable();
-    let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
-    twice.map(|pair| pair[0])
+    let mut ids = HashSet::new();
+    let mut connectors = connectors.iter().map(|connector| connector.id.as_str());
+    connectors.find(|id| !ids.insert(id.to_ascii_lowercase()))
 }
 
 fn plug(standard: &str) -> Plug {

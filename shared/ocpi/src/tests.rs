@@ -73,7 +73,52 @@ fn a_location_becomes_a_station() {
 
 #[test]
 fn the_same_location_is_the_same_station() {
-    assert_eq!(station().id, station().id);
+    let id = |country: &str, party: &str, id: &str| {
+        let names = json!({"country_code": country, "party_id": party, "id": id});
+        read(names).unwrap().station.id
+    };
+    assert_eq!(station().id, id("GB", "ABC", "L1"));
+    assert_eq!(id("gb", "aBc", "l1"), station().id);
+    let longest = "aB".repeat(18);
+    assert_eq!(
+        id("GB", "ABC", &longest),
+        id("GB", "ABC", &longest.to_uppercase())
+    );
+    assert_ne!(
+        id("GB", "ABC", &longest),
+        id("GB", "ABC", &longest.repeat(2)[1..37])
+    );
+    assert_ne!(id("GB", "ABC", "L1"), id("GB", "ABD", "L1"));
+}
+
+#[test]
+fn ids_of_evses_and_connectors_keep_their_first_spelling() {
+    let evse = |uid: &str, ids: &[&str], change: Value| {
+        let connector = &location()["evses"][0]["connectors"][0];
+        let mut evse = location()["evses"][0].clone();
+        let connectors = ids.iter().map(|id| {
+            let mut connector = connector.clone();
+            connector["id"] = json!(id);
+            connector
+        });
+        (evse["uid"], evse["connectors"]) = (json!(uid), connectors.collect());
+        evse["capabilities"] = change;
+        json!({"evses": [evse]})
+    };
+    let profiles = json!(["RESERVABLE", "CHARGING_PROFILE_CAPABLE"]);
+    let first = read(evse("aB", &["cD"], json!([]))).unwrap();
+    let (object, internal) = update::merged(first, None, now());
+    let mut next = read(evse("Ab", &["Cd", "e"], profiles)).unwrap();
+    next.priced = vec!["Ab-Cd".into()];
+    let (object, internal) = update::merged(next, Some((&object, &internal)), now());
+    let ids = object.connectors.iter();
+    let ids: Vec<_> = ids.map(|known| (&*known.id, &*known.evse)).collect();
+    assert_eq!(ids, [("aB-cD", "aB"), ("aB-e", "aB")]);
+    assert_eq!(object.connectors[1].id_within_evse(), Some("e"));
+    assert_eq!(internal.takes_profiles, ["aB"]);
+    assert_eq!(Vec::from_iter(internal.imported_status.keys()), ["aB"]);
+    let twice = read(evse("aB", &["a", "A"], json!([])));
+    assert_eq!(twice.unwrap_err(), "evses: two connectors are aB-A");
 }
 
 fn hours(change: Value) -> (bool, Vec<(Weekday, String, String)>) {

@@ -4,6 +4,7 @@
 //!   status.
 //! - An EVSE at which a session of this service charges stays occupied, unless the file reports that it is out of order.
 //! - A station of a network stays a station of that network.
+//! - EVSEs and connectors keep the spelling of their ids.
 //! - Prices change if the file contains prices; without a file of tariffs they stay.
 //! - Unchanged stations are not written, and `created` never changes.
 
@@ -13,10 +14,13 @@ use models::charging_station::{ChargingStation, Connector, ConnectorStatus, Stat
 
 /// Returns the new state of the station, and its internal state; the stored one is `None` for a new station.
 pub fn merged(
-    imported: ImportedStation,
+    mut imported: ImportedStation,
     stored: Option<(&ChargingStation, &StationInternal)>,
     now: Timestamp,
 ) -> (ChargingStation, StationInternal) {
+    if let Some((before, _)) = stored {
+        imported.spell_as(before);
+    }
     let mut internal = StationInternal {
         published: imported.published,
         imported_status: imported.statuses(),

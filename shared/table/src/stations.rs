@@ -514,10 +514,7 @@ impl UnitOfWork<'_> {
         evse: &str,
         status: ConnectorStatus,
     ) -> Result<()> {
-        let mut of_evse = station
-            .connectors
-            .iter()
-            .filter(|connector| connector.evse == evse);
+        let mut of_evse = station.evse(evse);
         if of_evse.all(|connector| connector.status == status) {
             Ok(())
         } else {
@@ -539,7 +536,7 @@ impl UnitOfWork<'_> {
     ) -> Result<()> {
         let connectors = station.connectors.iter().enumerate();
         let of_evse: Vec<_> = connectors
-            .filter(|(_, connector)| connector.evse == evse)
+            .filter(|(_, connector)| connector.evse.eq_ignore_ascii_case(evse))
             .collect();
         let was_free = of_evse
             .iter()

@@ -68,6 +68,13 @@ pub struct RefusedEvse {
     pub evse: String,
 }
 
+impl RefusedEvse {
+    /// Checks whether this is the EVSE of a station with a uid, which is compared without regard to case.
+    pub fn is(&self, station: &Id, evse: &str) -> bool {
+        self.station == *station && self.evse.eq_ignore_ascii_case(evse)
+    }
+}
+
 impl OutwardReservation {
     pub(super) fn of(reservation: &Id, assignment: &Assignment, now: Timestamp) -> Self {
         let Assignment { station, evse, .. } = assignment;

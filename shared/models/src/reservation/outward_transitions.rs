@@ -93,7 +93,7 @@ impl Stored<Reservation> {
             ReservationState::Confirmed {
                 reserved,
                 step: Step::Arrival,
-            } => reserved.station == *station && reserved.evse == evse,
+            } => reserved.station == *station && reserved.evse.eq_ignore_ascii_case(evse),
             _ => false,
         };
         if is_there {
@@ -107,12 +107,13 @@ impl Stored<Reservation> {
             return;
         };
         reserved.outward = None;
-        let refused = RefusedEvse {
-            station: reserved.station.clone(),
-            evse: reserved.evse.clone(),
-        };
-        if !reserved.refused_evses.contains(&refused) {
-            reserved.refused_evses.push(refused);
+        let (station, evse) = (&reserved.station, &reserved.evse);
+        let mut refused = reserved.refused_evses.iter();
+        if !refused.any(|refused| refused.is(station, evse)) {
+            reserved.refused_evses.push(RefusedEvse {
+                station: station.clone(),
+                evse: evse.clone(),
+            });
         }
         *step = Step::Rematch {
             next_attempt: now,
@@ -124,7 +125,7 @@ impl Stored<Reservation> {
     pub fn is_refused(&self) -> bool {
         self.object.state.reserved().is_some_and(|reserved| {
             let mut refused = reserved.refused_evses.iter();
-            refused.any(|evse| evse.station == reserved.station && evse.evse == reserved.evse)
+            refused.any(|refused| refused.is(&reserved.station, &reserved.evse))
         })
     }
 }

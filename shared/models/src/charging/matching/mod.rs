@@ -404,7 +404,7 @@ fn fitting<'a>(
     let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
     let is_refused = |connector: &Connector| {
         let mut refused = request.refused_evses.iter();
-        refused.any(|refused| refused.station == station.id && refused.evse == connector.evse)
+        refused.any(|refused| refused.is(&station.id, &connector.evse))
     };
     keep(
         &|connector| reservable && connector.reservable && !is_refused(connector),

@@ -423,11 +423,8 @@ fn network_session(
 
 /// Returns the maximum power of an EVSE in W, regardless of which of its connectors is used.
 fn evse_power(station: &ChargingStation, evse: &str) -> u32 {
-    let connectors = station
-        .connectors
-        .iter()
-        .filter(|connector| connector.evse == evse);
-    let kilowatts = connectors
+    let kilowatts = station
+        .evse(evse)
         .map(|connector| connector.power)
         .fold(0.0, f64::max);
     (kilowatts * 1000.0).round() as u32
