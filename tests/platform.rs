@@ -8,8 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 pub use cpo::{Behaviour, Generated, Received};
 use cpo::{Cpo, Options, Script};
-use kernel::Timestamp;
+use kernel::{Id, Mode, Timestamp};
+use models::network::PartyId;
 use serde_json::{Value, json};
+use table::networks::shared_origin;
 
 use crate::{Client, TestApp, TestResponse, with};
 
@@ -105,6 +107,19 @@ pub async fn send_expecting(
     let report = || format!("{token} {method} {path} {body:?}: {}", answer.text);
     assert_eq!(codes(&answer), expected, "{}", report());
     answer
+}
+
+/// Writes the claim of a network to a Dutch party, whatever the network's parties are.
+///
+/// # Panics
+/// The party belongs to another network.
+pub async fn claim(app: &TestApp, party: &str, network: &str) {
+    let origin = shared_origin(Mode::Test, app.now());
+    let party = PartyId::new("NL", party).expect("a party");
+    let mut tx = app.app().store.begin(&origin);
+    let claimed = tx.claim_party(&party, &Id::from(network), None);
+    claimed.expect("a claim");
+    tx.commit_without_response().await.expect("it is claimed");
 }
 
 /// The role of a hub, NL*HUB.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kernel::time::{HOUR, MINUTE, days};
 use serde_json::{Value, json};
 use tests::platform::{
-    Connected, client_info, codes, fixture, hub_role, manage, manage_ok, platform, send,
+    Connected, claim, client_info, codes, fixture, hub_role, manage, manage_ok, platform, send,
     send_expecting,
 };
 use tests::{Crew, TestApp, TestResponse, with};
@@ -313,6 +313,30 @@ async fn parties_of_others_and_our_own_are_refused() {
         .act("approve_parties", unknown)
         .await
         .expect_err("the hub has no such party");
+}
+
+#[tokio::test]
+async fn parties_that_a_network_has_left_behind_are_approved() {
+    let scene = Scene::new().await;
+    let (app, hub) = (&scene.app, &scene.hub);
+    let revoked = Connected::with(app, |script| script.roles[0]["party_id"] = json!("OLD"));
+    let revoked = revoked.await.network;
+    manage_ok(app, json!({"action": "revoke", "network": revoked})).await;
+    // The process ended before the parties of that network were released.
+    for party in ["EXA", "NEW"] {
+        claim(app, party, &revoked).await;
+    }
+    scene.approve("EXA").await;
+    let approved = Some((false, "CONNECTED".to_owned()));
+    assert_eq!(scene.party("EXA").await, approved);
+    let trust = json!({"trusted": true});
+    scene.act("trust_hub", trust).await.expect("trusted");
+    let info = client_info("NEW", "CPO", "CONNECTED", app.now());
+    scene.list("hubclientinfo", info);
+    let pull = json!({"action": "pull", "network": hub.network, "full": true});
+    manage_ok(app, pull).await;
+    app.drain().await;
+    assert_eq!(scene.party("NEW").await, approved);
 }
 
 #[tokio::test]

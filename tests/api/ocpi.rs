@@ -3,7 +3,7 @@
 use kernel::time::{MINUTE, seconds};
 use serde_json::{Value, json};
 use tests::platform::{
-    Connected, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
+    Connected, claim, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
 };
 use tests::{TestApp, TestResponse, assert_contains, assert_has, cases, each, path_of, with};
 use tokio::io::AsyncWriteExt as _;
@@ -245,6 +245,14 @@ mod credentials {
 
     #[tokio::test]
     async fn a_slow_registration_does_not_replace_a_later_one() {
+        for is_used in [true, false] {
+            slow_registration(is_used).await;
+        }
+    }
+
+    /// Sends credentials while those that were sent before are still processed. `is_used` is whether the platform uses its token before
+    /// that ends.
+    async fn slow_registration(is_used: bool) {
         let app = TestApp::start().await;
         let platform = platform().await;
         let (token_a, _) = issued(&app).await;
@@ -256,7 +264,9 @@ mod credentials {
             let (mut connection, _) = listener.accept().await.expect("a request");
             let answer = exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
             let token_c = answer.body["data"]["token"].as_str().expect("a token");
-            get_expecting(&app, token_c, PATH, (200, 1000)).await;
+            if is_used {
+                get_expecting(&app, token_c, PATH, (200, 1000)).await;
+            }
             let details = platform.versions_url().replace("/versions", "/2.2.1");
             let list = json!({"status_code": 1000, "timestamp": "2026-01-01T00:00:00Z",
                 "data": [{"version": "2.2.1", "url": details}]});
@@ -339,6 +349,34 @@ mod credentials {
             .await;
         cpo.expect("GET", "/credentials", None, (401, 2000)).await;
         assert_eq!(networks(&app).await[0]["status"], "revoked");
+    }
+
+    #[tokio::test]
+    async fn a_platform_ends_the_connection_while_its_network_changes() {
+        let (app, cpo) = Connected::start().await;
+        let pull = json!({"action": "pull", "network": cpo.network});
+        let changes = async {
+            for _ in 0..4 {
+                manage(&app, pull.clone()).await.ok();
+            }
+        };
+        let end = cpo.expect("DELETE", "/credentials", None, (200, 1000));
+        tokio::join!(end, changes);
+        assert_eq!(networks(&app).await[0]["status"], "revoked");
+    }
+
+    #[tokio::test]
+    async fn a_party_that_a_network_has_left_behind_belongs_to_the_next() {
+        let (app, cpo) = Connected::start().await;
+        manage_ok(&app, json!({"action": "revoke", "network": cpo.network})).await;
+        // The process ended before the parties of the network were released.
+        claim(&app, "EXA", &cpo.network).await;
+        let second = Connected::to(&app).await;
+        second.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
+        // It belongs to that network alone.
+        let (token_a, _) = issued(&app).await;
+        let third = platform().await;
+        exchange(&app, &token_a, "POST", &third, (200, 2001)).await;
     }
 }
 

@@ -12,7 +12,7 @@
 
 use crate::App;
 use kernel::origin::{Mode, Origin};
-use kernel::{Error, Id};
+use kernel::{Error, Id, Timestamp};
 use models::stored::Stored;
 use ocpi::client::{Failure, checked};
 use ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
@@ -131,13 +131,16 @@ pub struct Agreed {
     pub own_url: String,
     /// The hash of the token with which the platform has sent its credentials.
     pub used_token: String,
+    /// The time at which the platform has sent its credentials.
+    pub began: Timestamp,
 }
 
-/// Connects a network whose platform has sent its credentials, and issues its token for further requests. None if the platform's token was
-/// replaced while its endpoints were read: a later exchange of credentials counts.
+/// Connects a network whose platform has sent its credentials, and issues its token for further requests. None if the platform's token is
+/// not valid any more, because the network was revoked or the platform has used a newer token; and if an exchange of credentials that
+/// began later has ended: the later one counts, whether or not its token was used.
 ///
 /// # Errors
-/// 409 if one of the parties belongs to another network, or the network is revoked.
+/// 409 if one of the parties belongs to another network.
 pub async fn connect(
     app: &App,
     mode: Mode,
@@ -147,14 +150,20 @@ pub async fn connect(
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let network = app.store.load::<Network>(&origin.tenant, id).await?;
-        let used = |own: &OwnToken| own.hash == agreed.used_token;
-        // The platform repeats its request with the previous token if it has not received the present one.
-        let repeated = network.internal.previous_token.as_ref().is_some_and(used);
-        if !repeated && !network.internal.token.as_ref().is_some_and(used) {
+        let is_outrun = |own: &OwnToken| own.exchange_began > Some(agreed.began);
+        if !accepts(&network, &agreed.used_token)
+            || network.internal.token.as_ref().is_some_and(is_outrun)
+        {
             return Ok(None);
         }
+        // The platform repeats its request with the previous token if it has not received the present one.
+        let previous = network.internal.previous_token.as_ref();
+        let repeated = previous.is_some_and(|own| own.hash == agreed.used_token);
         let token = CredentialsToken::issue(mode)?;
-        let own = OwnToken::new(&token, false);
+        let own = OwnToken {
+            exchange_began: Some(agreed.began),
+            ..OwnToken::new(&token, false)
+        };
         let registration = Registration {
             version: agreed.version,
             endpoints: agreed.endpoints.clone(),
@@ -171,6 +180,33 @@ pub async fn connect(
     Err(Error::Contended)
 }
 
+/// Returns whether a platform may exchange credentials, or end the connection, with the token that has this hash.
+fn accepts(network: &Stored<Network>, hash: &str) -> bool {
+    let internal = &network.internal;
+    let mut tokens = internal.token.iter().chain(&internal.previous_token);
+    tokens.any(|own| own.hash == hash)
+}
+
+/// Revokes a network at the request of its platform. Returns whether the token of the request is still valid, because only then the
+/// network is revoked.
+///
+/// # Errors
+/// `Contended` if the network is changed continuously; `Unavailable` if DynamoDB cannot be reached.
+pub async fn unregister(app: &App, mode: Mode, id: &Id, used_token: &str) -> Result<bool, Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let network = app.store.load::<Network>(&origin.tenant, id).await?;
+        if !accepts(&network, used_token) {
+            return Ok(false);
+        }
+        match set_status(app, &origin, network, NetworkStatus::Revoked).await {
+            Err(Error::Contended) => {}
+            done => return done.map(|_| true),
+        }
+    }
+    Err(Error::Contended)
+}
+
 /// Stores a registration with its parties and tokens.
 async fn register(
     app: &App,
@@ -180,9 +216,6 @@ async fn register(
     own_url: String,
     token: Option<(OwnToken, bool)>,
 ) -> Result<Stored<Network>, Error> {
-    if network.object.status == NetworkStatus::Revoked {
-        return Err(Error::conflict("The network is revoked.", Some("network")));
-    }
     let id = network.object.id.clone();
     let before = network.object.own_parties();
     Network::register(
@@ -209,9 +242,7 @@ async fn register(
             tx.remove_own_token(&outdated.hash)?;
         }
     }
-    for party in after.difference(&before) {
-        tx.claim_party(party, &id)?;
-    }
+    hubs::claim(app, &mut tx, &id, after.difference(&before)).await?;
     tx.save(&mut network)?;
     tx.commit_without_response().await?;
     app.networks.forget(&id);

@@ -12,9 +12,10 @@ use kernel::origin::{Mode, Origin};
 use kernel::{Error, Id};
 use models::network::PartyId;
 use models::stored::Stored;
-use ocpi::network::Network;
+use ocpi::network::{Network, NetworkStatus};
 use ocpi::party::Role;
 use ocpi::token::ClientInfo;
+use table::UnitOfWork;
 use table::networks::shared_origin;
 
 /// The maximum number of times that a network is read again after a concurrent change.
@@ -99,9 +100,56 @@ pub async fn is_of_another(
     party: &PartyId,
     network: &Id,
 ) -> Result<bool, Error> {
+    let holder = other_holder(app, origin, party, network).await?;
+    Ok(holder.is_some_and(|holder| has(&holder, party)))
+}
+
+/// The other network that has claimed a party.
+async fn other_holder(
+    app: &App,
+    origin: &Origin,
+    party: &PartyId,
+    network: &Id,
+) -> Result<Option<Stored<Network>>, Error> {
     let mode = origin.tenant.mode;
-    let owner = app.store.network_id_of_party(mode, party).await?;
-    Ok(owner.is_some_and(|owner| owner != *network))
+    let holder = app.store.network_of_party(mode, party).await?;
+    Ok(holder.filter(|holder| holder.object.id != *network))
+}
+
+/// Returns whether a network that has claimed a party still has it.
+fn has(holder: &Stored<Network>, party: &PartyId) -> bool {
+    let holder = &holder.object;
+    holder.status != NetworkStatus::Revoked && holder.own_parties().contains(party)
+}
+
+/// Claims parties for a network. The claim of another network that no longer has the party is replaced: a crash between the change of that
+/// network and the release of its parties leaves it behind.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached. The commit fails with 409 if a party belongs to another network, and with `Contended` if a
+/// network whose claim is replaced changes in the meantime.
+pub async fn claim(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    network: &Id,
+    parties: impl Iterator<Item = &PartyId>,
+) -> Result<(), Error> {
+    let mut left = BTreeSet::new();
+    for party in parties {
+        let holder = other_holder(app, tx.origin(), party, network).await?;
+        let holder = holder.filter(|holder| !has(holder, party));
+        tx.claim_party(
+            party,
+            network,
+            holder.as_ref().map(|holder| &holder.object.id),
+        )?;
+        if let Some(holder) = holder
+            && left.insert(holder.object.id.clone())
+        {
+            tx.check_unchanged(&holder)?;
+        }
+    }
+    Ok(())
 }
 
 /// Approves parties of a network, or withdraws their approval.
@@ -175,9 +223,7 @@ async fn save(
         Network::ask_for_full_pull(&mut network, origin.now);
     }
     let mut tx = app.store.begin(origin);
-    for party in after.difference(before) {
-        tx.claim_party(party, &id)?;
-    }
+    claim(app, &mut tx, &id, after.difference(before)).await?;
     tx.save(&mut network)?;
     tx.commit_without_response().await?;
     app.networks.forget(&id);

@@ -9,11 +9,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode as HttpStatus};
 use ocpi::credentials::Credentials;
 use ocpi::envelope::StatusCode;
-use ocpi::network::{Network, NetworkStatus};
 use ocpi::reader::lenient;
 use ocpi::versions::OcpiVersion;
 use serde_json::Value;
-use table::networks::shared_origin;
 use web::edge::base_url;
 
 use super::edge::{InVersion, Json, Platform, UNKNOWN_TOKEN};
@@ -83,11 +81,18 @@ async fn unregister(State(app): State<App>, platform: Platform, InVersion(_): In
     if platform.registers {
         return Err(not_registered());
     }
-    let origin = shared_origin(platform.mode, app.now());
-    let id = platform.network.object.id;
-    let network = app.store.load::<Network>(&origin.tenant, &id).await?;
-    handshake::set_status(&app, &origin, network, NetworkStatus::Revoked).await?;
-    Ok(Reply::success())
+    let Platform {
+        mode,
+        network,
+        token,
+        ..
+    } = platform;
+    let is_revoked = handshake::unregister(&app, mode, &network.object.id, &token.hash()).await?;
+    if is_revoked {
+        Ok(Reply::success())
+    } else {
+        Err(Reply::unauthorized(UNKNOWN_TOKEN))
+    }
 }
 
 fn read(app: &App, body: &Value) -> Result<Credentials> {
@@ -115,6 +120,7 @@ async fn exchange(
     headers: &HeaderMap,
     body: &Value,
 ) -> Result {
+    let began = app.now();
     let credentials = read(app, body)?;
     let own_url = base_url(&app.settings, headers);
     let Platform { network, token, .. } = platform;
@@ -131,6 +137,7 @@ async fn exchange(
             credentials,
             own_url: own_url.clone(),
             used_token: token.hash(),
+            began,
         },
     )
     .await?;

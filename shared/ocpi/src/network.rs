@@ -136,6 +136,10 @@ pub struct OwnToken {
     pub hash: String,
     /// Whether it is only for registration (token A).
     pub registers: bool,
+    /// The time at which the exchange of credentials began in which the platform was given this token; `None` for a token that was
+    /// issued otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange_began: Option<Timestamp>,
 }
 
 impl OwnToken {
@@ -143,6 +147,7 @@ impl OwnToken {
         Self {
             hash: token.hash(),
             registers,
+            exchange_began: None,
         }
     }
 }
@@ -665,6 +670,7 @@ mod tests {
         let token = |n: &str| OwnToken {
             hash: n.into(),
             registers: false,
+            exchange_began: None,
         };
         assert_eq!(
             Network::replace_token(&mut network, token("b"), false, now()),

@@ -123,15 +123,6 @@ impl Store {
         Ok(network.filter(|network| network.object.operator(&owner.party).is_ok()))
     }
 
-    /// Returns the id of the network that a party belongs to.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn network_id_of_party(&self, mode: Mode, party: &PartyId) -> Result<Option<Id>> {
-        let item = self.item(Key::Party { mode, party }, true).await?;
-        Ok(item.map(|item| Id::from(string(&item, "network"))))
-    }
-
     /// Returns the network that an item refers to.
     async fn pointed_at(&self, mode: Mode, key: Key<'_>) -> Result<Option<Stored<Network>>> {
         let Some(item) = self.item(key, true).await? else {
@@ -451,19 +442,21 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Records that a party belongs to a network. The commit fails with 409 if it belongs to another one.
+    /// Records that a party belongs to a network. The claim of the network `from`, if there is one, is replaced. The commit fails with 409 if
+    /// the party belongs to another one.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
-    pub fn claim_party(&mut self, party: &PartyId, network: &Id) -> Result<()> {
+    pub fn claim_party(&mut self, party: &PartyId, network: &Id, from: Option<&Id>) -> Result<()> {
         let mode = self.origin.tenant.mode;
         let mut item = new_item(Key::Party { mode, party });
         item.insert("network".into(), s(network.as_str()));
         let put = self
             .store
             .put(item)
-            .condition_expression("attribute_not_exists(pk) OR network = :network")
-            .expression_attribute_values(":network", s(network.as_str()));
+            .condition_expression("attribute_not_exists(pk) OR network IN (:network, :from)")
+            .expression_attribute_values(":network", s(network.as_str()))
+            .expression_attribute_values(":from", s(from.unwrap_or(network).as_str()));
         let message = format!("The party {party} belongs to another network.");
         let refusal = Error::conflict(message, Some("roles"));
         self.push_put(put.build().map_err(Error::internal)?, refusal);
