@@ -1475,6 +1475,47 @@ mod sync {
     }
 
     #[tokio::test]
+    async fn a_location_that_is_listed_twice_counts_once() {
+        let app = TestApp::start().await;
+        let cpo = listing(&app, &["L1", "L2"]).await;
+        app.drain().await;
+        // L1 has moved to the next page, in the place of L2.
+        cpo.list("locations", locations(&["L1", "L1"]));
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull).await;
+        app.drain().await;
+        assert_eq!(ids(&app).await, active(&["L1", "L2"]));
+        assert_contains(&pulled(&app).await["problems"][0], "X-Total-Count");
+    }
+
+    #[tokio::test]
+    async fn credentials_that_change_during_a_pull_begin_another() {
+        let app = TestApp::start().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let cpo = Connected::with(&app, |script| {
+            let slow = format!("http://{address}/locations");
+            script.addresses.insert("locations", slow);
+            script.lists.insert("locations", locations(&["L1"]));
+        })
+        .await;
+        let renewed = async {
+            let (mut connection, _) = listener.accept().await.expect("a request");
+            cpo.script().addresses.clear();
+            let own = cpo.credentials();
+            let answer = cpo
+                .expect("PUT", "/credentials", Some(&own), (200, 1000))
+                .await;
+            let gone = "HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            connection.write_all(gone.as_bytes()).await.expect("sent");
+            answer
+        };
+        tokio::join!(app.drain(), renewed);
+        app.drain().await;
+        assert_eq!(ids(&app).await, active(&["L1"]));
+    }
+
+    #[tokio::test]
     async fn an_interrupted_pull_goes_on_where_it_was() {
         let app = TestApp::start().await;
         // No token is sent in the meantime.

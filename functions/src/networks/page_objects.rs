@@ -37,7 +37,9 @@ impl PageObjects<'_> {
         module: Module,
         group: Vec<Box<RawValue>>,
     ) -> Result<Vec<ObjectId>, Error> {
-        pull.counts.received += group.len() as u32;
+        let count = group.len() as u32;
+        pull.counts.received += count;
+        pull.objects += count;
         if module == Module::HubClientInfo {
             self.store_parties(pull, &group).await?;
             return Ok(Vec::new());
@@ -60,6 +62,7 @@ impl PageObjects<'_> {
             }
             ids.extend(id);
         }
+        pull.unnamed += count - ids.len() as u32;
         Ok(ids)
     }
 

@@ -200,6 +200,7 @@ async fn release(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
 async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<(), Error> {
     let (mode, id) = (network.object.mode, network.object.id.clone());
     let id = &id;
+    let due = network.internal.next_pull_at;
     let stored = app.store.pull(mode, id).await?;
     let mut pull = match stored {
         // A pull that began before the platform gave its present addresses has pages of the previous ones.
@@ -233,7 +234,7 @@ async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<()
                 tracing::warn!(network.id = %id, error = why, "a pull was interrupted");
                 pull.error = Some(why);
                 app.store.put_pull(mode, id, &pull).await?;
-                return schedule(app, mode, id, &pull, wait).await;
+                return schedule(app, mode, id, &pull, due, wait).await;
             }
         }
         if Instant::now() >= run.until && !pull.modules.is_empty() {
@@ -242,7 +243,7 @@ async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<()
     }
     pull.finish(app.now());
     app.store.put_pull(mode, id, &pull).await?;
-    schedule(app, mode, id, &pull, INTERVAL).await
+    schedule(app, mode, id, &pull, due, INTERVAL).await
 }
 
 /// A pull of the modules that the platform has.
@@ -259,21 +260,24 @@ fn begin(network: &Stored<Network>, last: Option<Pull>, now: Timestamp) -> Pull 
     Pull::begin(last, modules, FULL_INTERVAL, requested, now)
 }
 
-/// Ends the lease, and stores the time of the next pull: now if a full pull was requested since this one began.
+/// Ends the lease, and stores the time of the next pull: now if another one was requested while this one ran (the pull of this run was due
+/// at `due`), or if the platform has exchanged credentials since this one began, which has read from the previous addresses.
 async fn schedule(
     app: &App,
     mode: Mode,
     id: &Id,
     pull: &Pull,
+    due: Option<Timestamp>,
     wait: SignedDuration,
 ) -> Result<(), Error> {
     // Networks are pulled at different times of the hour.
     let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
     let schedule = |network: &mut Stored<Network>, now: Timestamp| {
-        let requested = network.internal.full_pull_asked;
-        let is_asked =
-            pull.finished.is_some() && requested.is_some_and(|requested| requested > pull.started);
-        let pause = if is_asked {
+        let is_asked = pull.finished.is_some()
+            && (network.internal.full_pull_asked > Some(pull.started)
+                || network.internal.next_pull_at != due);
+        let is_outdated = network.object.connected_at > Some(pull.started);
+        let pause = if is_asked || is_outdated {
             SignedDuration::ZERO
         } else {
             wait + splay
@@ -387,7 +391,6 @@ impl Run<'_> {
             let new = group.split_off(skipped);
             if !new.is_empty() {
                 pull.page_objects = number;
-                pull.objects += new.len() as u32;
                 listed.extend(self.objects().store_group(pull, module, new).await?);
             }
             if pull.objects > self.limits.objects {
@@ -418,12 +421,6 @@ impl Run<'_> {
         match module {
             Module::HubClientInfo => {
                 self.network = self.app.store.load(&operators(*mode), id).await?;
-            }
-            // An object may have moved to another page while the pages were read, or the platform counts what it does not show.
-            Module::Locations if pull.full && pull.total > pull.objects => {
-                pull.note_first(
-                    "locations: the pages have fewer than X-Total-Count says, so none is removed",
-                );
             }
             Module::Locations if pull.full => {
                 // The parties and their states may have changed since the run began.
@@ -503,14 +500,22 @@ fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     format!("{endpoint}{separator}limit={PAGE}{from}")
 }
 
-/// Removes the locations that were not in a full pull and have not been pushed since it began. Locations are not removed if a hub may have
-/// left them out, because their party is not connected, or if their party was approved while the pull ran.
+/// Removes the locations that were not in a full pull and have not been pushed since it began. No location is removed if the pull has fewer
+/// different ones than the platform counts. Locations are not removed either if a hub may have left them out, because their party is not
+/// connected, or if their party was approved while the pull ran.
 async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result<(), Error> {
     let mode = network.mode;
     let (notes, pulled) = app.store.pulled(mode, &network.id, pull.started).await?;
     if notes < pull.notes {
         pull.incomplete = true;
         pull.note_problem("locations: another pull ran at the same time, so none is removed");
+        return Ok(());
+    }
+    // An object may have moved to another page while the pages were read, or the platform counts what it does not show.
+    if pull.total > pull.unnamed + pulled.len() as u32 {
+        pull.note_first(
+            "locations: the pages have fewer than X-Total-Count says, so none is removed",
+        );
         return Ok(());
     }
     for party in network.own_parties() {

@@ -27,10 +27,14 @@ pub struct Pull {
     /// The number of objects of that page that were stored by a run that ended before the page did.
     #[serde(default, skip_serializing_if = "is_default")]
     pub page_objects: u32,
-    /// The pages of the current module that have been read, the number of their objects, and their size in bytes.
+    /// The pages of the current module that have been read, the number of their objects, each as often as it is on a page, and their size
+    /// in bytes.
     pub pages: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub objects: u32,
+    /// The number of these objects that have no id of a party of the platform.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unnamed: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
     /// The largest number of objects that the platform has stated for the current module.
@@ -186,6 +190,7 @@ impl Pull {
             page_objects: 0,
             pages: 0,
             objects: 0,
+            unnamed: 0,
             bytes: 0,
             total: 0,
             notes: 0,
@@ -222,7 +227,8 @@ impl Pull {
         self.next_page = None;
         self.error = None;
         (self.page_objects, self.pages) = (0, 0);
-        (self.objects, self.bytes, self.total) = (0, 0, 0);
+        (self.objects, self.unnamed) = (0, 0);
+        (self.bytes, self.total) = (0, 0);
     }
 
     /// Continues with the next module although pages of this one are missing. The reason becomes the first of the problems.
