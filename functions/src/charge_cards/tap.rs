@@ -6,6 +6,8 @@
 //!
 //! These rules decide who may begin to charge. A report of energy that has flowed is always attributed to a driver of the card.
 
+use std::collections::HashSet;
+
 use crate::App;
 use kernel::origin::{Mode, Tenant};
 use kernel::time::{SignedDuration, Timestamp, minutes};
@@ -109,8 +111,12 @@ pub async fn who_charges(
     let found = at(app, &tenant, &card, &context, place, now).await?;
     Ok(match found {
         TapOutcome::Use(card_use) | TapOutcome::Suspended(card_use) => Some(*card_use),
-        TapOutcome::NoDriver | TapOutcome::Reserved => {
-            let unfit = |pair: &Pair<'_>| (!pair.is_active(), !place.fits(pair.vehicle));
+        TapOutcome::NoDriver { charging } | TapOutcome::Reserved { charging } => {
+            let unfit = |pair: &Pair<'_>| {
+                let vehicle = pair.vehicle;
+                let is_charging = charging.contains(&vehicle.id);
+                (!pair.is_active(), !place.fits(vehicle), is_charging)
+            };
             let pair = context.all_pairs().min_by_key(unfit);
             pair.map(|pair| CardUse::of(&tenant, &card, pair))
         }
@@ -122,10 +128,14 @@ pub(super) enum TapOutcome {
     Use(Box<CardUse>),
     /// The EVSE is reserved for the card, but the driver, the vehicle or the fleet is not active.
     Suspended(Box<CardUse>),
-    /// No driver of the card can charge there now.
-    NoDriver,
+    /// No driver of the card can charge there now. `charging` are the vehicles of the card that take part in a session.
+    NoDriver {
+        charging: HashSet<Id>,
+    },
     /// The EVSE is reserved for another vehicle.
-    Reserved,
+    Reserved {
+        charging: HashSet<Id>,
+    },
 }
 
 /// Finds who charges with a card at a place.
@@ -138,11 +148,19 @@ pub(super) async fn at(
     now: Timestamp,
 ) -> Result<TapOutcome, Error> {
     let evse = CalendarOwner::evse(&place.station.id, place.evse);
-    let vehicles = context.pairs().map(|pair| pair.vehicle.id.clone());
-    let mut owners: Vec<CalendarOwner> = vehicles.map(CalendarOwner::Vehicle).collect();
-    owners.dedup();
-    owners.push(evse.clone());
+    let vehicles = context.all_pairs().map(|pair| pair.vehicle.id.clone());
+    let mut charging: HashSet<Id> = vehicles.collect();
+    let vehicles = charging.iter().cloned().map(CalendarOwner::Vehicle);
+    let owners: Vec<CalendarOwner> = vehicles.chain([evse.clone()]).collect();
     let calendars = calendars(app, tenant, &owners, now).await?;
+    charging.retain(|vehicle| {
+        let calendar = CalendarOwner::Vehicle(vehicle.clone());
+        let mut entries = calendars.entries(&calendar).into_iter();
+        entries.any(|entry| {
+            let covers = entry.window.from <= now && now < entry.window.until;
+            covers && entry.holder.is(Kind::ChargingSession)
+        })
+    });
     let entries = calendars.entries(&evse);
     let mut suspended = None;
     for id in expected(&entries, now) {
@@ -164,20 +182,12 @@ pub(super) async fn at(
         covers && entry.holder.is(Kind::Reservation)
     });
     if is_reserved {
-        return Ok(suspended.map_or(TapOutcome::Reserved, TapOutcome::Suspended));
+        return Ok(suspended.map_or(TapOutcome::Reserved { charging }, TapOutcome::Suspended));
     }
-    let is_free = |vehicle: &Vehicle| {
-        let calendar = CalendarOwner::Vehicle(vehicle.id.clone());
-        let mut entries = calendars.entries(&calendar).into_iter();
-        !entries.any(|entry| {
-            let covers = entry.window.from <= now && now < entry.window.until;
-            covers && entry.holder.is(Kind::ChargingSession)
-        })
-    };
     let mut pairs = context.pairs();
-    let pair = pairs.find(|pair| place.fits(pair.vehicle) && is_free(pair.vehicle));
+    let pair = pairs.find(|pair| place.fits(pair.vehicle) && !charging.contains(&pair.vehicle.id));
     Ok(match pair {
-        None => suspended.map_or(TapOutcome::NoDriver, TapOutcome::Suspended),
+        None => suspended.map_or(TapOutcome::NoDriver { charging }, TapOutcome::Suspended),
         Some(pair) => TapOutcome::Use(Box::new(CardUse::of(tenant, card, pair))),
     })
 }
