@@ -1,9 +1,12 @@
 //! Charging sessions at the station of a network: commands, their results, the network's reports and bills, and every contradiction
 //! between them that `infra/networks.md` lists.
 
+use functions::job::Job as _;
+use functions::networks::received::ApplyReceived;
 use functions::stream::sweep;
 use kernel::Timestamp;
 use kernel::time::{days, minutes, seconds};
+use models::network::{Module, ObjectId, Owner, PartyId};
 use serde_json::{Value, json};
 use tests::platform::{Connected, Received, cdr_of, fixture, manage, manage_ok, send, session_of};
 use tests::{
@@ -1333,6 +1336,7 @@ mod review {
         let theirs = cards::tapped(&scene);
         scene.app.advance(3600).await;
         scene.bill(&costing(&scene, &theirs, 0.001, 10_000.0)).await;
+        scene.app.advance(60).await;
         assert_eq!(scene.invoice().await.1, []);
         let session = cards::sessions(&scene).await.remove(0);
         let review = &session["review"];
@@ -1780,7 +1784,104 @@ mod cards {
             scene.app.drain().await;
             assert_eq!(sessions(&scene).await.len(), number);
         }
+        scene.app.advance(60).await;
+        assert_eq!(sessions(&scene).await.len(), 5);
         assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_session_and_its_cdr_processed_at_once_are_one_session() {
+        for is_named in [true, false] {
+            for is_reported_late in [true, false] {
+                at_once(is_named, is_reported_late).await;
+            }
+        }
+    }
+
+    /// Processes a session and its CDR at the same time. The CDR may name the session, and the session may arrive after the CDR.
+    async fn at_once(is_named: bool, is_reported_late: bool) {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        scene.app.advance(3600).await;
+        let mut cdr = scene.cdr(&theirs, json!({}));
+        if !is_named {
+            cdr["session_id"] = Value::Null;
+        }
+        let report = async || {
+            scene.cpo.put("/sessions/NL/EXA/T1", &theirs).await;
+        };
+        let bill = async || {
+            let answer = scene.cpo.send("POST", "/cdrs", Some(&cdr)).await;
+            assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        };
+        let (app, owner) = (scene.app.app(), owner(&scene));
+        let apply = |module, id| {
+            let object = ObjectId::new(owner.clone(), module, id).expect("an id");
+            let mode = kernel::Mode::Test;
+            ApplyReceived { mode, object }.run(app)
+        };
+        let of_session = || apply(Module::Sessions, "T1");
+        let of_cdr = apply(Module::Cdrs, "C1");
+        let (first, second) = if is_reported_late {
+            bill().await;
+            let late = async {
+                report().await;
+                of_session().await
+            };
+            tokio::join!(of_cdr, late)
+        } else {
+            report().await;
+            bill().await;
+            tokio::join!(of_cdr, of_session())
+        };
+        first.expect("the CDR is processed");
+        second.expect("the session is processed");
+        scene.app.advance(60).await;
+        assert_eq!(
+            sessions(&scene).await.len(),
+            1,
+            "{is_named} {is_reported_late}"
+        );
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.unmatched().await, 0);
+    }
+
+    /// The party of the network.
+    fn owner(scene: &Scene) -> Owner {
+        Owner {
+            network: kernel::Id::from(scene.cpo.network.as_str()),
+            party: PartyId::new("NL", "EXA").expect("a party"),
+        }
+    }
+
+    #[tokio::test]
+    async fn energy_at_a_reserved_evse_is_of_a_vehicle_that_was_free() {
+        let scene = Scene::new().await;
+        let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+        let other = scene.app.crew(&scene.app.alice).await;
+        let reservation = with(
+            scene.app.reservation(&other, 10),
+            json!({"location": place}),
+        );
+        scene.post("/v1/reservations", reservation).await;
+        scene.app.advance(5).await;
+        scene.took("RESERVE_NOW", "ACCEPTED").await;
+        // The first vehicle of the driver charges elsewhere when the card is used there.
+        let second = with(
+            tests::vehicle(&scene.crew.fleet),
+            json!({"drivers": [scene.crew.driver]}),
+        );
+        let second = scene.app.alice.create("/v1/vehicles", second).await;
+        card(&scene, json!({})).await;
+        let elsewhere = scene.app.station(json!({})).await;
+        let body = json!({"charging_station": elsewhere, "connector": "1"});
+        scene.start_with(body).await;
+        scene.app.advance(11 * 60).await;
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        let tapped = sessions(&scene).await.remove(0);
+        assert_has!(tapped, {"started_by": "card", "vehicle": second});
     }
 
     #[tokio::test]
@@ -1814,6 +1915,7 @@ mod cards {
         assert_eq!(scene.unmatched().await, 1);
         scene.app.advance(40).await;
         scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        scene.app.advance(60).await;
         assert_eq!(scene.invoice().await.1, [energy(968)]);
         scene.app.advance(60).await;
         assert_eq!(scene.unmatched().await, 0);

@@ -3,8 +3,9 @@
 //! An object belongs to the charging session that its `authorization_reference` names, which is the id of the command that started it; a
 //! CDR also to that of the session, or of the credited CDR, that it names. Otherwise it belongs to a session with its token, at its EVSE
 //! and at its time. If an object has a token of this service but belongs to no session, its session was started with a card: the charging
-//! session is created. A CDR for a reservation that was never used belongs to the reservation ([`crate::reservations::unused`]). Every
-//! other object stays unmatched: it is counted and listed for operators, and nothing is billed for it.
+//! session is created; for a CDR a minute later, because the report of its session may be on its way. A CDR for a reservation that was
+//! never used belongs to the reservation ([`crate::reservations::unused`]). Every other object stays unmatched: it is counted and listed
+//! for operators, and nothing is billed for it.
 //!
 //! Invariant: an object belongs only to sessions and reservations at a station of its own party of its own network. All networks have all
 //! tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another party,
@@ -51,12 +52,16 @@ const TRIES: usize = 5;
 /// CDR differs from that of its session.
 const NEAR: SignedDuration = minutes(15);
 
-/// The number of a driver's sessions that are read at once, and how many of those created since an object's session began are considered.
+/// The number of a driver's sessions that are read at once, and how many of those created since an object's session began are considered,
+/// the oldest first.
 const PAGE: usize = 50;
 const MAX_CANDIDATES: usize = 1000;
 
 /// The time during which a credit waits for what it credits. It is processed again whenever it has waited twice as long.
 const PATIENCE: SignedDuration = days(7);
+
+/// The time during which a CDR waits for the report of its session before a charging session is created for the CDR.
+const SESSION_PATIENCE: SignedDuration = MINUTE;
 
 /// The references in an object from which its session is found.
 struct Reference<'a> {
@@ -217,6 +222,12 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
             }
             apply(app, mode, &reference, None, &Said::Cdr(&report)).await
         }
+        // The report of its session may be on its way, or be processed at this moment.
+        Some(Place::Card(_)) if app.now().since(object.received) < SESSION_PATIENCE => {
+            let due = object.received.plus(SESSION_PATIENCE);
+            let object = object.id.clone();
+            ApplyReceived { mode, object }.send_at(app, due).await
+        }
         place => apply(app, mode, &reference, place, &Said::Cdr(&report)).await,
     }
 }
@@ -332,6 +343,11 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
         Near::Session(subject) => Some(Place::Known(subject)),
         Near::Nothing => Some(Place::Card(holder)),
         Near::OverAnotherNetwork => None,
+        Near::TooMany => {
+            let object = &reference.object.id;
+            tracing::warn!(%object, "a driver has too many sessions since that of an object");
+            None
+        }
     })
 }
 
@@ -361,6 +377,9 @@ enum Near {
     /// A session of the same party over another network, which the party has left. The object may be about that session. Therefore it gets
     /// no new session, and because it comes from another network, it does not change that one.
     OverAnotherNetwork,
+    /// There is none among the first of the driver's sessions since then, and there are more. The object gets no new session, because it may
+    /// be about one of these.
+    TooMany,
 }
 
 /// The session with the token, at the EVSE and at the time of an object.
@@ -375,19 +394,25 @@ async fn nearby_session(
         (None, Some(vehicle)) => Partition::Vehicle { tenant, vehicle },
         (None, None) => return Ok(Near::Nothing),
     };
+    // The sessions that began at about that time are the first of these.
+    let first = Id::first_number(reference.started.plus(-NEAR));
     let mut page_request = PageRequest::first(PAGE);
-    page_request.range.0 = Id::first_number(reference.started.plus(-NEAR));
+    page_request.from = Cursor::Before(Id::from_number(Kind::ChargingSession, first));
     let mut found: Vec<Stored<ChargingSession>> = Vec::new();
-    loop {
-        let page = app.store.list(partition, &page_request, Vec::new()).await?;
+    let is_whole = loop {
+        let page = app
+            .store
+            .list::<ChargingSession>(partition, &page_request, Vec::new())
+            .await?;
+        let newest = page.items.first().map(|newest| newest.object.id.clone());
         found.extend(page.items);
-        match found.last() {
-            Some(last) if page.older && found.len() < MAX_CANDIDATES => {
-                page_request.from = Cursor::After(last.object.id.clone());
+        match newest {
+            Some(newest) if page.newer && found.len() < MAX_CANDIDATES => {
+                page_request.from = Cursor::Before(newest);
             }
-            _ => break,
+            _ => break !page.newer,
         }
-    }
+    };
     let apart = |session: &Stored<ChargingSession>| {
         session
             .object
@@ -422,8 +447,10 @@ async fn nearby_session(
     };
     Ok(if found.iter().any(is_before) {
         Near::OverAnotherNetwork
-    } else {
+    } else if is_whole {
         Near::Nothing
+    } else {
+        Near::TooMany
     })
 }
 
