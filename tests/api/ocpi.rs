@@ -1,6 +1,10 @@
 //! The interfaces that charging networks call, and the requests to them: one module per OCPI module, and one for operators.
 
-use kernel::time::{MINUTE, seconds};
+use functions::networks::handshake::{self, Agreed};
+use kernel::time::{HOUR, MINUTE, seconds};
+use kernel::{Id, Mode};
+use ocpi::credentials::CredentialsToken;
+use ocpi::versions::OcpiVersion;
 use serde_json::{Value, json};
 use tests::platform::{
     Connected, claim, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
@@ -279,6 +283,32 @@ mod credentials {
         let first = send_expecting(&app, &token_a, "POST", PATH, Some(&slow), (401, 2000));
         let (_, token_c) = tokio::join!(first, later);
         get_expecting(&app, &token_c, "/ocpi/2.2.1/tokens", (200, 1000)).await;
+    }
+
+    #[tokio::test]
+    async fn the_newest_token_is_accepted_whatever_the_clocks_say() {
+        let (app, cpo) = Connected::start().await;
+        let token = CredentialsToken::foreign(&cpo.token).expect("a token");
+        let (network, credentials) = (Id::from(cpo.network.as_str()), cpo.credentials());
+        let agreed = |token: &CredentialsToken| Agreed {
+            version: OcpiVersion::V2_2_1,
+            endpoints: Vec::new(),
+            credentials: serde_json::from_value(credentials.clone()).expect("credentials"),
+            own_url: "https://api.example/ocpi".into(),
+            used_token: token.hash(),
+            began: app.now().plus(-MINUTE),
+        };
+        // Another instance, whose clock is a minute slow, answers the platform.
+        let next = handshake::connect(app.app(), Mode::Test, &network, agreed(&token)).await;
+        let next = next.expect("a response").expect("a token");
+        let repeated = Agreed {
+            began: app.now().plus(-HOUR),
+            ..agreed(&token)
+        };
+        let refused = handshake::connect(app.app(), Mode::Test, &network, repeated).await;
+        assert!(refused.expect("a response").is_none());
+        let latest = handshake::connect(app.app(), Mode::Test, &network, agreed(&next)).await;
+        assert!(latest.expect("a response").is_some());
     }
 
     #[tokio::test]
@@ -867,7 +897,7 @@ mod cdrs {
 mod commands {
     use super::*;
     use functions::networks::commands::{Response, send as send_command};
-    use kernel::{Id, Kind, Mode};
+    use kernel::Kind;
     use models::network::PartyId;
     use models::ports::network::Subject;
     use models::stored::Stored;

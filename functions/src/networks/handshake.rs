@@ -150,15 +150,15 @@ pub async fn connect(
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let network = app.store.load::<Network>(&origin.tenant, id).await?;
-        let is_outrun = |own: &OwnToken| own.exchange_began > Some(agreed.began);
-        if !accepts(&network, &agreed.used_token)
-            || network.internal.token.as_ref().is_some_and(is_outrun)
-        {
-            return Ok(None);
-        }
         // The platform repeats its request with the previous token if it has not received the present one.
         let previous = network.internal.previous_token.as_ref();
         let repeated = previous.is_some_and(|own| own.hash == agreed.used_token);
+        let is_outrun = |own: &OwnToken| own.exchange_began > Some(agreed.began);
+        if !accepts(&network, &agreed.used_token)
+            || repeated && network.internal.token.as_ref().is_some_and(is_outrun)
+        {
+            return Ok(None);
+        }
         let token = CredentialsToken::issue(mode)?;
         let own = OwnToken {
             exchange_began: Some(agreed.began),
