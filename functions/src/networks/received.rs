@@ -16,26 +16,24 @@
 
 use crate::App;
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::{MINUTE, SignedDuration, days, minutes};
+use kernel::time::{MINUTE, SignedDuration, days};
 use kernel::{Error, Id, Kind, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
 use models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::{ChargingStation, Connector};
-use models::network::{EvseId, ForeignId, Module, ObjectId, Owner};
+use models::network::{ForeignId, Module, ObjectId};
 use models::ports::network::Subject;
 use models::ports::{JobSubject, digest_of};
 use models::stored::Stored;
 use ocpi::cdr::Cdr;
-use ocpi::cost::CdrToken;
 use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
-use table::keys::Partition;
-use table::list::{Cursor, PageRequest};
 use table::networks::{ReceivedObject, SentCommand};
 
+use super::nearby::{Near, Reference, is_same, nearby_session};
 use super::tokens::{self, Holder};
 use super::workers;
 use crate::charge_cards::tap;
@@ -48,53 +46,11 @@ use crate::reservations::unused;
 /// The maximum number of attempts to process an object whose session is changed concurrently.
 const TRIES: usize = 5;
 
-/// The maximum time by which the charging session of this service was created before the network's session, and by which the beginning of a
-/// CDR differs from that of its session.
-const NEAR: SignedDuration = minutes(15);
-
-/// The number of a driver's sessions that are read at once, and how many of those created since an object's session began are considered,
-/// the oldest first.
-const PAGE: usize = 50;
-const MAX_CANDIDATES: usize = 1000;
-
 /// The time during which a credit waits for what it credits. It is processed again whenever it has waited twice as long.
 const PATIENCE: SignedDuration = days(7);
 
 /// The time during which a CDR waits for the report of its session before a charging session is created for the CDR.
 const SESSION_PATIENCE: SignedDuration = MINUTE;
-
-/// The references in an object from which its session is found.
-struct Reference<'a> {
-    object: &'a ReceivedObject,
-    authorization: Option<&'a str>,
-    session: Option<ObjectId>,
-    /// The CDR that a CDR credits.
-    credited: Option<ObjectId>,
-    token: &'a CdrToken,
-    /// None if no location can have its id.
-    location: Option<ObjectId>,
-    evse: Option<&'a ForeignId>,
-    connector: Option<&'a ForeignId>,
-    started: Timestamp,
-}
-
-impl Reference<'_> {
-    /// The party that has sent the object.
-    fn owner(&self) -> &Owner {
-        self.object.id.owner()
-    }
-
-    /// Returns whether a session at an EVSE may be the one that the object is about.
-    fn is_at(&self, evse: &EvseId) -> bool {
-        let Some(location) = &self.location else {
-            return false;
-        };
-        match self.evse {
-            Some(uid) => EvseId::new(location.clone(), uid.as_str()) == *evse,
-            None => evse.location == *location,
-        }
-    }
-}
 
 /// The session or reservation of an object.
 enum Place {
@@ -359,99 +315,6 @@ async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Res
         .await?;
     let network = session.and_then(|session| session.internal.network);
     Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
-}
-
-/// Returns whether a session with that id at the network may be the one that the object is about.
-fn is_same(known: Option<&ObjectId>, reference: &Reference<'_>) -> bool {
-    match (known, &reference.session) {
-        (Some(known), Some(named)) => known == named,
-        _ => true,
-    }
-}
-
-/// The session with the token and at the time of an object.
-enum Near {
-    /// A session at the EVSE of the object.
-    Session(Subject),
-    Nothing,
-    /// A session of the same party over another network, which the party has left. The object may be about that session. Therefore it gets
-    /// no new session, and because it comes from another network, it does not change that one.
-    OverAnotherNetwork,
-    /// There is none among the first of the driver's sessions since then, and there are more. The object gets no new session, because it may
-    /// be about one of these.
-    TooMany,
-}
-
-/// The session with the token, at the EVSE and at the time of an object.
-async fn nearby_session(
-    app: &App,
-    holder: &Holder,
-    reference: &Reference<'_>,
-) -> Result<Near, Error> {
-    let tenant = &holder.tenant;
-    let partition = match (&holder.driver, &holder.vehicle) {
-        (Some(driver), _) => Partition::Driver { tenant, driver },
-        (None, Some(vehicle)) => Partition::Vehicle { tenant, vehicle },
-        (None, None) => return Ok(Near::Nothing),
-    };
-    // The sessions that began at about that time are the first of these.
-    let first = Id::first_number(reference.started.plus(-NEAR));
-    let mut page_request = PageRequest::first(PAGE);
-    page_request.from = Cursor::Before(Id::from_number(Kind::ChargingSession, first));
-    let mut found: Vec<Stored<ChargingSession>> = Vec::new();
-    let is_whole = loop {
-        let page = app
-            .store
-            .list::<ChargingSession>(partition, &page_request, Vec::new())
-            .await?;
-        let newest = page.items.first().map(|newest| newest.object.id.clone());
-        found.extend(page.items);
-        match newest {
-            Some(newest) if page.newer && found.len() < MAX_CANDIDATES => {
-                page_request.from = Cursor::Before(newest);
-            }
-            _ => break !page.newer,
-        }
-    };
-    let apart = |session: &Stored<ChargingSession>| {
-        session
-            .object
-            .session_started
-            .since(reference.started)
-            .abs()
-    };
-    let fits = |session: &&Stored<ChargingSession>| {
-        let Some(network) = &session.internal.network else {
-            return false;
-        };
-        let is_named = network.session.is_some() && reference.session.is_some();
-        let is_near = is_named || apart(session) <= NEAR;
-        is_near && reference.is_at(&network.evse) && is_same(network.session.as_ref(), reference)
-    };
-    // The last session that began before the object's.
-    let fitting = found.iter().filter(fits);
-    let nearest = fitting.min_by_key(|session| (apart(session), session.object.id.clone()));
-    if let Some(session) = nearest {
-        return Ok(Near::Session(Subject {
-            tenant: tenant.clone(),
-            id: session.object.id.clone(),
-        }));
-    }
-    let owner = reference.owner();
-    let is_before = |session: &Stored<ChargingSession>| {
-        let Some(network) = &session.internal.network else {
-            return false;
-        };
-        let of = network.owner();
-        of.party == owner.party && of.network != owner.network && apart(session) <= NEAR
-    };
-    Ok(if found.iter().any(is_before) {
-        Near::OverAnotherNetwork
-    } else if is_whole {
-        Near::Nothing
-    } else {
-        Near::TooMany
-    })
 }
 
 /// Updates the session to which an object belongs with the object's report.

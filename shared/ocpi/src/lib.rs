@@ -3,7 +3,7 @@
 //! - [`reader`] reads files of OCPI objects. It is lenient: `null`, `[]` and an omitted list are the same, a timestamp without an offset is
 //!   UTC, and an unknown enum value never makes an object unusable. An object that cannot be used is reported with its id and the reason,
 //!   and the others are loaded.
-//! - [`location`] converts a Location into a charging station; each connector of each EVSE becomes a connector.
+//! - [`location`] converts a Location into a charging station ([`imported`]); each connector of each EVSE becomes a connector.
 //! - [`tariff`] converts Tariffs into the prices of a connector.
 //! - [`object`] handles objects as they are received: which one is newer, and the result of a partial update.
 //! - [`session`], [`cdr`], [`token`] and [`command`] have the members of those objects that this service uses.
@@ -22,6 +22,7 @@ mod country;
 pub mod credentials;
 mod energy_mix;
 pub mod envelope;
+pub mod imported;
 pub mod location;
 pub mod network;
 pub mod object;
@@ -38,6 +39,7 @@ pub mod versions;
 #[cfg(test)]
 pub mod tests;
 
-pub use location::{ImportedStation, Location};
+pub use imported::ImportedStation;
+pub use location::Location;
 pub use reader::{Objects, Skipped};
 pub use tariff::{Tariff, Tariffs};

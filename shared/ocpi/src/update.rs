@@ -8,7 +8,7 @@
 //! - Prices change if the file contains prices; without a file of tariffs they stay.
 //! - Unchanged stations are not written, and `created` never changes.
 
-use super::location::ImportedStation;
+use super::imported::ImportedStation;
 use kernel::time::Timestamp;
 use models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationInternal};
 
