@@ -1,6 +1,6 @@
 //! The conversion of a Location object into a charging station.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -197,7 +197,8 @@ impl Location {
     /// # Errors
     /// The reason why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an invalid opening time,
     /// a connector whose power is not stated.
-    pub fn into_station(self) -> Result<ImportedStation, String> {
+    pub fn into_station(mut self) -> Result<ImportedStation, String> {
+        self.spell_evses_alike();
         let location = self.coordinates.point()?;
         let address = self.station_address()?;
         let timezone = self.zone()?;
@@ -255,6 +256,15 @@ impl Location {
             takes_profiles,
             last_updated: self.last_updated,
         })
+    }
+
+    /// Spells the uids that are equal without regard to case as the first of them: they name one EVSE.
+    fn spell_evses_alike(&mut self) {
+        let mut first = HashMap::new();
+        for evse in &mut self.evses {
+            let uid = first.entry(evse.uid.to_ascii_lowercase());
+            evse.uid = uid.or_insert(evse.uid.clone()).clone();
+        }
     }
 
     fn station_address(&self) -> Result<Address, String> {

@@ -117,6 +117,12 @@ fn ids_of_evses_and_connectors_keep_their_first_spelling() {
     assert_eq!(object.connectors[1].id_within_evse(), Some("e"));
     assert_eq!(internal.takes_profiles, ["aB"]);
     assert_eq!(Vec::from_iter(internal.imported_status.keys()), ["aB"]);
+    let both = [("aB", "c"), ("Ab", "d")].map(|(uid, id)| evse(uid, &[id], json!([])));
+    let both = both.map(|change| change["evses"][0].clone());
+    let station = read(json!({"evses": both})).unwrap().station;
+    let ids = station.connectors.iter();
+    let ids: Vec<_> = ids.map(|known| (&*known.id, &*known.evse)).collect();
+    assert_eq!(ids, [("aB-c", "aB"), ("aB-d", "aB")]);
     let twice = read(evse("aB", &["a", "A"], json!([])));
     assert_eq!(twice.unwrap_err(), "evses: two connectors are aB-A");
 }
