@@ -1,5 +1,7 @@
 //! The interfaces that charging networks call, and the requests to them: one module per OCPI module, and one for operators.
 
+use std::time::Duration;
+
 use functions::networks::handshake::{self, Agreed};
 use kernel::time::{HOUR, MINUTE, seconds};
 use kernel::{Id, Mode};
@@ -12,6 +14,7 @@ use tests::platform::{
 use tests::{TestApp, TestResponse, assert_contains, assert_has, cases, each, path_of, with};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64)) -> TestResponse {
     send_expecting(app, token, "GET", path, None, code).await
@@ -1519,6 +1522,59 @@ mod sync {
     }
 
     #[tokio::test]
+    async fn equal_ids_of_two_networks_are_two_stations() {
+        let app = TestApp::start().await;
+        let first = listing(&app, &["Isl-1", "iSL-1"]).await;
+        let second = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
+            let theirs = with(location("isl-1", OLD), json!({"party_id": "OTH"}));
+            script.lists.insert("locations", vec![theirs]);
+        })
+        .await;
+        app.drain().await;
+        let folded = || async {
+            let ids = ids(&app).await.into_iter();
+            let ids = ids.map(|(id, status)| (id.to_lowercase(), status));
+            Vec::from_iter(ids)
+        };
+        assert_eq!(folded().await, active(&["isl-1", "isl-1"]));
+        // Each removes only its own.
+        second.list("locations", Vec::new());
+        for cpo in [&first, &second] {
+            let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+            manage_ok(&app, pull).await;
+        }
+        app.drain().await;
+        let removed = ("isl-1".to_owned(), "removed".to_owned());
+        assert_eq!(folded().await, [active(&["isl-1"]), vec![removed]].concat());
+    }
+
+    const GONE: &[u8] = b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+    #[tokio::test]
+    async fn a_pull_that_is_requested_during_a_pull_follows_it() {
+        let app = TestApp::start().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let cpo = Connected::with(&app, |script| {
+            let slow = format!("http://{address}/locations");
+            script.addresses.insert("locations", slow);
+        })
+        .await;
+        let answered = async |is_requested: bool| {
+            let (mut connection, _) = listener.accept().await.expect("a request");
+            if is_requested {
+                manage_ok(&app, json!({"action": "pull", "network": cpo.network})).await;
+            }
+            connection.write_all(GONE).await.expect("sent");
+        };
+        tokio::join!(app.drain(), answered(true));
+        let follows = timeout(Duration::from_secs(20), answered(false));
+        let (_, follows) = tokio::join!(app.drain(), follows);
+        follows.expect("another pull");
+    }
+
+    #[tokio::test]
     async fn credentials_that_change_during_a_pull_begin_another() {
         let app = TestApp::start().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -1536,8 +1592,7 @@ mod sync {
             let answer = cpo
                 .expect("PUT", "/credentials", Some(&own), (200, 1000))
                 .await;
-            let gone = "HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-            connection.write_all(gone.as_bytes()).await.expect("sent");
+            connection.write_all(GONE).await.expect("sent");
             answer
         };
         tokio::join!(app.drain(), renewed);
