@@ -1,9 +1,10 @@
 //! `/v1/fleets`.
 
 use serde_json::json;
-use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
+use tests::{Crew, TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
 use crate::books::finalized;
+use crate::invoices::no_show;
 
 #[tokio::test]
 async fn a_new_fleet_has_every_field_of_the_specification() {
@@ -225,18 +226,23 @@ async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
     }
 }
 
-#[tokio::test]
-async fn a_fleet_is_not_deleted_before_its_charges_are_on_an_invoice() {
-    let (app, crew) = TestApp::with_crew().await;
-    app.completed_session(&crew, json!({})).await;
-    app.completed_session(&crew, json!({"amount_due": 0})).await;
+/// Deletes the vehicle and the driver of a fleet, and returns the path of the fleet.
+async fn emptied(app: &TestApp, crew: &Crew) -> String {
     for path in [
         format!("/v1/vehicles/{}", crew.vehicle),
         format!("/v1/drivers/{}", crew.driver),
     ] {
         app.alice.delete_ok(&path).await;
     }
-    let fleet = format!("/v1/fleets/{}", crew.fleet);
+    format!("/v1/fleets/{}", crew.fleet)
+}
+
+#[tokio::test]
+async fn a_fleet_is_not_deleted_before_its_charges_are_on_an_invoice() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    app.completed_session(&crew, json!({"amount_due": 0})).await;
+    let fleet = emptied(&app, &crew).await;
     let refused = app.alice.delete(&fleet).await;
     refused.expect_error(409, None, "fleet");
     app.alice.get_ok(&fleet).await;
@@ -246,6 +252,21 @@ async fn a_fleet_is_not_deleted_before_its_charges_are_on_an_invoice() {
     app.alice.post_ok(&void, json!({})).await;
     let refused = app.alice.delete(&fleet).await;
     refused.expect_error(409, None, "fleet");
+    finalized(&app.alice, window).await;
+    app.alice.delete_ok(&fleet).await;
+}
+
+#[tokio::test]
+async fn a_fleet_is_not_deleted_before_its_fees_are_on_an_invoice() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let crew = app.crew(&app.alice).await;
+    let before = app.now();
+    no_show(&app, &crew, None).await;
+    let fleet = emptied(&app, &crew).await;
+    let refused = app.alice.delete(&fleet).await;
+    refused.expect_error(409, None, "fleet");
+    let window =
+        json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
     finalized(&app.alice, window).await;
     app.alice.delete_ok(&fleet).await;
 }

@@ -3,7 +3,7 @@
 //! - [`handshake`] exchanges credentials, in both directions; [`manage`] has the operations of operators.
 //! - [`hubs`] manages the parties that are reached through a hub.
 //! - [`objects`] and [`stations`] store objects that networks push and that are pulled from them; [`sync`] pulls.
-//! - [`received`] processes the sessions and CDRs that networks send, and [`nearby`] finds their charging sessions by token, EVSE and time;
+//! - [`received`] processes the sessions and CDRs that networks send, and `nearby` finds their charging sessions by token, EVSE and time;
 //!   [`import_stations`] loads stations from files.
 //! - [`apply_tariff`] applies the prices of a changed tariff to connectors.
 //! - [`operator`] implements the port `Network`, and [`results`] processes the results of its commands; [`tokens`] reads the tokens with
