@@ -93,6 +93,30 @@ async fn a_closing_does_not_move_a_reservation_that_is_charging() {
 }
 
 #[tokio::test]
+async fn nothing_is_due_for_a_connector_that_was_lost_in_its_window() {
+    for cancels in [true, false] {
+        let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+        let (path, station, _) = confirmed_at_one_station(&app, 60).await;
+        app.advance(31 * 60).await;
+        for status in ["maintenance", "active"] {
+            app.change_station(&station, json!({"status": status}))
+                .await;
+            app.drain().await;
+        }
+        assert_eq!(app.alice.get_ok(&path).await["status"], "confirmed");
+        let status = if cancels {
+            let cancel = format!("{path}/cancel");
+            app.alice.post_ok(&cancel, json!({})).await;
+            "cancelled"
+        } else {
+            app.advance(20 * 60).await;
+            "expired"
+        };
+        assert_has!(app.alice.get_ok(&path).await, {"status": status, "charging_station": station, "fee_due": 0});
+    }
+}
+
+#[tokio::test]
 async fn the_same_station_is_reserved_for_another_time() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;

@@ -308,8 +308,8 @@ impl Reservation {
         is_refundable.then(|| reserved.late_free_until.map_or(free, |late| late.max(free)))
     }
 
-    /// Checks whether cancelling is free: while no connector is reserved or another one is searched, and until
-    /// [`Self::free_cancellation_until`].
+    /// Checks whether cancelling is free: while no connector is reserved or another one is searched, until
+    /// [`Self::free_cancellation_until`], and once the connector could not be used in its window.
     fn is_free_to_cancel(&self, now: Timestamp) -> bool {
         match &self.state {
             ReservationState::Pending { .. }
@@ -317,6 +317,7 @@ impl Reservation {
                 step: Step::Rematch { .. },
                 ..
             } => true,
+            ReservationState::Confirmed { reserved, .. } if reserved.was_lost => true,
             _ => self
                 .free_cancellation_until()
                 .is_some_and(|last| now <= last),

@@ -99,6 +99,10 @@ pub struct Reserved {
     /// The amounts that the network of the station has billed for not using the reservation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unused: UnusedReservation,
+    /// Whether the connector could not be used at some time after the start of the window: then no fee is due if the vehicle does not
+    /// charge.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub was_lost: bool,
 }
 
 /// The state of the fee of a reservation that has ended.
@@ -108,7 +112,7 @@ pub enum FeeState {
     /// Nothing is due, unless the network bills an amount.
     #[default]
     None,
-    /// The reservation was cancelled free of charge.
+    /// Nothing is due: the reservation was cancelled free of charge, or its connector could not be used.
     Waived,
     /// The amount, in minor units, is due since the end of the reservation.
     Due {

@@ -191,6 +191,7 @@ impl Stored<Reservation> {
             outward: assignment.is_of_network.then_some(outward),
             refused_evses: self.object.refused_evses().to_vec(),
             unused: UnusedReservation::default(),
+            was_lost: false,
         };
         self.object.state = ReservationState::Confirmed {
             reserved,
@@ -275,8 +276,8 @@ impl Stored<Reservation> {
         waits.then_some(reserved.window)
     }
 
-    /// Requests another connector or window if what is reserved at the station is lost. The next attempt is due now. Returns whether
-    /// anything changed.
+    /// Requests another connector or window if what is reserved at the station is lost. The next attempt is due now. After the start of the
+    /// window it is only noted, so that no fee is due. Returns whether anything changed.
     pub fn request_rematch(
         &mut self,
         station: &Id,
@@ -287,14 +288,15 @@ impl Stored<Reservation> {
             ReservationState::Confirmed {
                 reserved,
                 step: step @ Step::Arrival,
-            } if reserved.window.from > now
-                && reserved.station == *station
-                && is_lost(reserved) =>
-            {
-                *step = Step::Rematch {
-                    next_attempt: now,
-                    by_tenant: false,
-                };
+            } if reserved.station == *station && !reserved.was_lost && is_lost(reserved) => {
+                if reserved.window.from > now {
+                    *step = Step::Rematch {
+                        next_attempt: now,
+                        by_tenant: false,
+                    };
+                } else {
+                    reserved.was_lost = true;
+                }
                 true
             }
             _ => false,
@@ -422,7 +424,11 @@ impl Stored<Reservation> {
 
     /// Ends a confirmed reservation whose vehicle has not arrived in time.
     pub fn expire(&mut self, now: Timestamp) {
-        let fee = self.fee_from(self.unused_fee(), now);
+        let reserved = self.object.state.reserved();
+        let fee = match reserved {
+            Some(reserved) if reserved.was_lost => FeeState::Waived,
+            _ => self.fee_from(self.unused_fee(), now),
+        };
         self.end_confirmed(EventType::ReservationExpired, now, |reserved| {
             ReservationState::Expired { reserved, fee }
         });
