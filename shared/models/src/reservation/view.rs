@@ -51,9 +51,10 @@ struct View {
     /// these 10 minutes after three of its cancellations within a day were free only because of them. Null while no connector is reserved,
     /// when cancelling is free, and if the policy is `non_refundable`.
     free_cancellation_until: Option<Timestamp>,
-    /// The amount due, in minor units of `currency`: the `reservation_fee` from the confirmation on; 0 before, and after a failure or a
-    /// free cancellation. If the reservation is not used and the charging network bills more than the `reservation_fee` for it, the amount
-    /// that the network bills. When the reservation has ended, the amount is charged to `payment_method`.
+    /// The amount due, in minor units of `currency`: the `reservation_fee` from the confirmation on; 0 before, after a failure or a free
+    /// cancellation, and if the connector could not be used in its window and the vehicle has not charged. If the reservation is not used and
+    /// the charging network bills more than the `reservation_fee` for it, the amount that the network bills. When the reservation has ended,
+    /// the amount is charged to `payment_method`.
     fee_due: i64,
     /// Preferred end of the window.
     ideal_end: Timestamp,
