@@ -416,6 +416,45 @@ async fn a_session_at_another_evse_cancels_the_reserved_one() {
     assert_eq!(stage.sent(CANCEL).len(), 1);
 }
 
+#[tokio::test]
+async fn a_card_at_another_evse_uses_the_reservation() {
+    let stage = reserved().await;
+    let card =
+        json!({"uid": "04A1B2C3D4", "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});
+    stage.app.alice.post_ok("/v1/charge_cards", card).await;
+    stage.until(15).await;
+    let command = stage.sent(RESERVE).remove(0);
+    stage.result(&command, "ACCEPTED").await;
+    stage.until(0).await;
+    let reserved = stage.reservation().await["connector"].clone();
+    let other = if reserved == "E1-1" { "E2" } else { "E1" };
+    let token = json!({"country_code": "GB", "party_id": "FCS", "uid": "04A1B2C3D4", "type": "RFID", "contract_id": "C"});
+    let tap = json!({"token": token, "evse_uid": other, "connector_id": "1"});
+    let theirs = with(
+        session_of(&tap, stage.app.now()),
+        json!({"auth_method": "WHITELIST"}),
+    );
+    stage.cpo.put("/sessions/NL/EXA/S1", &theirs).await;
+    stage.app.drain().await;
+    let reservation = stage.reservation().await;
+    let session = reservation["charging_session"].as_str().expect("a session");
+    let session = stage
+        .app
+        .alice
+        .get_ok(&format!("/v1/charging_sessions/{session}"))
+        .await;
+    assert_has!(session, {"started_by": "card", "status": "active", "reservation": reservation["id"]});
+    assert_eq!(stage.sent(CANCEL).len(), 1);
+    let now = stage.app.now();
+    let end = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now, "last_updated": now});
+    stage
+        .cpo
+        .put("/sessions/NL/EXA/S1", &with(theirs, end))
+        .await;
+    stage.app.drain().await;
+    assert_eq!(stage.reservation().await["status"], "completed");
+}
+
 /// The CDRs of a network for a reservation that was never used.
 mod unused {
     use super::*;

@@ -1,8 +1,8 @@
 //! Finds who charges when a card is held to the reader of a charging station.
 //!
-//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start until its end. Without
-//! one, the first driver and vehicle of the card ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not
-//! charging elsewhere.
+//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start until its end; at an EVSE
+//! that is not reserved, one at another EVSE of the station. Without one, the first driver and vehicle of the card
+//! ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not charging elsewhere.
 //!
 //! These rules decide who may begin to charge. A report of energy that has flowed is always attributed to a driver of the card.
 
@@ -14,7 +14,7 @@ use kernel::time::{SignedDuration, Timestamp, minutes};
 use kernel::window::Window;
 use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
-use models::charging::calendar::{CalendarOwner, Entry};
+use models::charging::calendar::CalendarOwner;
 use models::charging::card::{CardContext, Pair, token_type};
 use models::charging::session::expected;
 use models::charging_station::{ChargingStation, Connector, Plug};
@@ -58,7 +58,7 @@ pub struct CardUse {
     pub driver: Stored<Driver>,
     pub vehicle: Vehicle,
     pub fleet: Fleet,
-    /// The reservation of the vehicle at the EVSE, if there is one.
+    /// The reservation of the vehicle at the station, if there is one.
     pub reservation: Option<Stored<Reservation>>,
 }
 
@@ -162,21 +162,15 @@ pub(super) async fn at(
         })
     });
     let entries = calendars.entries(&evse);
-    let mut suspended = None;
-    for id in expected(&entries, now) {
-        let is_ours =
-            |entry: &&Entry| entry.holder == id && entry.account.as_ref() == Some(&tenant.account);
-        if !entries.iter().any(|entry| is_ours(&entry)) {
-            continue;
-        }
-        if let Some(found) = by_reservation(app, tenant, card, &id, place).await? {
-            let found = Box::new(found);
-            if found.is_active() {
-                return Ok(TapOutcome::Use(found));
-            }
-            suspended = Some(found);
-        }
-    }
+    let is_ours = |id: &Id| {
+        let mut entries = entries.iter();
+        entries.any(|entry| entry.holder == *id && entry.account.as_ref() == Some(&tenant.account))
+    };
+    let ours = expected(&entries, now).into_iter().filter(is_ours);
+    let suspended = match by_reservations(app, tenant, card, ours, place).await? {
+        Some(found) if found.is_active() => return Ok(TapOutcome::Use(found)),
+        suspended => suspended,
+    };
     let is_reserved = entries.iter().any(|entry| {
         let covers = entry.window.from <= now && now < entry.window.until;
         covers && entry.holder.is(Kind::Reservation)
@@ -184,12 +178,44 @@ pub(super) async fn at(
     if is_reserved {
         return Ok(suspended.map_or(TapOutcome::Reserved { charging }, TapOutcome::Suspended));
     }
-    let mut pairs = context.pairs();
-    let pair = pairs.find(|pair| place.fits(pair.vehicle) && !charging.contains(&pair.vehicle.id));
-    Ok(match pair {
-        None => suspended.map_or(TapOutcome::NoDriver { charging }, TapOutcome::Suspended),
-        Some(pair) => TapOutcome::Use(Box::new(CardUse::of(tenant, card, pair))),
+    let pairs = context.pairs();
+    let can_charge =
+        |pair: &Pair<'_>| place.fits(pair.vehicle) && !charging.contains(&pair.vehicle.id);
+    let mut pairs = pairs.filter(can_charge).peekable();
+    let first = pairs.peek().copied();
+    let elsewhere = pairs.flat_map(|pair| {
+        let vehicle = CalendarOwner::Vehicle(pair.vehicle.id.clone());
+        expected(&calendars.entries(&vehicle), now)
+    });
+    let elsewhere = by_reservations(app, tenant, card, elsewhere, place).await?;
+    let found = elsewhere.filter(|found| found.is_active());
+    let found = found.or_else(|| first.map(|pair| Box::new(CardUse::of(tenant, card, pair))));
+    Ok(match (found, suspended) {
+        (Some(found), _) => TapOutcome::Use(found),
+        (None, Some(suspended)) => TapOutcome::Suspended(suspended),
+        (None, None) => TapOutcome::NoDriver { charging },
     })
+}
+
+/// Returns who charges by the first of these reservations whose driver, vehicle and fleet are active, or else by the last of them.
+async fn by_reservations(
+    app: &App,
+    tenant: &Tenant,
+    card: &ChargeCard,
+    ids: impl Iterator<Item = Id>,
+    place: Place<'_>,
+) -> Result<Option<Box<CardUse>>, Error> {
+    let mut last = None;
+    for id in ids {
+        if let Some(found) = by_reservation(app, tenant, card, &id, place).await? {
+            let is_active = found.is_active();
+            last = Some(Box::new(found));
+            if is_active {
+                break;
+            }
+        }
+    }
+    Ok(last)
 }
 
 /// Reads the calendars of reservations and present sessions.
