@@ -51,8 +51,10 @@ impl Stored<Reservation> {
         let currency = self.object.currency;
         let is_open = self.object.status() == ReservationStatus::Confirmed;
         let is_due = match &self.object.state {
-            ReservationState::Confirmed { .. } | ReservationState::Expired { .. } => true,
-            ReservationState::Cancelled { fee, .. } => *fee != FeeState::Waived,
+            ReservationState::Confirmed { .. } => true,
+            ReservationState::Expired { fee, .. } | ReservationState::Cancelled { fee, .. } => {
+                *fee != FeeState::Waived
+            }
             _ => false,
         };
         let Some(reserved) = self.object.state.reserved_mut() else {
@@ -175,7 +177,11 @@ mod tests {
         let mut elsewhere = open.clone();
         elsewhere.accept_outward(Some(command(2)));
         elsewhere.expire(start);
-        for mut reservation in [free, used, elsewhere] {
+        let mut lost = open.clone();
+        let station = lost.object.state.reserved().unwrap().station.clone();
+        assert!(lost.request_rematch(&station, |_| true, start));
+        lost.expire(start);
+        for mut reservation in [free, used, elsewhere, lost] {
             let unchanged = reservation.clone();
             assert_eq!(
                 take(&mut reservation, &cdr("R1", 500), start),
