@@ -1549,18 +1549,24 @@ mod sync {
         assert_eq!(folded().await, [active(&["isl-1"]), vec![removed]].concat());
     }
 
+    /// A network whose locations are at the address of the listener until its addresses change.
+    async fn with_slow_locations(app: &TestApp) -> (TcpListener, Connected) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let cpo = Connected::with(app, |script| {
+            let slow = format!("http://{address}/locations");
+            script.addresses.insert("locations", slow);
+            script.lists.insert("locations", locations(&["L1"]));
+        });
+        (listener, cpo.await)
+    }
+
     const GONE: &[u8] = b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
     #[tokio::test]
     async fn a_pull_that_is_requested_during_a_pull_follows_it() {
         let app = TestApp::start().await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let cpo = Connected::with(&app, |script| {
-            let slow = format!("http://{address}/locations");
-            script.addresses.insert("locations", slow);
-        })
-        .await;
+        let (listener, cpo) = with_slow_locations(&app).await;
         let answered = async |is_requested: bool| {
             let (mut connection, _) = listener.accept().await.expect("a request");
             if is_requested {
@@ -1577,14 +1583,7 @@ mod sync {
     #[tokio::test]
     async fn credentials_that_change_during_a_pull_begin_another() {
         let app = TestApp::start().await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let cpo = Connected::with(&app, |script| {
-            let slow = format!("http://{address}/locations");
-            script.addresses.insert("locations", slow);
-            script.lists.insert("locations", locations(&["L1"]));
-        })
-        .await;
+        let (listener, cpo) = with_slow_locations(&app).await;
         let renewed = async {
             let (mut connection, _) = listener.accept().await.expect("a request");
             cpo.script().addresses.clear();
