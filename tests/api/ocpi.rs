@@ -5,13 +5,17 @@ use std::time::Duration;
 use functions::networks::handshake::{self, Agreed};
 use kernel::time::{HOUR, MINUTE, seconds};
 use kernel::{Id, Mode};
+use models::charging_station::ChargingStation;
 use ocpi::credentials::CredentialsToken;
 use ocpi::versions::OcpiVersion;
 use serde_json::{Value, json};
+use table::networks::{ReceivedObject, shared_origin};
 use tests::platform::{
     Connected, claim, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
 };
-use tests::{TestApp, TestResponse, assert_contains, assert_has, cases, each, path_of, with};
+use tests::{
+    TestApp, TestResponse, assert_contains, assert_has, cases, each, id_of, path_of, with,
+};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -1429,6 +1433,40 @@ mod sync {
         ids.iter()
             .map(|id| ((*id).to_owned(), "active".to_owned()))
             .collect()
+    }
+
+    #[tokio::test]
+    async fn a_location_keeps_the_station_that_it_has() {
+        let app = TestApp::start().await;
+        let cpo = listing(&app, &["L1"]).await;
+        app.drain().await;
+        let (store, tenant) = (&app.app().store, app.alice.tenant());
+        let id = id_of(&station(&app).await).into();
+        let made = store.load::<ChargingStation>(&tenant, &id).await;
+        let place = made.expect("a station").internal.location;
+        let place = place.expect("a location");
+        let received = store.received(Mode::Test, &place).await;
+        let received = received.expect("a location").expect("a location");
+        let other = app.station(json!({})).await;
+        let origin = shared_origin(Mode::Test, app.now());
+        let mut tx = store.begin(&origin);
+        tx.put_received(&ReceivedObject {
+            station: Some(other.as_str().into()),
+            ..received
+        })
+        .expect("a write");
+        tx.commit_without_response().await.expect("it is stored");
+        let renamed = json!({"name": "Renamed"});
+        let renamed = with(location("L1", "2026-01-06T08:00:00Z"), renamed);
+        cpo.list("locations", vec![renamed]);
+        manage_ok(
+            &app,
+            json!({"action": "pull", "network": cpo.network, "full": true}),
+        )
+        .await;
+        app.drain().await;
+        let kept = app.alice.get_ok(&path_of(&other)).await;
+        assert_eq!(kept["name"], "Renamed");
     }
 
     #[tokio::test]
