@@ -204,6 +204,8 @@ async fn energy_charged_offline_with_a_blocked_card_is_billed() {
     let theirs = scene.theirs_of("201", &token).await;
     scene.runner.advance(1800).await;
     scene.bill(&scene.cdr("CDR1", &theirs).await).await;
+    // The report of its session does not come.
+    scene.runner.advance(60).await;
     assert_eq!(scene.invoice().await.1, [energy(330)]);
     assert_eq!(scene.unmatched().await, []);
 }
