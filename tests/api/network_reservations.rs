@@ -372,13 +372,19 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
     );
 }
 
-#[tokio::test]
-async fn a_session_at_another_evse_cancels_the_reserved_one() {
+/// A stage at the start of the reservation, whose network keeps the EVSE free, and the command by which it does.
+async fn kept() -> (Stage, Received) {
     let stage = reserved().await;
     stage.until(15).await;
     let command = stage.sent(RESERVE).remove(0);
     stage.result(&command, "ACCEPTED").await;
     stage.until(0).await;
+    (stage, command)
+}
+
+#[tokio::test]
+async fn a_session_at_another_evse_cancels_the_reserved_one() {
+    let (stage, command) = kept().await;
     let reservation = stage.reservation().await;
     let reserved = &reservation["connector"];
     let start = async |crew: &Crew, connector: &Value| {
@@ -418,14 +424,11 @@ async fn a_session_at_another_evse_cancels_the_reserved_one() {
 
 #[tokio::test]
 async fn a_card_at_another_evse_uses_the_reservation() {
-    let stage = reserved().await;
+    let (stage, _) = kept().await;
     let card =
         json!({"uid": "04A1B2C3D4", "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});
     stage.app.alice.post_ok("/v1/charge_cards", card).await;
-    stage.until(15).await;
-    let command = stage.sent(RESERVE).remove(0);
-    stage.result(&command, "ACCEPTED").await;
-    stage.until(0).await;
+    stage.app.drain().await;
     let reserved = stage.reservation().await["connector"].clone();
     let other = if reserved == "E1-1" { "E2" } else { "E1" };
     let token = json!({"country_code": "GB", "party_id": "FCS", "uid": "04A1B2C3D4", "type": "RFID", "contract_id": "C"});

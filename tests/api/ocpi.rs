@@ -1442,8 +1442,8 @@ mod sync {
         app.drain().await;
         let (store, tenant) = (&app.app().store, app.alice.tenant());
         let id = id_of(&station(&app).await).into();
-        let made = store.load::<ChargingStation>(&tenant, &id).await;
-        let place = made.expect("a station").internal.location;
+        let stored = store.load::<ChargingStation>(&tenant, &id).await;
+        let place = stored.expect("a station").internal.location;
         let place = place.expect("a location");
         let received = store.received(Mode::Test, &place).await;
         let received = received.expect("a location").expect("a location");

@@ -14,7 +14,7 @@ use kernel::time::{SignedDuration, Timestamp, minutes};
 use kernel::window::Window;
 use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
-use models::charging::calendar::CalendarOwner;
+use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::card::{CardContext, Pair, token_type};
 use models::charging::session::expected;
 use models::charging_station::{ChargingStation, Connector, Plug};
@@ -153,13 +153,15 @@ pub(super) async fn at(
     let vehicles = charging.iter().cloned().map(CalendarOwner::Vehicle);
     let owners: Vec<CalendarOwner> = vehicles.chain([evse.clone()]).collect();
     let calendars = calendars(app, tenant, &owners, now).await?;
+    let is_taken = |entries: &[Entry], by: Kind| {
+        entries.iter().any(|entry| {
+            let covers = entry.window.from <= now && now < entry.window.until;
+            covers && entry.holder.is(by)
+        })
+    };
     charging.retain(|vehicle| {
         let calendar = CalendarOwner::Vehicle(vehicle.clone());
-        let mut entries = calendars.entries(&calendar).into_iter();
-        entries.any(|entry| {
-            let covers = entry.window.from <= now && now < entry.window.until;
-            covers && entry.holder.is(Kind::ChargingSession)
-        })
+        is_taken(&calendars.entries(&calendar), Kind::ChargingSession)
     });
     let entries = calendars.entries(&evse);
     let is_ours = |id: &Id| {
@@ -171,11 +173,7 @@ pub(super) async fn at(
         Some(found) if found.is_active() => return Ok(TapOutcome::Use(found)),
         suspended => suspended,
     };
-    let is_reserved = entries.iter().any(|entry| {
-        let covers = entry.window.from <= now && now < entry.window.until;
-        covers && entry.holder.is(Kind::Reservation)
-    });
-    if is_reserved {
+    if is_taken(&entries, Kind::Reservation) {
         return Ok(suspended.map_or(TapOutcome::Reserved { charging }, TapOutcome::Suspended));
     }
     let pairs = context.pairs();
