@@ -333,7 +333,14 @@ fn lines_of(taken: Vec<(&'static str, Taken)>, share: f64) -> Vec<Line> {
             .map(|count| *count as f64 * share)
             .collect(),
         scheduled: sum.scheduled as f64 * share,
-        logged: (sum.logged as f64 * share / 10.0).round() * 10.0,
+        logged: in_two_digits(sum.logged as f64 * share),
     };
     sums.into_iter().map(line).collect()
+}
+
+/// Rounds bytes to two digits, or to tens. How long a line of a log is depends on how long its message took.
+fn in_two_digits(bytes: f64) -> f64 {
+    let magnitude = bytes.max(1.0).log10().floor();
+    let unit = 10_f64.powf(magnitude - 1.0).max(10.0);
+    (bytes / unit).round() * unit
 }
