@@ -949,7 +949,7 @@ def check_operators(aws, deployment, account):
     # Five minutes are moved, not waited for.
     row = {"pk": {"S": f"ACCOUNT#{id}"}, "sk": {"S": "#"}}
     database.update_item(
-        TableName=table, Key=row, UpdateExpression="SET #object.updated = :then", ExpressionAttributeNames={"#object": "object"},
+        TableName=table, Key=row, UpdateExpression="SET #internal.closed = :then", ExpressionAttributeNames={"#internal": "internal"},
         ExpressionAttributeValues={":then": {"S": moment(-6).replace("Z", ".000Z")}},
     )  # fmt: skip
     erased = invoke("erase-account", {"account": id, "rows_per_page": 200, "max_pages": 5})
