@@ -54,7 +54,6 @@ use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter};
 use function::{Function, Trigger};
-use models::batch::Batch;
 use models::charge_card::ChargeCard;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
@@ -175,7 +174,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(batches::create),
         route!(batches::list),
         route!(batches::list_results),
-        route!(batches::retrieve, Batch),
+        route!(batches::retrieve),
         route!(charge_cards::create),
         route!(charge_cards::delete),
         route!(charge_cards::list),

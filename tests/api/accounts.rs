@@ -87,6 +87,37 @@ async fn default_currencies_come_from_the_account_fleet_and_driver() {
 }
 
 #[tokio::test]
+async fn the_currency_of_an_account_and_of_its_preferences_is_one() {
+    let app = TestApp::start().await;
+    let preferred = json!({"preferences": {"default_currency": "gbp"}});
+    let both = json!({"default_currency": "gbp", "/preferences/default_currency": "gbp"});
+    let mut new = child();
+    new.as_object_mut()
+        .map(|new| new.remove("default_currency"));
+    let made = app
+        .alice
+        .post_ok("/v1/accounts", tests::with(new, preferred.clone()))
+        .await;
+    tests::check_members(&made, both.clone());
+    let own = path_of(&app.alice.account.clone().expect("an account"));
+    let changed = app.alice.post_ok(&own, preferred).await;
+    tests::check_members(&changed, both);
+    let other = json!({"default_currency": "eur", "preferences": {"default_currency": "gbp"}});
+    for path in [own.as_str(), "/v1/accounts"] {
+        let body = tests::with(child(), other.clone());
+        let body = if path == own { other.clone() } else { body };
+        let refused = app.alice.post(path, body).await;
+        refused.expect_error(400, None, "preferences.default_currency");
+    }
+    let changed = app
+        .alice
+        .post_ok(&own, json!({"default_currency": "jpy"}))
+        .await;
+    let both = json!({"default_currency": "jpy", "/preferences/default_currency": "jpy"});
+    tests::check_members(&changed, both);
+}
+
+#[tokio::test]
 async fn what_is_wrong_in_a_new_account_is_named() {
     let app = TestApp::start().await;
     for (change, param) in cases! {

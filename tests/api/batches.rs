@@ -209,6 +209,21 @@ async fn a_suspended_account_creates_nothing_more() {
 }
 
 #[tokio::test]
+async fn a_batch_is_shown_for_30_days() {
+    let app = TestApp::start().await;
+    let batch = run(&app, &app.alice, "create_fleet", vec![fleet()]).await;
+    app.advance(30 * 24 * 3600).await;
+    assert_eq!(app.alice.get("/v1/batches").await.ids().len(), 1);
+    app.advance(60).await;
+    assert!(app.alice.get("/v1/batches").await.ids().is_empty());
+    let path = format!("/v1/batches/{}", id_of(&batch));
+    for path in [format!("{path}/results"), path] {
+        let gone = app.alice.get(&path).await;
+        assert_eq!(gone.error().0, 404, "{}", gone.body);
+    }
+}
+
+#[tokio::test]
 async fn a_batch_without_bodies_or_with_too_many_is_refused() {
     let app = TestApp::start().await;
     for count in [0, 1001] {

@@ -810,6 +810,27 @@ mod sessions {
     }
 
     #[tokio::test]
+    async fn unmatched_sessions_are_listed_a_hundred_at_a_time() {
+        let (app, cpo) = Connected::start().await;
+        for n in 0..101 {
+            let id = format!("S-{n:03}");
+            let session = with(fixture("session"), json!({"id": id}));
+            cpo.put(&format!("/sessions/NL/EXA/{id}"), &session).await;
+        }
+        let mut found = Vec::new();
+        let mut page = json!({"next": ""});
+        while let Some(after) = page["next"].as_str() {
+            let list = json!({"action": "list_unmatched", "after": after});
+            page = manage_ok(&app, list).await;
+            let listed = page["data"].as_array().expect("a list");
+            assert!(listed.len() <= 100);
+            found.extend(listed.iter().map(|one| one["object"]["id"].clone()));
+        }
+        let ids: Vec<Value> = (0..101).map(|n| json!(format!("S-{n:03}"))).collect();
+        assert_eq!(found, ids);
+    }
+
+    #[tokio::test]
     async fn a_session_that_cannot_be_read_is_refused() {
         let (_app, cpo) = Connected::start().await;
         let update = json!({"kwh": 4.0, "last_updated": "2026-02-01T09:20:00Z"});

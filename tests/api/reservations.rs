@@ -214,6 +214,20 @@ async fn a_suspended_driver_fails_the_reservation_at_first_attempt() {
 }
 
 #[tokio::test]
+async fn a_driver_who_left_the_fleet_fails_the_reservation() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.station(json!({})).await;
+    let id = reserve(&app, &crew, 60).await;
+    let detach = format!("/v1/drivers/{}/detach", crew.driver);
+    app.alice
+        .post_ok(&detach, json!({"fleet": crew.fleet}))
+        .await;
+    app.advance(31 * 60).await;
+    let failed = app.alice.get_ok(&path_of(&id)).await;
+    assert_has!(failed, {"status": "failed", "failed_reason": "driver_unavailable"});
+}
+
+#[tokio::test]
 async fn a_fleet_that_is_not_active_reserves_nothing() {
     let (app, crew) = TestApp::with_crew().await;
     app.station(json!({})).await;

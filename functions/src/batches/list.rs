@@ -3,10 +3,11 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchStatus};
 use models::condition::Condition;
+use models::event::Event;
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
@@ -30,7 +31,9 @@ pub async fn handle(
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Batch>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Batch);
-    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let mut page_request = created.narrow(query.page_request(tenant, kind)?);
+    let oldest = Id::first_number(Event::kept_since(context.now()));
+    page_request.range.0 = page_request.range.0.max(oldest);
     let filter = Condition::given("status", filters.status);
     let list = Partition::Kind { tenant, kind };
     let filter = filter.into_iter().collect();

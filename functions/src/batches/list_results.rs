@@ -24,6 +24,7 @@ pub async fn handle(
     let (tenant, kind) = (context.tenant(), Kind::BatchResult);
     let page_request = query.page_request(tenant, kind)?;
     let batch = app.store.get::<Batch>(tenant, &id).await?.object;
+    batch.check_kept(context.now())?;
     let found = app.store.batch_results(tenant, &batch, &page_request);
     query.answer(&context, found.await?, |result| &result.id, kind)
 }

@@ -1,6 +1,6 @@
 //! Finds who charges when a card is held to the reader of a charging station.
 //!
-//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start until its end; at an EVSE
+//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from half an hour before its start until its end; at an EVSE
 //! that is not reserved, one at another EVSE of the station. Without one, the first driver and vehicle of the card
 //! ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not charging elsewhere.
 //!
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
-use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::time::Timestamp;
 use kernel::window::Window;
 use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
@@ -20,16 +20,13 @@ use models::charging::session::expected;
 use models::charging_station::{ChargingStation, Connector, Plug};
 use models::driver::Driver;
 use models::fleet::Fleet;
-use models::reservation::Reservation;
+use models::reservation::{LEAD, Reservation};
 use models::stored::Stored;
 use models::token::TokenType;
 use models::vehicle::Vehicle;
 use table::calendars::Calendars;
 
 use super::context;
-
-/// The time before its start from which a reservation counts: the earliest arrival of its vehicle.
-const AHEAD: SignedDuration = minutes(15);
 
 /// A reader of a charging station.
 #[derive(Debug, Clone, Copy)]
@@ -225,7 +222,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus(AHEAD),
+        until: now.plus(LEAD),
     };
     let pages = owners
         .iter()

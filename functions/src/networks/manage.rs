@@ -48,7 +48,7 @@ pub const FUNCTION: Function = Function {
 };
 
 /// The maximum number of unmatched objects in a response.
-const MAX_UNMATCHED: usize = 100;
+const MAX_UNMATCHED: i32 = 100;
 
 /// The maximum number of contested uids in a response.
 const MAX_CONTESTED: usize = 100;
@@ -126,7 +126,12 @@ pub enum Manage {
         decision: OperatorDecision,
     },
     /// Lists the sessions and CDRs that belong to no charging session of this service, the oldest first.
-    ListUnmatched { mode: Mode },
+    ListUnmatched {
+        mode: Mode,
+        /// `next` of the response before; the oldest ones are listed without it.
+        #[serde(default)]
+        after: Option<String>,
+    },
     /// Lists the uids of charge cards that accounts claim but other accounts hold, the oldest claim first.
     ListContestedCards { mode: Mode },
     /// Decides which account's charge card holds a uid. The cards of the other accounts with this uid become or stay pending.
@@ -165,6 +170,8 @@ pub enum Managed {
     Session(Box<ChargingSession>),
     Unmatched {
         data: Vec<Unmatched>,
+        /// What lists those that follow; null if this is the end.
+        next: Option<String>,
     },
     ContestedCards {
         data: Vec<ContestedCard>,
@@ -329,7 +336,7 @@ async fn manage_networks(
             session,
             decision,
         } => decide_review(app, Tenant { account, mode }, &session, decision).await,
-        Manage::ListUnmatched { mode } => list_unmatched(app, mode).await,
+        Manage::ListUnmatched { mode, after } => list_unmatched(app, mode, after.as_deref()).await,
         Manage::ListContestedCards { mode } => list_contested_cards(app, mode).await,
         Manage::AssignCardUid { mode, uid, account } => {
             assign_card_uid(app, mode, &uid, &account).await
@@ -379,8 +386,10 @@ async fn revoke(app: &App, mode: Mode, id: &Id) -> Result<Managed, Error> {
     })
 }
 
-async fn list_unmatched(app: &App, mode: Mode) -> Result<Managed, Error> {
-    let objects = app.store.unmatched(mode, MAX_UNMATCHED).await?;
+async fn list_unmatched(app: &App, mode: Mode, after: Option<&str>) -> Result<Managed, Error> {
+    // DynamoDB refuses an empty key.
+    let after = after.filter(|after| !after.is_empty());
+    let (objects, next) = app.store.unmatched(mode, after, MAX_UNMATCHED).await?;
     let data = objects.into_iter().map(|received| Unmatched {
         module: received.id.module().as_str(),
         network: received.id.network().clone(),
@@ -389,6 +398,7 @@ async fn list_unmatched(app: &App, mode: Mode) -> Result<Managed, Error> {
     });
     Ok(Managed::Unmatched {
         data: data.collect(),
+        next,
     })
 }
 

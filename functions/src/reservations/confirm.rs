@@ -133,7 +133,8 @@ struct Drive {
 }
 
 impl Inputs {
-    /// The driver and the vehicle, which have to be active, as has the vehicle's fleet, unless the reservation is confirmed.
+    /// The driver and the vehicle. Unless the reservation is confirmed, they and the vehicle's fleet have to be active, and the driver has to be
+    /// the vehicle's or in its fleet.
     ///
     /// # Errors
     /// The reason for which the attempt fails.
@@ -146,9 +147,13 @@ impl Inputs {
             .vehicle
             .filter(|vehicle| is_confirmed || vehicle.object.is_active())
             .filter(|_| is_confirmed || self.fleet.as_ref().is_none_or(Fleet::is_active));
+        let vehicle = vehicle.ok_or(FailedReason::VehicleUnavailable)?;
+        if !is_confirmed && !driver.may_drive(&vehicle.object) {
+            return Err(FailedReason::DriverUnavailable);
+        }
         Ok(Drive {
             driver,
-            vehicle: vehicle.ok_or(FailedReason::VehicleUnavailable)?,
+            vehicle,
             fleet: self.fleet,
             stations: self.stations,
         })

@@ -8,7 +8,7 @@ use super::party::{BillingDetails, BillingDetailsChange};
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{check_size, sized};
-use kernel::error::Result;
+use kernel::error::{Error, Result};
 use kernel::fields::address::Country;
 use kernel::fields::cycle::{BillingCycle, ReportFrequency};
 use kernel::fields::metadata::{Metadata, MetadataChange, SearchableKeys};
@@ -292,9 +292,12 @@ impl Account {
     /// Returns a new, active account with an empty wallet. Its contact has the email and the name of the body.
     ///
     /// # Errors
-    /// 400 if metadata exceeds its limits.
+    /// 400 if metadata exceeds its limits, or for two currencies.
     pub fn new(new: NewAccount, now: Timestamp) -> Result<Self> {
-        let default_currency = new.default_currency.unwrap_or(Currency::USD);
+        let changed = new.preferences.unwrap_or_default();
+        let preferred = changed.default_currency.set().copied();
+        let requested = requested_currency(new.default_currency, preferred)?;
+        let default_currency = requested.unwrap_or(Currency::USD);
         let mut preferences = AccountPreferences {
             billing_cycle: BillingCycle::default(),
             default_currency,
@@ -304,7 +307,7 @@ impl Account {
             reporting_enabled: true,
             searchable_metadata: SearchableKeys::default(),
         };
-        preferences.change(new.preferences.unwrap_or_default());
+        preferences.change(changed);
         sized(Self {
             id: Id::new(Kind::Account, now),
             object: Kind::Account,
@@ -368,7 +371,7 @@ impl Stored<Account> {
     /// Applies an update. Omitted fields keep their values.
     ///
     /// # Errors
-    /// 409 for another currency while there is money in the wallet; 400 if metadata exceeds its limits.
+    /// 409 for another currency while there is money in the wallet; 400 if metadata exceeds its limits, or for two currencies.
     pub fn update(&mut self, change: AccountChange, now: Timestamp) -> Result<()> {
         let AccountChange {
             billing_details,
@@ -389,9 +392,18 @@ impl Stored<Account> {
             self.internal.test_wallet_balance,
         ];
         let empty = balances == [0, 0];
+        let preferred = preferences
+            .set()
+            .and_then(|preferences| preferences.default_currency.set().copied());
+        let param = match default_currency {
+            Change::Set(_) => "default_currency",
+            Change::Keep => "preferences.default_currency",
+        };
+        let requested = requested_currency(default_currency.set().copied(), preferred)?;
+        let currency = requested.unwrap_or(self.object.default_currency);
         check_currency(
-            "default_currency",
-            &default_currency,
+            param,
+            &Change::Set(currency),
             self.object.default_currency,
             empty,
         )?;
@@ -404,7 +416,6 @@ impl Stored<Account> {
             name.apply(&mut self.object.contact.name);
             phone.apply(&mut self.object.contact.phone);
         }
-        default_currency.apply(&mut self.object.default_currency);
         description.apply(&mut self.object.description);
         email.apply(&mut self.object.email);
         self.object.metadata.merge(metadata)?;
@@ -414,10 +425,30 @@ impl Stored<Account> {
         if let Change::Set(preferences) = preferences {
             self.object.preferences.change(preferences);
         }
+        self.object.default_currency = currency;
+        self.object.preferences.default_currency = currency;
         registration_number.apply(&mut self.object.registration_number);
         self.object.updated = now;
         check_size(&self.object)
     }
+}
+
+/// Returns the currency that a request sets. The account's and that of its preferences are the same.
+///
+/// # Errors
+/// 400 if they differ.
+fn requested_currency(
+    own: Option<Currency>,
+    preferred: Option<Currency>,
+) -> Result<Option<Currency>> {
+    let differs = own
+        .zip(preferred)
+        .is_some_and(|(own, preferred)| own != preferred);
+    if differs {
+        let message = "must be the same as default_currency";
+        return Err(Error::invalid("preferences.default_currency", message));
+    }
+    Ok(own.or(preferred))
 }
 
 impl AccountPreferences {

@@ -224,6 +224,17 @@ impl Batch {
     pub fn kept_until(&self) -> Timestamp {
         self.created.plus(event::KEPT)
     }
+
+    /// Checks whether the batch is still kept. DynamoDB may delete its items days later, one before the other.
+    ///
+    /// # Errors
+    /// 404 if it is older than 30 days.
+    pub fn check_kept(&self, now: Timestamp) -> Result<()> {
+        if self.kept_until() < now {
+            return Err(Error::not_found(Kind::Batch));
+        }
+        Ok(())
+    }
 }
 
 impl BatchResult {

@@ -202,13 +202,31 @@ impl Store {
         Ok(ids.collect())
     }
 
-    /// Returns the sessions and CDRs that belong to no session of this service, the oldest first.
+    /// Returns the sessions and CDRs that belong to no session of this service, the oldest first: at most `limit` that follow a place in
+    /// their order, and the place of the last one if there are more.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn unmatched(&self, mode: Mode, limit: usize) -> Result<Vec<ReceivedObject>> {
-        let mut items = self.network_index(Partition::Unmatched { mode }).await?;
-        items.truncate(limit);
+    pub async fn unmatched(
+        &self,
+        mode: Mode,
+        after: Option<&str>,
+        limit: i32,
+    ) -> Result<(Vec<ReceivedObject>, Option<String>)> {
+        let (index, _, value) = Partition::Unmatched { mode }.place();
+        let call = self.client.query().table_name(&self.table);
+        let page = call
+            .index_name(index)
+            .key_condition_expression("network_pk = :pk AND network_sk > :after")
+            .expression_attribute_values(":pk", s(value))
+            .expression_attribute_values(":after", s(after.unwrap_or(" ")))
+            .limit(limit)
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let next = page.last_evaluated_key.as_ref();
+        let next = next.map(|last| string(last, "network_sk").to_owned());
+        let items = page.items.unwrap_or_default();
         let ids = items.iter().filter_map(|item| {
             let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
@@ -216,7 +234,7 @@ impl Store {
         let ids: Vec<ObjectId> = ids.collect();
         let mut objects = self.all_received(mode, &ids).await?;
         objects.sort_by_key(|object| object.received);
-        Ok(objects)
+        Ok((objects, next))
     }
 
     /// Returns the locations that use a tariff of their party, after the given one, at most `limit`.

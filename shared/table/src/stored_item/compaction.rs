@@ -86,20 +86,9 @@ fn is_frequent(kind: Kind) -> bool {
     )
 }
 
-/// Returns the number of events of an item's last write.
-pub(super) fn noted(item: &Item) -> u64 {
-    let events = item.get("events").and_then(|events| events.as_l().ok());
-    events.map_or(0, |events| events.len() as u64)
-}
-
-/// Returns the number of events that the writes of an item have recorded. It is stored only if it differs from the number of events that
-/// the item names.
+/// Returns the number of events that the writes of an item have recorded.
 pub(super) fn recorded(item: &Item) -> u64 {
-    if item.contains_key("sequence") {
-        number(item, "sequence").unsigned_abs()
-    } else {
-        noted(item)
-    }
+    number(item, "sequence").unsigned_abs()
 }
 
 /// The members of the object that other attributes of its item may contain.

@@ -21,7 +21,7 @@ use kernel::origin::{Idempotency, Origin};
 use kernel::scope::Rights;
 
 /// The maximum number of attempts of a request that collides with concurrent changes.
-const TRIES: u32 = 6;
+const TRIES: u32 = 16;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(40));
 
 /// Returns the idempotency key of a request, with the digest of what it asks for; `None` for a request without a key.

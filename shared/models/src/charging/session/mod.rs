@@ -27,7 +27,7 @@ use crate::fleet::Fleet;
 use crate::network::{EvseId, ObjectId};
 use crate::operation::Operation;
 use crate::payment_method::PaymentMethod;
-use crate::reservation::Reservation;
+use crate::reservation::{LEAD, Reservation};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
 use crate::vehicle_telemetry::Odometer;
@@ -39,9 +39,6 @@ use kernel::window::Window;
 
 pub use network::{CardSession, CdrOutcome};
 pub use plausibility::Plausibility;
-
-/// The time before its reserved start from which on a vehicle is assumed to have arrived for its reservation.
-const EARLY: SignedDuration = minutes(15);
 
 /// The maximum duration of a session.
 pub const LONGEST: SignedDuration = DAY;
@@ -97,11 +94,11 @@ pub struct CalendarEntries<'a> {
     pub arriving: Option<&'a Reservation>,
 }
 
-/// Returns the reservations for which this vehicle may be expected at a station now: from 15 minutes before their start.
+/// Returns the reservations for which this vehicle may be expected at a station now: from half an hour before their start, since they may be confirmed then.
 pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
     let expected = vehicle.iter().filter(|entry| {
         entry.holder.is(Kind::Reservation)
-            && entry.window.from.plus(-EARLY) <= now
+            && entry.window.from.plus(-LEAD) <= now
             && now < entry.window.until
     });
     let mut holders: Vec<Id> = expected.map(|entry| entry.holder.clone()).collect();

@@ -498,12 +498,12 @@ fn a_vehicle_may_stay_past_its_reservation_until_the_next_one() {
 }
 
 #[test]
-fn a_vehicle_is_expected_from_15_minutes_before_its_reservation() {
+fn a_vehicle_is_expected_from_half_an_hour_before_its_reservation() {
     let entries = [
         entry(Kind::ChargingSession, 1, "07:00", "09:00"),
         entry(Kind::Reservation, 2, "07:00", "08:00"),
-        entry(Kind::Reservation, 3, "08:15", "09:00"),
-        entry(Kind::Reservation, 4, "08:16", "09:00"),
+        entry(Kind::Reservation, 3, "08:30", "09:00"),
+        entry(Kind::Reservation, 4, "08:31", "09:00"),
     ];
     assert_eq!(
         expected(&entries, now()),
