@@ -631,7 +631,7 @@ async fn a_vehicle_that_comes_half_an_hour_early_has_come() {
         json!({"connector": "2", "session_limit": 11_000}),
     );
     let session = app.alice.post_ok(PATH, body).await;
-    assert_has!(session, {"reservation": tests::id_of(&app.alice.get_ok(&reservation).await), "ends_by_reason": null});
+    assert_has!(session, {"reservation": tests::id_of(&app.alice.get_ok(&reservation).await), "ends_by_reason": "session_limit"});
     app.advance(59 * 60).await;
     assert_eq!(app.alice.get_ok(&reservation).await["status"], "completed");
 }

@@ -50,6 +50,10 @@ async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
         assert_eq!(app.alice.get_ok(&owner).await, topped);
         let latest = app.alice.get_ok("/v1/transactions?limit=2").await;
         let first = &latest["data"][1];
+        // Lists are narrowed by the times in ids.
+        let id = Id::from(first["id"].as_str().expect("an id"));
+        let created = id.time(kernel::Kind::Transaction).expect("a time");
+        assert_eq!(first["created"], created.to_string());
         let want = with(
             json!({"id": first["id"], "object": "transaction", "amount": 5000, "amount_refunded": 0, "charge": null, "destination": null,
             "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": null, "credit_note": null,

@@ -117,6 +117,63 @@ async fn health_follows_from_the_attempts_of_the_last_day() {
 }
 
 #[tokio::test]
+async fn late_first_attempts_are_listed_at_their_own_times() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    for _ in 0..3 {
+        new_fleet(&app).await;
+    }
+    app.advance(3 * 24 * 3600).await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let replay = json!({"from": app.in_minutes(-4 * 24 * 60)});
+    app.alice.post_ok(&format!("{path}/replay"), replay).await;
+    app.drain().await;
+    new_fleet(&app).await;
+    assert_eq!(receiver.received().len(), 4);
+    let listed = async |path: String| app.alice.get(&path).await.ids().len();
+    let hour_ago = app.in_minutes(-60);
+    assert_eq!(
+        listed(format!("{path}/deliveries?created[gte]={hour_ago}")).await,
+        4
+    );
+    assert_eq!(
+        listed(format!("{path}/deliveries?created[lt]={hour_ago}")).await,
+        0
+    );
+    assert_eq!(app.alice.get_ok(&path).await["health"]["attempts"], 4);
+    for delivery in receiver.received() {
+        let event = tests::header(&delivery, "webhook-id");
+        assert_eq!(listed(format!("/v1/events/{event}/deliveries")).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_is_not_sent_what_it_no_longer_selects() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (receiver, new) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &receiver, &["*"]).await;
+    receiver.answer(&[500; 9]);
+    for _ in 0..7 {
+        new_fleet(&app).await;
+    }
+    let change = json!({"url": new.url, "enabled_events": ["driver.created"]});
+    app.alice.post_ok(&path, change).await;
+    app.advance(4 * 24 * 3600).await;
+    assert!(new.received().is_empty());
+    let events = app.alice.get_ok("/v1/events?type=fleet.created").await;
+    for event in events["data"].as_array().expect("events") {
+        assert_eq!(event["pending_webhooks"], 0);
+    }
+    let log = app.alice.get_ok(&format!("{path}/deliveries")).await;
+    assert_has!(log["data"][0], {"status": "failed", "response_status": null,
+        "response": "the endpoint no longer receives such events"});
+    let shown = app.alice.get_ok(&path).await;
+    assert_has!(shown, {"status": "enabled", "missed_since": null});
+}
+
+#[tokio::test]
 async fn health_looks_at_no_more_than_a_hundred_attempts() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;

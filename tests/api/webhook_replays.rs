@@ -177,6 +177,38 @@ async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
 }
 
 #[tokio::test]
+async fn what_a_breaker_holds_does_not_overtake_a_replay() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"], "ordered": true});
+    let path = app.alice.create("/v1/webhook_endpoints", body).await;
+    let path = format!("/v1/webhook_endpoints/{path}");
+    let id = fleets(&app, 1).await.remove(0);
+    receiver.answer(&[500; 5]);
+    fleets(&app, 5).await;
+    let failed = receiver.received().len();
+    let body = json!({"from": app.in_minutes(-10), "types": ["fleet.created", "fleet.updated"], "only_failed": false});
+    let started = app.alice.post(&format!("{path}/replay"), body).await;
+    started.expect(200);
+    let change = json!({"name": "Two"});
+    app.alice.post_ok(&format!("/v1/fleets/{id}"), change).await;
+    for _ in 0..20 {
+        app.advance(60).await;
+    }
+    let done = app.alice.get_ok(&format!("{path}/replay")).await;
+    assert_has!(done, {"status": "succeeded"});
+    let received = receiver.received();
+    let of_first = received[failed..]
+        .iter()
+        .filter(|delivery| delivery.event["data"]["object"]["id"] == *id);
+    let numbers: Vec<_> = of_first
+        .map(|delivery| delivery.event["sequence"].as_u64().expect("a number"))
+        .collect();
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[tokio::test]
 async fn a_replay_resends_failed_deliveries_and_retries_new_failures() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");

@@ -458,6 +458,10 @@ async fn a_test_pings_one_endpoint_alone() {
     assert_has!(sent, {"type": "ping", "pending_webhooks": 1});
     app.drain().await;
     assert_eq!(receiver.received().remove(0).event["id"], sent["id"]);
+    let again = format!("{}/redeliver", path_of(&id_of(&sent)));
+    app.alice.post_ok(&again, json!({})).await;
+    app.drain().await;
+    assert_eq!(receiver.received().remove(1).event["id"], sent["id"]);
     assert!(other.received().is_empty());
     verify(
         &receiver.received()[0],

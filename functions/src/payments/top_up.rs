@@ -138,6 +138,8 @@ async fn begin(
     let mut transaction = Transaction::new(movement, TransactionStatus::Pending, origin.now);
     if let Some(request) = &origin.request {
         transaction.id = request.as_kind(Kind::Transaction);
+        // Lists are narrowed by ids.
+        transaction.created = transaction.id.time(Kind::Transaction).unwrap_or(origin.now);
     }
     let wallet = wallet.owner().clone();
     let internal =

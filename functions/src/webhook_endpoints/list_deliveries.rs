@@ -1,5 +1,6 @@
 //! `GET /v1/webhook_endpoints/{id}/deliveries`: lists every attempt of the last 30 days to deliver to this endpoint, newest first. Filters:
-//! `status`, `event`, `type`, `created[gt|gte|lt|lte]`. The time of the first attempt to deliver an event is that of the event.
+//! `status`, `event`, `type`, `created[gt|gte|lt|lte]`. The list has a first attempt at the time of its event, unless it was made more than
+//! a minute later.
 
 use crate::App;
 use axum::extract::State;

@@ -13,7 +13,7 @@ use kernel::size::Size;
 use kernel::time::Timestamp;
 use kernel::{Error, Id, Kind, Reply};
 use models::api_key::{Resource, Scope};
-use models::event::{Event, EventType};
+use models::event::Event;
 use models::stored::Stored;
 use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
 use models::webhooks::feed::{EventFeed, FeedEntry, FeedPlace, LAG};
@@ -188,7 +188,7 @@ impl Reader<'_> {
 
     /// Returns whether an event of the feed is for the endpoint. A ping is for the endpoint that was tested.
     fn wants(&self, event: &Stored<Event>) -> bool {
-        event.object.kind == EventType::Ping || self.endpoint.wants(event)
+        self.endpoint.wants(event)
     }
 
     /// Removes the entries after the first `room` ones that are for the endpoint. Returns whether any were removed.

@@ -10,7 +10,8 @@ use kernel::{Error, Id, Kind};
 use models::event::{DeliveryState, Event};
 use models::stored::Stored;
 use models::webhook_delivery::{
-    CONTROL, DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, NOT_MADE, REDELIVERY, WebhookDelivery,
+    CONTROL, DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, NOT_MADE, NOT_WANTED, REDELIVERY,
+    WebhookDelivery,
 };
 use models::webhook_endpoint::{EndpointStatus, Payload, WebhookEndpoint};
 use models::webhooks::attempt::{self, Control, DeliveryOutcome};
@@ -88,10 +89,12 @@ pub async fn make(
 ) -> Result<bool, Error> {
     let (now, signed) = (origin.now, app.clock.wall_clock());
     let enabled = receiver.filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
-    let outcome = match enabled {
-        Some(receiver) => send(app, origin, receiver, &claimed, signed).await,
-        None => DeliveryOutcome {
-            response: NOT_MADE.into(),
+    // The endpoint may have been changed since the event was recorded.
+    let wanting = enabled.filter(|receiver| receiver.object.selects(&claimed.event));
+    let outcome = match (wanting, enabled) {
+        (Some(receiver), _) => send(app, origin, receiver, &claimed, signed).await,
+        (None, enabled) => DeliveryOutcome {
+            response: enabled.map_or(NOT_MADE, |_| NOT_WANTED).into(),
             ..DeliveryOutcome::default()
         },
     };
@@ -103,13 +106,13 @@ pub async fn make(
     } = claimed;
     let concluded = app.now();
     let delivery = outcome.delivery(
-        enabled.is_some(),
+        wanting.is_some(),
         attempt,
         redelivered_after,
         concluded,
         jitter()?,
     );
-    let custom = enabled.map(|receiver| &receiver.object.headers);
+    let custom = wanting.map(|receiver| &receiver.object.headers);
     let log = WebhookDelivery {
         next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
         redelivery: redelivered_after.is_some(),
@@ -118,7 +121,7 @@ pub async fn make(
     };
     // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
     let created = event.object.created;
-    match (enabled, receiver) {
+    match (wanting, receiver.filter(|_| enabled.is_none())) {
         (Some(receiver), _) => {
             record_outcome(app, origin, receiver, &outcome, created, concluded).await?;
         }

@@ -102,6 +102,9 @@ impl Job for DeliverWebhook {
                 }
             }
         }
+        if self.waits_for_replay(app, enabled).await? {
+            return self.send_at(app, origin.now.plus(REPLAYING)).await;
+        }
         if enabled.internal.breaker.holds() {
             let held = HeldDelivery {
                 event: self.event.clone(),
@@ -111,12 +114,6 @@ impl Job for DeliverWebhook {
                 true => Ok(()),
                 false => self.make(app, None).await.map(drop),
             };
-        }
-        if self.attempt == 1
-            && enabled.object.ordered
-            && order::waits_for_replay(app, tenant, endpoint, &self.event).await?
-        {
-            return self.send_at(app, origin.now.plus(REPLAYING)).await;
         }
         if !self.has_slot
             && let Some(slot) = pace::slot(app, tenant, &enabled.object).await?
@@ -135,6 +132,36 @@ impl Job for DeliverWebhook {
 }
 
 impl DeliverWebhook {
+    /// Checks whether this is a first attempt in order that waits for the end of a replay.
+    async fn waits_for_replay(
+        &self,
+        app: &App,
+        endpoint: &Stored<WebhookEndpoint>,
+    ) -> Result<bool, Error> {
+        if self.attempt != 1 || !endpoint.object.ordered {
+            return Ok(false);
+        }
+        order::waits_for_replay(app, &self.tenant, &self.endpoint, &self.event).await
+    }
+
+    /// Makes the attempt, which was held by the breaker of its endpoint. If it waits for a replay, it is sent again later.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or SQS cannot be reached.
+    pub async fn make_held(
+        &self,
+        app: &App,
+        receiver: Option<&Stored<WebhookEndpoint>>,
+    ) -> Result<Option<bool>, Error> {
+        if let Some(endpoint) = receiver
+            && self.waits_for_replay(app, endpoint).await?
+        {
+            let later = app.now().plus(REPLAYING);
+            return self.send_at(app, later).await.map(|()| None);
+        }
+        self.make(app, receiver).await
+    }
+
     /// Claims the attempt and makes it. Returns whether the receiver has acknowledged the event, if the attempt was made.
     ///
     /// # Errors

@@ -96,11 +96,13 @@ async fn save(
 }
 
 impl ResumeEndpoint {
-    /// Sends the oldest held delivery. If there is none, the next delivery is the probe.
+    /// Sends the oldest held delivery that can be sent. If there is none, the next delivery is the probe.
     async fn probe(&self, app: &App, endpoint: Stored<WebhookEndpoint>) -> Result<(), Error> {
-        let held = self.held(app, 1).await?;
-        if let Some(oldest) = held.first() {
-            return self.send_held(app, Some(&endpoint), oldest).await.map(drop);
+        while let Some(oldest) = self.held(app, 1).await?.first() {
+            let sent = self.send_held(app, Some(&endpoint), oldest).await?;
+            if sent.is_some() {
+                return Ok(());
+            }
         }
         self.change(app, |endpoint| {
             endpoint.internal.breaker.idle();
@@ -187,7 +189,7 @@ impl ResumeEndpoint {
             attempt: held.attempt,
             has_slot: true,
         };
-        let outcome = attempt.make(app, receiver).await?;
+        let outcome = attempt.make_held(app, receiver).await?;
         let store = &app.store;
         store
             .let_go(&self.tenant, &self.endpoint, &held.event)

@@ -22,7 +22,7 @@ pub enum SearchField {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Search {
     pub object: Kind,
-    /// The first 10 objects, those with the shortest match first.
+    /// The first 10 objects, in the order of the texts by which they are found.
     pub data: Vec<SearchResult>,
     /// The text that was searched for.
     pub query: String,

@@ -76,6 +76,7 @@ const TIMESTAMP: &str = "webhook-timestamp";
 
 /// The text in the log instead of a response if no request was sent.
 pub const NOT_MADE: &str = "the endpoint is disabled or deleted";
+pub const NOT_WANTED: &str = "the endpoint no longer receives such events";
 
 /// The header of a receiver's response that controls deliveries to its endpoint.
 pub const CONTROL: &str = "webhook-delivery";
@@ -113,7 +114,7 @@ impl WebhookDelivery {
 
     /// Checks whether a request was sent.
     pub fn was_made(&self) -> bool {
-        self.response_status.is_some() || self.response != NOT_MADE
+        self.response_status.is_some() || ![NOT_MADE, NOT_WANTED].contains(&self.response.as_str())
     }
 
     /// Returns the attempt with all headers of its request.

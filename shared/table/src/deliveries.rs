@@ -2,7 +2,8 @@
 //!
 //! An event is written once. Its delivery to an endpoint is an item of its own, which is also the line of the first attempt in the log of
 //! the endpoint. So endpoints do not contend for one item. The worker of the first attempt creates the item, which claims the attempt, and
-//! adds the outcome: two writes if the attempt succeeds. Until then only the message in the queue represents the delivery: it is received
+//! adds the outcome: two writes if the attempt succeeds. If the first attempt is made more than a minute after the event, it has a line of
+//! its own. Until then only the message in the queue represents the delivery: it is received
 //! again until the attempt has an outcome. Further attempts, and those of redelivered events, have lines of their own, whose ids the item
 //! contains. Such a line is written in one transaction with the outcome, so that an attempt that ends after the erasure of its account
 //! writes nothing.
@@ -30,7 +31,7 @@ use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
-use kernel::time::Timestamp;
+use kernel::time::{MINUTE, Timestamp};
 use models::event::{self, Delivery, DeliveryState, Event};
 use models::stored::Stored;
 use models::webhook_delivery::WebhookDelivery;
@@ -389,8 +390,8 @@ impl Store {
         call.set_key(Some(delivery_key(origin, event, endpoint)))
     }
 
-    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it, otherwise together with a line of its
-    /// own. A delivery that another instance has claimed since is not changed; the attempt has a line of its own then. Nothing is written
+    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it and is not late, otherwise together with
+    /// a line of its own. The origin is that of the claim. A delivery that another instance has claimed since is not changed; the attempt has a line of its own then. Nothing is written
     /// if the delivery no longer exists, because it has expired or its account was erased.
     ///
     /// # Errors
@@ -402,6 +403,7 @@ impl Store {
         delivery: &Delivery,
         log: WebhookDelivery,
     ) -> Result<()> {
+        let is_new = is_new && !is_late(origin, &log.event);
         let conclusion = self.conclusion(origin, is_new, delivery, &log)?;
         let is_concluded = if is_new {
             match self.update_alone(&conclusion).await? {
@@ -566,6 +568,13 @@ fn by_update(error: &UpdateItemError) -> Option<Option<&Item>> {
     }
 }
 
+/// Checks whether a first attempt is made so long after its event that it has a line of its own in the log of the endpoint, which lists lines
+/// by their times.
+fn is_late(origin: &Origin, event: &Id) -> bool {
+    let at = event.time(Kind::Event);
+    at.is_some_and(|at| origin.now.since(at) > MINUTE)
+}
+
 /// Returns the key of the item of a delivery.
 fn delivery_key(origin: &Origin, event: &Id, endpoint: &Id) -> Item {
     key_item(Key::Delivery {
@@ -600,6 +609,10 @@ pub(super) fn delivery_item(
     }
     if let Some(earlier) = delivery.redelivered_after {
         item.insert("redelivered_after".into(), n(earlier));
+    }
+    if delivery.state == DeliveryState::Claimed && is_late(origin, event) {
+        let line = WebhookDelivery::id_of(event, endpoint, delivery.attempts, origin.now);
+        item.insert("further".into(), AttributeValue::L(vec![s(line.as_str())]));
     }
     let expires = origin.now.plus(event::KEPT);
     item.insert("ttl".into(), n(expires.unix_seconds()));

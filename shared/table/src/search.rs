@@ -16,9 +16,10 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use models::search::{MOST_RESULTS, SearchField, SearchResult, SearchResultType};
 
-/// The number of entries that a search reads. An object can have several entries with the same beginning, and a key may lack the scope to
-/// read some objects.
-const MOST_READ: i32 = 100;
+/// The number of entries that a search reads at a time, and how often. An object can have several entries with the same beginning, and a
+/// key may lack the scope to read some objects.
+const AT_ONCE: i32 = 100;
+const PAGES: usize = 20;
 
 /// The maximum number of items that one BatchWriteItem writes or deletes, and how often unprocessed items are sent again.
 pub(super) const AT_A_TIME: usize = 25;
@@ -130,22 +131,29 @@ impl Store {
         shows: impl Fn(&Id) -> bool,
     ) -> Result<Vec<SearchResult>> {
         let query = self.client.query().table_name(&self.table);
-        let page = query
+        let mut pages = query
             .key_condition_expression("pk = :pk AND begins_with(sk, :text)")
             .expression_attribute_values(":pk", s(search_partition(tenant)))
             .expression_attribute_values(":text", s(text))
-            .limit(MOST_READ)
-            .send()
-            .await
-            .map_err(client::failure)?;
+            .limit(AT_ONCE)
+            .into_paginator()
+            .send();
         let mut results: Vec<SearchResult> = Vec::new();
-        for item in page.items.unwrap_or_default() {
-            let Some(result) = result(&item) else {
-                return Err(Error::permanent("an entry that no object is found by"));
+        for _ in 0..PAGES {
+            let Some(page) = pages.next().await else {
+                break;
             };
-            let is_new = results.iter().all(|other| other.id != result.id);
-            if is_new && shows(&result.id) && results.len() < MOST_RESULTS {
-                results.push(result);
+            for item in page.map_err(client::failure)?.items.unwrap_or_default() {
+                let Some(result) = result(&item) else {
+                    return Err(Error::permanent("an entry that no object is found by"));
+                };
+                let is_new = results.iter().all(|other| other.id != result.id);
+                if is_new && shows(&result.id) {
+                    results.push(result);
+                }
+                if results.len() == MOST_RESULTS {
+                    return Ok(results);
+                }
             }
         }
         Ok(results)

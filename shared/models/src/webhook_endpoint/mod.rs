@@ -240,10 +240,13 @@ impl WebhookEndpoint {
         is_earlier && self.selects(event)
     }
 
-    /// Checks whether an event is delivered to the endpoint while it is enabled.
-    fn selects(&self, event: &Stored<Event>) -> bool {
+    /// Checks whether an event is delivered to the endpoint while it is enabled. A ping is for the endpoint that it tests.
+    pub fn selects(&self, event: &Stored<Event>) -> bool {
         let kind = event.object.kind;
         let object = &event.object.data.object;
+        if kind == EventType::Ping {
+            return object["webhook_endpoint"].as_str() == Some(self.id.as_str());
+        }
         let about = match kind.subject() {
             Kind::WebhookEndpoint => object["id"].as_str(),
             Kind::WebhookDelivery => object["webhook_endpoint"].as_str(),
