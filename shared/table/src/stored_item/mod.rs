@@ -473,7 +473,7 @@ mod tests {
         object["total_energy_consumed_kwh"] = json!(0);
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "ids_pk": format!("{tenant}#fleet"), "list_sk": id,
             "network_pk": format!("{tenant}#fleet#EMAIL#a@b.example"), "network_sk": id,
-            "schema": 1, "version": 1, "events": ["fleet.created"], "object": object, "internal": {},
+            "schema": 1, "version": 1, "events": ["fleet.created"], "sequence": 1, "object": object, "internal": {},
             "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
