@@ -13,7 +13,7 @@ use crate::documents::make::MakeDocuments;
 use crate::function::{Function, Trigger};
 use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
-use crate::networks::push_token::PushToken;
+use crate::networks::push_token::{PushToken, PushTokens};
 use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
@@ -34,6 +34,7 @@ const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),
     RegisteredJob::of::<PushToken>(),
+    RegisteredJob::of::<PushTokens>(),
     RegisteredJob::of::<ApplyResult>(),
     RegisteredJob::of::<SweepPartition>(),
 ];
