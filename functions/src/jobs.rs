@@ -9,6 +9,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use crate::charging_sessions::clear_profile::ClearProfile;
+use crate::deleted::EndUses;
 use crate::documents::make::MakeDocuments;
 use crate::function::{Function, Trigger};
 use crate::job::{RegisteredJob, within_hop};
@@ -25,6 +26,7 @@ use crate::stream::sweep::SweepPartition;
 /// The jobs that no object waits for. The others are [`actions::JOBS`].
 const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<MakeDocuments>(),
+    RegisteredJob::of::<EndUses>(),
     RegisteredJob::of::<CancelAtNetwork>(),
     RegisteredJob::of::<ClearProfile>(),
     RegisteredJob::of::<ReplanNeeds>(),
