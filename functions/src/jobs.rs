@@ -9,11 +9,12 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use crate::charging_sessions::clear_profile::ClearProfile;
+use crate::deleted::EndUses;
 use crate::documents::make::MakeDocuments;
 use crate::function::{Function, Trigger};
 use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
-use crate::networks::push_token::PushToken;
+use crate::networks::push_token::{PushToken, PushTokens};
 use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
@@ -25,6 +26,7 @@ use crate::stream::sweep::SweepPartition;
 /// The jobs that no object waits for. The others are [`actions::JOBS`].
 const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<MakeDocuments>(),
+    RegisteredJob::of::<EndUses>(),
     RegisteredJob::of::<CancelAtNetwork>(),
     RegisteredJob::of::<ClearProfile>(),
     RegisteredJob::of::<ReplanNeeds>(),
@@ -34,6 +36,7 @@ const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),
     RegisteredJob::of::<PushToken>(),
+    RegisteredJob::of::<PushTokens>(),
     RegisteredJob::of::<ApplyResult>(),
     RegisteredJob::of::<SweepPartition>(),
 ];

@@ -12,6 +12,7 @@ pub mod charge_cards;
 pub mod charging_sessions;
 pub mod charging_stations;
 pub mod credit_notes;
+mod deleted;
 pub mod docs;
 pub mod documents;
 pub mod drivers;

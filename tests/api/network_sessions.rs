@@ -1705,7 +1705,7 @@ mod preferences {
     }
 }
 
-mod cards {
+pub mod cards {
     use super::*;
 
     const UID: &str = "04A1B2C3D4";

@@ -1238,6 +1238,41 @@ mod tokens {
     }
 
     #[tokio::test]
+    async fn a_resumed_network_receives_the_tokens_it_has_missed() {
+        let (app, cpo) = Connected::start().await;
+        let crew = app.crew(&app.alice).await;
+        let (path, uid) = card(&app, &crew, json!({})).await;
+        for action in ["suspend", "suspend"] {
+            manage_ok(&app, json!({"action": action, "network": cpo.network})).await;
+        }
+        change(&app, &path, json!({"status": "lost"})).await;
+        let (allowed, refused) = ((true, "ALLOWED".to_owned()), (false, "ALLOWED".to_owned()));
+        assert_eq!(sent(&cpo, &uid), [allowed.clone()]);
+        manage_ok(&app, json!({"action": "resume", "network": cpo.network})).await;
+        app.drain().await;
+        assert_eq!(sent(&cpo, &uid), [allowed, refused]);
+    }
+
+    #[tokio::test]
+    async fn tokens_missed_by_an_unreachable_platform_are_sent_later() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        let (path, uid) = card(&app, &crew, json!({})).await;
+        cpo.script().fail = vec![503; 100];
+        change(&app, &path, json!({"status": "lost"})).await;
+        app.advance(60).await;
+        manage_ok(&app, json!({"action": "pull", "network": cpo.network})).await;
+        app.drain().await;
+        let tries = sent(&cpo, &uid).len();
+        cpo.script().fail.clear();
+        app.advance(15 * 60 + 300).await;
+        let all = sent(&cpo, &uid);
+        assert_eq!(all.len(), tries + 1);
+        assert!(!all[tries].0);
+    }
+
+    #[tokio::test]
     async fn a_card_is_authorized_as_it_is_at_that_moment() {
         let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::platform::{Received, fixture, send};
 use tests::{assert_has, driver, id_of, vehicle, with};
 
-use crate::network_sessions::{Scene, failed, is};
+use crate::network_sessions::{Scene, cards, failed, is};
 
 /// A vehicle of a site whose station supports charging profiles.
 struct Depot {
@@ -308,5 +308,71 @@ async fn a_session_that_nothing_reduces_is_stopped_at_a_cut() {
     depot.result("REJECTED").await;
     assert_eq!(depot.scene.commands("STOP_SESSION").len(), 0);
     depot.limit(11_000).await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 1);
+}
+
+/// Two vehicles without a departure charge with cards at 22 kW each.
+async fn tapped_twice(depot: &Depot) {
+    let scene = &depot.scene;
+    let own = format!("/v1/vehicles/{}", scene.crew.vehicle);
+    let none = json!({"departures": []});
+    let alice = &scene.app.alice;
+    alice.post_ok(&format!("{own}/departures"), none).await;
+    let site = depot.site.trim_start_matches("/v1/sites/");
+    let second = json!({"registration_plate": "CD34 EFG", "site": site});
+    let second = with(vehicle(&scene.crew.fleet), second);
+    let second = alice.create("/v1/vehicles", second).await;
+    let driver = with(driver(), json!({"email": "second@fleet.example"}));
+    let driver = alice.create("/v1/drivers", driver).await;
+    let attach = json!({"fleet": scene.crew.fleet});
+    let path = format!("/v1/drivers/{driver}/attach");
+    alice.post_ok(&path, attach).await;
+    let drives = [
+        (&scene.crew.driver, &scene.crew.vehicle),
+        (&driver, &second),
+    ];
+    for (place, (driver, vehicle)) in drives.into_iter().enumerate() {
+        let uid = format!("04A1B2C3D{place}");
+        let change = json!({"uid": uid, "driver": driver, "vehicle": vehicle});
+        cards::card(scene, change).await;
+        let change = json!({"id": format!("T{place}"), "evse_uid": format!("E{}", place + 1),
+            "cdr_token": {"country_code": "GB", "party_id": "FCS", "uid": uid, "type": "RFID", "contract_id": "C"}});
+        scene.report(&with(cards::tapped(scene), change)).await;
+    }
+}
+
+#[tokio::test]
+async fn sessions_without_departures_are_stopped_above_a_limit() {
+    let depot = Depot::new(30_000).await;
+    tapped_twice(&depot).await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 1);
+    assert_eq!(depot.sent().len(), 0);
+}
+
+#[tokio::test]
+async fn a_limit_that_is_cut_holds_without_departures() {
+    let depot = Depot::new(60_000).await;
+    tapped_twice(&depot).await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 0);
+    depot.limit(30_000).await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 1);
+    let shown = depot.scene.app.alice.get_ok(&depot.site).await;
+    assert_ne!(shown["plan"]["changed_because"], json!(["limits"]));
+}
+
+#[tokio::test]
+async fn a_limit_with_a_schedule_holds_without_departures() {
+    let depot = Depot::new(60_000).await;
+    depot.scene.app.needs("a clock that can be moved");
+    let time = |minutes: i64| depot.scene.app.in_minutes(minutes)[11..16].to_owned();
+    let evening = json!([{"start_time": time(2 * 60), "end_time": time(4 * 60)}]);
+    let limits = json!({"limits": [{"type": "capacity", "power_w": 60_000},
+        {"type": "capacity", "power_w": 30_000, "time_windows": evening}]});
+    let alice = &depot.scene.app.alice;
+    alice.post_ok(&depot.site, limits).await;
+    tapped_twice(&depot).await;
+    depot.scene.app.advance(60 * 60).await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 0);
+    depot.scene.app.advance(60 * 60 + 60).await;
     assert_eq!(depot.scene.commands("STOP_SESSION").len(), 1);
 }

@@ -155,6 +155,17 @@ async fn a_clock_that_moves_by_days_ends_every_departure_once() {
 }
 
 #[tokio::test]
+async fn a_departure_in_three_days_is_planned_two_days_before() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let departure = json!({"at": app.in_minutes(72 * 60), "target_level": 60});
+    let (site, _) = depot(&app, 22_000, 1, &departure).await;
+    assert_eq!(app.alice.get_ok(&site).await["plan"], Value::Null);
+    app.advance(24 * 60 * 60 + 60).await;
+    assert_eq!(app.alice.get_ok(&site).await["plan"]["revision"], 1);
+}
+
+#[tokio::test]
 async fn a_departure_that_moves_keeps_what_was_charged_for_it() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");

@@ -1,6 +1,8 @@
 //! `/v1/vehicles`.
 
-use kernel::origin::Mode;
+use kernel::origin::{Mode, Origin};
+use models::driver::Driver;
+use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use serde_json::json;
 use tests::{TestApp, assert_has, cases, id_of, path_of, vehicle, with};
@@ -408,4 +410,40 @@ async fn a_vin_that_is_none_is_accepted_with_a_warning() {
         assert_eq!(shown.get("warnings"), None, "{vin}");
     }
     app.drain().await;
+}
+
+/// A request that has read a vehicle or a driver may use it after its deletion.
+#[tokio::test]
+async fn what_begins_beside_a_deletion_ends_a_minute_later() {
+    let (app, crew, station) = TestApp::with_station().await;
+    app.needs("a clock that can be moved");
+    let other = app.crew(&app.alice).await;
+    let mut begun = Vec::new();
+    for (place, crew) in [&crew, &other].into_iter().enumerate() {
+        let connector = json!({"connector": (place + 1).to_string()});
+        let session = with(app.session(crew, &station), connector);
+        let session = app.alice.create("/v1/charging_sessions", session).await;
+        let later = app.reservation(crew, 600);
+        let reservation = app.alice.create("/v1/reservations", later).await;
+        begun.push((session, reservation));
+    }
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let (store, tenant) = (&app.app().store, &origin.tenant);
+    let vehicle = store.load::<Vehicle>(tenant, &crew.vehicle.into()).await;
+    let driver = store.load::<Driver>(tenant, &other.driver.into()).await;
+    let mut tx = store.begin(&origin);
+    tx.delete(&vehicle.expect("a vehicle")).expect("a deletion");
+    tx.delete(&driver.expect("a driver")).expect("a deletion");
+    tx.commit_without_response()
+        .await
+        .expect("both are deleted");
+    app.drain().await;
+    app.advance(60).await;
+    let reasons = ["vehicle_unavailable", "driver_unavailable"];
+    for ((session, reservation), reason) in begun.iter().zip(reasons) {
+        let session = app.alice.get_ok(&path_of(session)).await;
+        assert_eq!(session["status"], "completed");
+        let reservation = app.alice.get_ok(&path_of(reservation)).await;
+        assert_has!(reservation, {"status": "failed", "failed_reason": reason, "fee_due": 0});
+    }
 }

@@ -5,9 +5,12 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
+use kernel::origin::Origin;
 use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
+use models::stored::Stored;
+use table::UnitOfWork;
 use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
@@ -38,10 +41,22 @@ pub async fn handle(
         .store
         .load::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let (session, tx) = match stored.internal.network {
-        None => end(&app, &context.origin, stored).await?,
-        Some(_) => operate::stop(&app, &context.origin, stored).await?,
-    };
+    let (session, tx) = end_or_ask(&app, &context.origin, stored).await?;
     let response = context.respond(&session)?;
     tx.commit(response).await
+}
+
+/// Ends a simulated session, and requests the end of one at the station of a network.
+///
+/// # Errors
+/// 409 `charging_session_state_conflict` if the session has ended; `Unavailable` if DynamoDB cannot be reached.
+pub async fn end_or_ask<'a>(
+    app: &'a App,
+    origin: &'a Origin,
+    stored: Stored<ChargingSession>,
+) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
+    match stored.internal.network {
+        None => end(app, origin, stored).await,
+        Some(_) => operate::stop(app, origin, stored).await,
+    }
 }

@@ -11,6 +11,7 @@ pub mod update;
 
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
+use crate::deleted::EndUses;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
 use kernel::Id;
@@ -40,6 +41,7 @@ impl OnChange for Driver {
     }
 
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
-        RefreshTokens::of(tenant, id).send(app).await
+        RefreshTokens::of(tenant, id).send(app).await?;
+        EndUses::send_later(app, tenant, id).await
     }
 }

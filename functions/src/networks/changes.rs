@@ -2,7 +2,7 @@
 
 use crate::App;
 use kernel::error::Result;
-use ocpi::network::Network;
+use ocpi::network::{Network, NetworkStatus};
 use ocpi::object::Module;
 use table::keys;
 use table::networks::operators;
@@ -10,11 +10,25 @@ use table::networks::operators;
 use super::apply_tariff::ApplyTariff;
 use super::results::ApplyResult;
 use crate::job::Job as _;
+use crate::networks::push_token::PushTokens;
 use crate::networks::received::ApplyReceived;
-use crate::stream::change::{Followers, OnChange};
+use crate::stream::change::{Change, Followers, OnChange};
 use crate::stream::record::{StreamRecord, text_of};
 
-impl OnChange for Network {}
+impl OnChange for Network {
+    /// Sends the tokens that have changed during a suspension, when that ends.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let is = change.after.object.status;
+        let before = change.before.as_ref();
+        let was = before.filter(|before| before.object.status == NetworkStatus::Suspended);
+        let Some(suspended) = was.filter(|_| is == NetworkStatus::Connected) else {
+            return Ok(());
+        };
+        let Network { id, mode, .. } = &change.after.object;
+        let since = suspended.internal.suspended_at;
+        PushTokens::since(*mode, id, since).send(app).await
+    }
+}
 
 /// Handles a change of a network or of an object that belongs to it: the next pull from the network, the prices of its tariff, the effect
 /// of its sessions and CDRs on charging sessions, the result of a command.

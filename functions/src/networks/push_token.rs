@@ -1,11 +1,13 @@
-//! Sends the token of a charge card to a network, after it was created or changed.
+//! Sends the token of a charge card to a network, after it was created or changed; and the tokens that have changed while the network was
+//! suspended or could not be reached, when that ends.
 //!
 //! The present state of the token is sent, so that messages may arrive in any order. The queue repeats a message to a platform that cannot
 //! be reached, but not to one that refuses the token.
 
 use crate::App;
 use kernel::origin::Mode;
-use kernel::{Error, Id};
+use kernel::time::{SignedDuration, hours};
+use kernel::{Error, Id, Timestamp};
 use models::ports::{JobSubject, digest_of};
 use models::stored::Stored;
 use ocpi::client::below;
@@ -71,6 +73,80 @@ impl Job for PushToken {
                 Ok(())
             }
             Err(failure) => Err(failure.into()),
+        }
+    }
+}
+
+/// The number of tokens per message.
+const AT_A_TIME: usize = 100;
+
+/// The time before a suspension or an interrupted pull in which a changed token may not have reached the platform: its message was
+/// repeated in vain, and the pull before had succeeded an hour earlier.
+const OVERLAP: SignedDuration = hours(2);
+
+/// Sends the tokens to a network that follow a place in the order of their updates.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PushTokens {
+    pub mode: Mode,
+    pub network: Id,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+impl PushTokens {
+    /// Sends the tokens that have changed since the network was suspended, or since a pull began that was interrupted. None sends all.
+    pub fn since(mode: Mode, network: &Id, began: Option<Timestamp>) -> Self {
+        Self {
+            mode,
+            network: network.clone(),
+            after: began.map(|began| began.plus(-OVERLAP).to_string()),
+        }
+    }
+}
+
+impl Job for PushTokens {
+    const NAME: &'static str = "push-tokens";
+    const FUNCTION: Function = workers::SYNC;
+
+    const IS_LOOP: bool = true;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::shared(&self.network)
+    }
+
+    fn schedule_name(&self) -> String {
+        digest_of("tokens", self.network.as_str())
+    }
+
+    /// Sends a message for each token of a page, and one for the next page.
+    ///
+    /// # Errors
+    /// The table or the queue cannot be reached: the message is delivered again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            mode,
+            network,
+            after,
+        } = self;
+        let page = app
+            .store
+            .tokens_after(mode, after.as_deref(), AT_A_TIME)
+            .await?;
+        for (_, uid) in &page {
+            let (network, uid) = (network.clone(), uid.clone());
+            PushToken { mode, network, uid }.send(app).await?;
+        }
+        match page.into_iter().nth(AT_A_TIME - 1) {
+            Some((last, _)) => {
+                let after = Some(last);
+                let next = Self {
+                    mode,
+                    network,
+                    after,
+                };
+                next.send(app).await
+            }
+            None => Ok(()),
         }
     }
 }

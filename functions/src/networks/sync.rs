@@ -18,10 +18,11 @@
 //! after the objects that are stored.
 //!
 //! A page that cannot be read ends the run: the pull continues there a quarter of an hour later, or at the time that the platform
-//! specifies. If the platform refuses the page, so that repeating the request does not help, the pull continues with the next module
-//! instead, and the next pull reads everything that this one should have read. The same happens when a module has more pages, objects or
-//! bytes than [`Limits`] allows, when its pages lead to one that was read before, and, for all remaining modules, when the pull takes too
-//! long. After that, no location counts as removed. Objects that cannot be used are counted and named, and the others are stored.
+//! specifies; the tokens that the platform may have missed are sent when it answers again. If the platform refuses the page, so that
+//! repeating the request does not help, the pull continues with the next module instead, and the next pull reads everything that this one
+//! should have read. The same happens when a module has more pages, objects or bytes than [`Limits`] allows, when its pages lead to one
+//! that was read before, and, for all remaining modules, when the pull takes too long. After that, no location counts as removed. Objects
+//! that cannot be used are counted and named, and the others are stored.
 //!
 //! A full pull of a hub begins with the parties that it reports (`super::hubs`), whose objects are pulled after that.
 
@@ -48,6 +49,7 @@ use table::pulls::Pull;
 use tokio::time::{Instant, timeout_at};
 
 use super::page_objects::{PageObjects, WRITERS};
+use super::push_token::PushTokens;
 use super::{stations, workers};
 use crate::function::Function;
 use crate::job::Job;
@@ -219,13 +221,21 @@ async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<()
         pages_read: HashSet::new(),
         hasher: RandomState::new(),
     };
+    let mut was_interrupted = pull.error.is_some();
     while let Some(module) = pull.modules.first().copied() {
         if app.now().since(pull.started) > limits.duration {
             pull.give_up_modules("the pull takes too long; the next one begins anew");
             break;
         }
         match run.next_page(&mut pull, module).await? {
-            PageEnd::Whole => app.store.put_pull(mode, id, &pull).await?,
+            PageEnd::Whole => {
+                if std::mem::take(&mut was_interrupted) {
+                    PushTokens::since(mode, id, Some(pull.started))
+                        .send(app)
+                        .await?;
+                }
+                app.store.put_pull(mode, id, &pull).await?;
+            }
             PageEnd::OutOfTime => {
                 app.store.put_pull(mode, id, &pull).await?;
                 return release(app, mode, id).await;

@@ -1,7 +1,7 @@
 //! `POST /v1/reservations/candidates`: shows what an attempt to confirm a reservation with these parameters would find now, without
-//! creating one: the connectors that could be booked, the best first, and the refused stations. Parameters that `POST /v1/reservations`
-//! refuses are refused with the same error. Nothing is reserved, and other reservations may book a candidate before the reservation is
-//! confirmed.
+//! creating one: the connectors that could be booked, the best first, and the refused stations. The body of `POST /v1/reservations` is
+//! accepted; parameters that it refuses are refused with the same error, except a payment method. Nothing is reserved, and other
+//! reservations may book a candidate before the reservation is confirmed.
 
 use crate::App;
 use axum::extract::State;

@@ -4,7 +4,7 @@ use crate::App;
 use kernel::Error;
 use kernel::origin::Origin;
 use models::charging_session::ChargingSession;
-use models::site::{LimitType, Site};
+use models::site::Site;
 use models::stored::Stored;
 
 use super::execute::PlanSite;
@@ -35,11 +35,7 @@ pub async fn admit(
         return Ok(Admission::Free);
     };
     let site = app.store.find::<Site>(tenant, &id).await?;
-    let is_limited = |site: &Stored<Site>| {
-        let mut limits = site.object.limits.iter();
-        limits.any(|limit| limit.kind == LimitType::Capacity)
-    };
-    let Some(site) = site.filter(is_limited) else {
+    let Some(site) = site.filter(|site| site.object.has_capacity_limit()) else {
         return Ok(Admission::Free);
     };
     let inputs = Box::pin(inputs(app, tenant, &site, *now)).await?;

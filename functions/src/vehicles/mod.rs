@@ -13,6 +13,7 @@ pub mod update_telemetry;
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_stations::rematch;
+use crate::deleted::EndUses;
 use crate::job::Job as _;
 use crate::reservations::replan::ReplanNeeds;
 use crate::sites::plan_again;
@@ -72,7 +73,8 @@ impl OnChange for Vehicle {
     }
 
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
-        RefreshTokens::of(tenant, id).send(app).await
+        RefreshTokens::of(tenant, id).send(app).await?;
+        EndUses::send_later(app, tenant, id).await
     }
 }
 

@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Finds the work that was pending when the last run ended, because messages are lost when the process ends.
+    /// Finds the work that is pending in a table whose messages are not known: with `--memory`, and in the folder of an older release.
     pub async fn recover(&self) -> Result<()> {
         sweep::before(&self.app, Timestamp::from_unix_millis(i64::MAX))
             .await
@@ -360,17 +360,19 @@ impl Engine {
 async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
     let message = &parcel.message;
     if message.hops >= MAX_HOPS && !jobs::is_loop(message.function) {
-        return timeline.fail_for_good(format!(
+        timeline.fail_for_good(format!(
             "Lambda ends a chain of {MAX_HOPS} messages, and this one is lost: {message:?}"
         ));
+        return timeline.done(&parcel);
     }
-    let Err(error) = jobs::work(app, &parcel.message).await else {
-        return;
+    let Err(error) = jobs::work(app, message).await else {
+        return timeline.done(&parcel);
     };
     let tries = parcel.tries + 1;
     if tries >= jobs::receives(message.function) {
-        return tracing::error!(%error, message = ?parcel.message, "a message was given up");
+        tracing::error!(%error, ?message, "a message was given up");
+        return timeline.done(&parcel);
     }
-    tracing::warn!(%error, message = ?parcel.message, "a message failed; it comes again");
-    timeline.add(app.now().plus(REDELIVERY), None, Parcel { tries, ..parcel });
+    tracing::warn!(%error, ?message, "a message failed; it comes again");
+    timeline.add_again(app.now().plus(REDELIVERY), Parcel { tries, ..parcel });
 }

@@ -36,6 +36,9 @@ pub const STATIONS: &str = "stations.json";
 /// The state of the charging network of `--network`.
 pub const NETWORK: &str = "network.json";
 
+/// The folder of the messages that are not done.
+pub const MESSAGES: &str = "messages";
+
 /// The folder of reports and exports.
 pub const DOWNLOADS: &str = "files";
 
@@ -55,7 +58,7 @@ const LOCK: &str = "lock";
 const LAYOUT: &str = "layout.json";
 
 /// All files that earlier runs may have left, except the lock.
-const STATE: [&str; 12] = [
+const STATE: [&str; 13] = [
     TABLE,
     WAL,
     SHM,
@@ -64,6 +67,7 @@ const STATE: [&str; 12] = [
     STREAM,
     STATIONS,
     NETWORK,
+    MESSAGES,
     DOWNLOADS,
     ERASING,
     CREATING,
@@ -323,12 +327,25 @@ fn private() -> OpenOptions {
 
 /// Writes, as a whole, a file that only its owner may read.
 pub fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // Otherwise the file could be empty after a power failure.
+    write_whole(path, content, File::sync_all)
+}
+
+/// The same for a file that may be empty or missing after a power failure.
+pub fn write_unsynced(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    write_whole(path, content, |_| Ok(()))
+}
+
+fn write_whole(
+    path: &Path,
+    content: &[u8],
+    sync: impl FnOnce(&File) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = private().truncate(true).open(&beside)?;
     set_mode(&beside, 0o600)?;
     file.write_all(content)?;
-    // Otherwise the file could be empty after a power failure.
-    file.sync_all()?;
+    sync(&file)?;
     drop(file);
     std::fs::rename(&beside, path)
 }

@@ -2,6 +2,7 @@
 //! process, behind the ports the functions use on AWS.
 
 mod accounts;
+mod backlog;
 mod clock;
 mod console;
 mod credentials;

@@ -10,6 +10,7 @@ use functions::networks::import_stations::Imported;
 use kernel::error::Result;
 use kernel::origin::{Mode, Tenant};
 
+use crate::backlog::Backlog;
 use crate::clock::LocalClock;
 use crate::credentials::{SavedAccount, Secrets, random};
 use crate::database::Database;
@@ -36,6 +37,8 @@ pub struct Service {
     /// The stations that were loaded from files. None without a file.
     pub imported: Option<Imported>,
     timeline: Arc<Timeline>,
+    /// Whether the messages of the last run are known.
+    is_restored: bool,
 }
 
 impl Service {
@@ -54,7 +57,10 @@ impl Service {
         if let Some(moment) = options.starts_at {
             clock.move_to(moment)?;
         }
-        let timeline = Arc::new(Timeline::new(clock.clone()));
+        let (backlog, restored) = Backlog::open(folder)?;
+        let is_restored = restored.is_some();
+        let restored = restored.unwrap_or_default();
+        let timeline = Arc::new(Timeline::new(clock.clone(), backlog, restored));
         let secrets = Secrets::open(folder, options.encryption_keys.as_deref())?;
         let (token, base_url) = (Token::of(&secrets.page), format!("http://{address}"));
         let downloads = Downloads::new(folder.path(), &secrets.page, &base_url, clock.clone());
@@ -85,6 +91,7 @@ impl Service {
             downloads,
             imported,
             timeline,
+            is_restored,
         })
     }
 
@@ -113,7 +120,9 @@ impl Service {
             pace,
             if options.by_hand { options.slack } else { 1 },
         ));
-        during("pending work is looked for", engine.recover()).await?;
+        if !self.is_restored {
+            during("pending work is looked for", engine.recover()).await?;
+        }
         Ok(engine)
     }
 }

@@ -1,5 +1,5 @@
-//! The queues and the scheduler of a local run: messages in the order in which they are due. They are lost when the process ends; the
-//! work that they stand for is found again in the table.
+//! The queues and the scheduler of a local run: messages in the order in which they are due. Until they are done, they are also in the
+//! data folder ([`crate::backlog`]), where the next run finds them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,6 +12,7 @@ use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 use table::erasure::Accounts;
 use tokio::sync::Notify;
 
+use crate::backlog::{Backlog, Restored};
 use crate::clock::LocalClock;
 
 /// The time for which the deletion of a schedule is pending after its moment, as with EventBridge Scheduler: a schedule that is
@@ -23,6 +24,8 @@ const DELETION: SignedDuration = MINUTE;
 pub struct Parcel {
     pub message: Message,
     pub tries: u32,
+    /// Its number among all messages.
+    pub number: u64,
 }
 
 /// A message that has not been delivered.
@@ -51,18 +54,38 @@ struct Contents {
     failed: Option<String>,
 }
 
+impl Contents {
+    fn insert(&mut self, at: Timestamp, schedule: Option<String>, parcel: Parcel, now: Timestamp) {
+        let place = (at, parcel.number);
+        let sent = Sent {
+            parcel,
+            schedule,
+            is_delayed: at > now,
+        };
+        self.due.insert(place, sent);
+    }
+}
+
 #[derive(Debug)]
 pub struct Timeline {
     clock: Arc<LocalClock>,
+    backlog: Backlog,
     contents: Mutex<Contents>,
     pub arrived: Notify,
 }
 
 impl Timeline {
-    pub fn new(clock: Arc<LocalClock>) -> Self {
+    /// Creates a timeline with the messages of the last run.
+    pub fn new(clock: Arc<LocalClock>, backlog: Backlog, restored: Vec<Restored>) -> Self {
+        let mut contents = Contents::default();
+        for (at, schedule, parcel) in restored {
+            contents.sent = contents.sent.max(parcel.number);
+            contents.insert(at, schedule, parcel, clock.now());
+        }
         Self {
             clock,
-            contents: Mutex::default(),
+            backlog,
+            contents: Mutex::new(contents),
             arrived: Notify::new(),
         }
     }
@@ -74,25 +97,53 @@ impl Timeline {
     }
 
     /// Adds a message. A message that was scheduled under the same name is replaced.
-    pub fn add(&self, at: Timestamp, name: Option<&str>, parcel: Parcel) {
-        let mut contents = self.lock();
-        if let Some(name) = name {
-            let deleting = contents.deleting.get(name);
-            if deleting.is_some_and(|until| *until > self.clock.now()) {
-                return tracing::error!(name, "the schedule is deleted with the one before it");
-            }
-            contents.due.retain(|_, sent| !sent.is_named(name));
+    ///
+    /// # Errors
+    /// `Unavailable` if the data folder cannot be written.
+    fn add(&self, at: Timestamp, name: Option<&str>, message: &Message) -> Result<()> {
+        let (mut contents, now) = (self.lock(), self.clock.now());
+        let deleting = name.and_then(|name| contents.deleting.get(name));
+        if deleting.is_some_and(|until| *until > now) {
+            tracing::error!(name, "the schedule is deleted with the one before it");
+            return Ok(());
         }
         contents.sent += 1;
-        let place = (at, contents.sent);
-        let sent = Sent {
-            parcel,
-            schedule: name.map(str::to_owned),
-            is_delayed: at > self.clock.now(),
+        let parcel = Parcel {
+            message: message.clone(),
+            tries: 0,
+            number: contents.sent,
         };
-        contents.due.insert(place, sent);
+        self.backlog.keep(at, name, &parcel)?;
+        if let Some(name) = name {
+            self.discard(&mut contents, |sent| sent.is_named(name));
+        }
+        contents.insert(at, name.map(str::to_owned), parcel, now);
         drop(contents);
         self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Adds a message that has failed.
+    pub fn add_again(&self, at: Timestamp, parcel: Parcel) {
+        if let Err(error) = self.backlog.keep(at, None, &parcel) {
+            tracing::warn!(%error, "the attempts of a message were not counted in the data folder");
+        }
+        let (mut contents, now) = (self.lock(), self.clock.now());
+        contents.insert(at, None, parcel, now);
+        drop(contents);
+        self.arrived.notify_one();
+    }
+
+    /// Records that a message is done or given up.
+    pub fn done(&self, parcel: &Parcel) {
+        self.backlog.remove(parcel.number);
+    }
+
+    /// Removes the messages to which a condition applies.
+    fn discard(&self, contents: &mut Contents, condition: impl Fn(&Sent) -> bool) {
+        for (_, sent) in contents.due.extract_if(.., |_, sent| condition(sent)) {
+            self.done(&sent.parcel);
+        }
     }
 
     /// Removes and returns the messages that are due.
@@ -135,14 +186,11 @@ impl Timeline {
             let tenant = message.subject.tenant.as_ref();
             tenant.is_some_and(|tenant| accounts.contains(&tenant.account))
         };
-        let mut contents = self.lock();
-        contents
-            .due
-            .retain(|_, sent| !is_about(&sent.parcel.message));
+        self.discard(&mut self.lock(), |sent| is_about(&sent.parcel.message));
     }
 
     pub fn forget(&self) {
-        self.lock().due.clear();
+        self.discard(&mut self.lock(), |_| true);
     }
 
     /// Records that work is permanently lost.
@@ -164,15 +212,8 @@ impl Timeline {
 impl Queue for Timeline {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let at = self.clock.now().plus_seconds(delay_seconds.into());
-        self.add(
-            at,
-            None,
-            Parcel {
-                message: message.clone(),
-                tries: 0,
-            },
-        );
-        Box::pin(async { Ok(()) })
+        let added = self.add(at, None, message);
+        Box::pin(async { added })
     }
 
     fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
@@ -202,21 +243,12 @@ impl Schedules for Timeline {
         at: Timestamp,
         message: &'a Message,
     ) -> BoxFuture<'a, Result<()>> {
-        self.add(
-            at,
-            Some(name),
-            Parcel {
-                message: message.clone(),
-                tries: 0,
-            },
-        );
-        Box::pin(async { Ok(()) })
+        let added = self.add(at, Some(name), message);
+        Box::pin(async { added })
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
-        let mut contents = self.lock();
-        contents.due.retain(|_, sent| !sent.is_named(name));
-        drop(contents);
+        self.discard(&mut self.lock(), |sent| sent.is_named(name));
         Box::pin(async { Ok(()) })
     }
 }

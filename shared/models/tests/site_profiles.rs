@@ -377,12 +377,26 @@ fn what_no_profile_reduces_is_stopped_where_a_limit_falls() {
     let mut depot = Depot::empty(1, Network::Refuses);
     for place in [0, 1] {
         depot.start(place);
+        let at = start().plus(hours(6));
+        depot.inputs.vehicles[place].departures = vec![departure(place + 1, place, at, 40_000)];
     }
     assert!(depot.begin(start()));
     depot.site.object.limits[0].power_w = POWER;
     let newest = id(Kind::ChargingSession, 1);
     // Their first profiles may still be accepted.
     assert_eq!(depot.inputs.excess(&depot.site.object, start()), []);
+    // Without a departure within 48 hours there will be none.
+    let days = [0, 1].map(|place| {
+        let later = vec![departure(place + 1, place, start().plus(hours(49)), 40_000)];
+        std::mem::replace(&mut depot.inputs.vehicles[place].departures, later)
+    });
+    assert_eq!(
+        depot.inputs.excess(&depot.site.object, start()),
+        [newest.clone()]
+    );
+    for (vehicle, departures) in depot.inputs.vehicles.iter_mut().zip(days) {
+        vehicle.departures = departures;
+    }
     for vehicle in &mut depot.inputs.vehicles {
         for session in &mut vehicle.sessions {
             session.takes_profiles = false;

@@ -127,6 +127,9 @@ pub struct NetworkInternal {
     /// The time at which a full pull was requested: a full pull that began before does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_pull_asked: Option<Timestamp>,
+    /// The time at which the network was suspended. It is kept until the suspension ends: tokens that have changed since are sent then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_at: Option<Timestamp>,
 }
 
 /// A token that this service has issued.
@@ -491,9 +494,15 @@ impl Network {
         stored.object.updated = now;
         match status {
             Revoked => stored.internal = NetworkInternal::default(),
-            Suspended => stored.internal.next_pull_at = None,
+            Suspended => {
+                stored.internal.next_pull_at = None;
+                stored.internal.suspended_at.get_or_insert(now);
+            }
             // Changes that were missed in the meantime are pulled.
-            Connected => stored.internal.next_pull_at = Some(now),
+            Connected => {
+                stored.internal.next_pull_at = Some(now);
+                stored.internal.suspended_at = None;
+            }
             Pending => {}
         }
         Ok(())

@@ -353,6 +353,36 @@ impl Store {
         Ok((tokens, total))
     }
 
+    /// Returns the first uids with a token, in the order of the updates of the tokens, that follow a place in that order, each with its
+    /// place. A moment is the place before the tokens that were updated at it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn tokens_after(
+        &self,
+        mode: Mode,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, String)>> {
+        let (index, _, value) = Partition::Tokens { mode }.place();
+        let call = self.client.query().table_name(&self.table);
+        let page = call
+            .index_name(index)
+            .key_condition_expression("network_pk = :pk AND network_sk > :after")
+            .expression_attribute_values(":pk", s(value))
+            .expression_attribute_values(":after", s(after.unwrap_or(" ")))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let entries = page.items.unwrap_or_default();
+        let uids = entries.iter().filter_map(|entry| {
+            let (_, uid) = keys::parse_charge_token(string(entry, "pk"))?;
+            Some((string(entry, "network_sk").to_owned(), uid))
+        });
+        Ok(uids.collect())
+    }
+
     /// Returns one page of the charge cards of a driver or a vehicle: their ids.
     ///
     /// # Errors

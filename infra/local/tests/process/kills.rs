@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kernel::Timestamp;
 use kernel::time::MINUTE;
 use serde_json::{Value, json};
-use tests::{Receiver, fleet, verify};
+use tests::{Receiver, driver, fleet, verify};
 
 use crate::{Folder, PATIENCE, Process, reserve};
 
@@ -50,6 +50,45 @@ async fn a_killed_service_goes_on_where_it_was() {
     assert_eq!(third.client.get(&path).await.body["status"], "confirmed");
     assert_eq!(receiver.types().len(), 1);
     third.kill();
+}
+
+#[tokio::test]
+async fn messages_that_no_object_waits_for_survive_a_kill() {
+    let folder = Folder::new("messages");
+    let due = async |process: &Process| {
+        let path = format!("{}/_local/due", process.base_url);
+        process.operator.get(&path).await.expect(200).body
+    };
+    let kept = || {
+        let files = std::fs::read_dir(folder.0.join("messages"));
+        files.expect("a folder").count()
+    };
+    let names = |due: &Value, id: &str| {
+        let mut all = due["data"].as_array().expect("work").iter();
+        all.any(|work| work["object"] == id)
+    };
+    let first = Process::start(&folder);
+    let driver = first.client.post("/v1/drivers", driver()).await.id();
+    first.advance(1).await;
+    first
+        .client
+        .delete_ok(&format!("/v1/drivers/{driver}"))
+        .await;
+    first.advance(1).await;
+    // What was begun with the driver meanwhile is ended a minute later.
+    let before = due(&first).await;
+    assert!(names(&before, &driver), "{before}");
+    assert_eq!(before["total"], kept());
+    first.kill();
+
+    let second = Process::start(&folder);
+    let after = due(&second).await;
+    assert_eq!(after["data"], before["data"]);
+    second.advance(60).await;
+    let done = due(&second).await;
+    assert!(!names(&done, &driver), "{done}");
+    assert_eq!(done["total"], kept());
+    second.kill();
 }
 
 #[tokio::test]

@@ -254,6 +254,18 @@ impl Stored<Reservation> {
         }
     }
 
+    /// Ends an open reservation without a fee, because its driver or vehicle was deleted. Returns false if it has ended, and while the
+    /// vehicle charges: then it is completed with the session.
+    pub fn fail(&mut self, reason: FailedReason, now: Timestamp) -> bool {
+        if !self.object.status().is_open() || self.object.state.session().is_some() {
+            return false;
+        }
+        self.object.state = ReservationState::Failed { reason };
+        self.object.updated = now;
+        self.record(EventType::ReservationFailed);
+        true
+    }
+
     /// Returns the time of the next attempt: 5 minutes after this one was due, so that attempts keep their schedule even if each of them is
     /// made late.
     fn next_attempt(&self, now: Timestamp) -> Timestamp {

@@ -2,6 +2,7 @@
 
 use super::{LimitType, Site};
 use crate::charging::policies::spans;
+use kernel::time::Timestamp;
 use kernel::window::Window;
 
 /// The lowest limits of each window in W, before reserved power is subtracted.
@@ -33,5 +34,13 @@ impl Limits {
             .map(|(_, power, _)| *power)
             .min()?;
         Some(u64::from(lowest).saturating_sub(reserved))
+    }
+
+    /// Returns the next moment at which a capacity limit with a schedule begins to hold.
+    pub(super) fn next_capacity(&self, now: Timestamp) -> Option<Timestamp> {
+        let all = self.spans.iter();
+        let capacity = all.filter(|(limit_type, ..)| *limit_type == LimitType::Capacity);
+        let spans = capacity.flat_map(|(_, _, spans)| spans.iter().flatten());
+        spans.map(|span| span.from).filter(|from| *from > now).min()
     }
 }

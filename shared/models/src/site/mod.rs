@@ -266,6 +266,12 @@ impl Site {
         Ok(Stored::new(sized(site)?).recording(EventType::SiteCreated))
     }
 
+    /// Checks whether the power of the site is limited at any time, whatever the vehicles need.
+    pub fn has_capacity_limit(&self) -> bool {
+        let mut limits = self.limits.iter();
+        limits.any(|limit| limit.kind == LimitType::Capacity)
+    }
+
     fn check(&self) -> Result<()> {
         let lists = [
             ("limits", self.limits.len(), MOST_LIMITS),
@@ -329,15 +335,15 @@ impl Stored<Site> {
         Ok(())
     }
 
-    /// Requests that the site is planned at once, if it has anything to plan.
+    /// Requests that the site is planned at once, if it has anything to plan, or a capacity limit that sessions may exceed.
     pub fn plan_again(&mut self, because: SitePlanReason, now: Timestamp) {
-        if self.internal.charges.is_empty() {
-            return;
-        }
-        if !self.internal.changed.contains(&because) {
+        let is_planned = !self.internal.charges.is_empty();
+        if is_planned && !self.internal.changed.contains(&because) {
             self.internal.changed.push(because);
         }
-        self.internal.next_action_at = Some(now);
+        if is_planned || self.object.has_capacity_limit() {
+            self.internal.next_action_at = Some(now);
+        }
     }
 
     /// Checks that one more vehicle can refer to the site.

@@ -342,21 +342,30 @@ impl Planned {
     }
 
     /// Returns the time at which the site is planned again without a change: at the end of the slot, or when the next departure comes
-    /// within the horizon.
-    fn next_action_at(&self, inputs: &PlanInputs) -> Option<Timestamp> {
+    /// within the horizon; and when a capacity limit begins to hold.
+    fn next_action_at(
+        &self,
+        site: &Site,
+        inputs: &PlanInputs,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let slot = self.windows.first().map(|window| window.until);
-        slot.or_else(|| {
+        let planned = slot.or_else(|| {
             let departures = inputs.vehicles.iter().filter_map(SiteVehicle::next);
             departures
                 .map(|departure| departure.at.plus(-HORIZON))
                 .min()
-        })
+        });
+        planned
+            .into_iter()
+            .chain(inputs.next_limit(site, now))
+            .min()
     }
 }
 
 impl Stored<Site> {
-    /// Puts a plan into force. Returns whether anything has to be written: what has changed, what was due, or that departures of which the
-    /// summary says that they lack energy are over.
+    /// Puts a plan into force. Returns whether anything has to be written: what has changed, what was due, when the site is planned again, or
+    /// that departures of which the summary says that they lack energy are over.
     pub fn put_into_force(
         &mut self,
         planned: &Planned,
@@ -378,9 +387,10 @@ impl Stored<Site> {
         if ids(&was) != ids(&short) {
             changes.push(SitePlanReason::Shortage);
         }
-        let next_action_at = planned.next_action_at(inputs);
-        let is_due = self.internal.next_action_at.is_some_and(|at| at <= now);
-        if changes.is_empty() && !is_due && planned.ended.is_empty() && over.is_empty() {
+        let next_action_at = planned.next_action_at(&self.object, inputs, now);
+        let known = self.internal.next_action_at;
+        let is_in_force = known == next_action_at && known.is_none_or(|at| at > now);
+        if changes.is_empty() && is_in_force && planned.ended.is_empty() && over.is_empty() {
             return false;
         }
         if changes.is_empty() {

@@ -9,13 +9,15 @@
 //! The item of the site is written in the transaction in which a session starts, and in the one in which sessions get other profiles. So
 //! each of the two is based on the data that the other has written.
 //!
-//! Sessions that no profile reduces, and that exceed a capacity limit by themselves, are stopped, the newest first.
+//! Sessions that no profile reduces, and that exceed a capacity limit by themselves, are stopped, the newest first. So are sessions of
+//! vehicles without a departure ahead, which get no further profile.
 
-use super::charge::{PendingStart, PlanInputs, SiteSession};
+use super::charge::{PendingStart, PlanInputs, SiteSession, SiteVehicle};
 use super::limits::Limits;
+use super::plan::HORIZON;
 use super::{LimitType, Site};
 use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::time::{SignedDuration, Timestamp, days, minutes};
 use kernel::window::Window;
 
 /// The time for which a session that starts needs room for its maximum power: five minutes until it begins, and five until its first
@@ -24,6 +26,9 @@ const STARTING: SignedDuration = minutes(10);
 
 /// The time ahead for which a plan keeps that room, so that it still exists when the smaller profiles of the others were accepted.
 const KEPT: SignedDuration = minutes(25);
+
+/// The time ahead in which the next beginning of a limit is searched: longer than a week, after which schedules repeat.
+const SCHEDULED: SignedDuration = days(8);
 
 /// Returns the window in which a session that starts needs room.
 fn window(now: Timestamp) -> Window {
@@ -95,10 +100,19 @@ impl PlanInputs {
         let Some(limit) = capacity(site, &moment) else {
             return Vec::new();
         };
-        let unlimited = self.active().filter(|session| !session.is_limited());
+        let power = |session: &&SiteSession| u64::from(session.most_possible(&moment));
+        let gets_profile = |session: &SiteSession| {
+            let mut vehicles = self.vehicles.iter();
+            let own = vehicles.find(|vehicle| vehicle.vehicle.id == session.vehicle);
+            let departure = own.and_then(SiteVehicle::next);
+            session.is_limited()
+                && departure.is_some_and(|next| now < next.at && next.at.since(now) <= HORIZON)
+        };
+        let unlimited = self.active().filter(|session| !gets_profile(session));
+        // A session whose last profile has ended draws nothing.
+        let unlimited = unlimited.filter(|session| power(session) > 0);
         let mut unlimited: Vec<&SiteSession> = unlimited.collect();
         unlimited.sort_by(|a, b| b.id.cmp(&a.id));
-        let power = |session: &&SiteSession| u64::from(session.most_possible(&moment));
         let mut taken: u64 = unlimited.iter().map(power).sum();
         let newest = unlimited.iter().take_while(|session| {
             let is_over = taken > limit;
@@ -106,5 +120,16 @@ impl PlanInputs {
             is_over
         });
         newest.map(|session| session.id.clone()).collect()
+    }
+
+    /// Returns the next moment at which a capacity limit begins to hold while sessions are active, because it may require that some are
+    /// stopped.
+    pub(super) fn next_limit(&self, site: &Site, now: Timestamp) -> Option<Timestamp> {
+        self.active().next()?;
+        let reach = Window {
+            from: now,
+            until: now.plus(SCHEDULED),
+        };
+        Limits::of(site, &reach).next_capacity(now)
     }
 }
