@@ -2016,6 +2016,32 @@ mod cards {
     }
 
     #[tokio::test]
+    async fn a_card_is_not_allowed_while_the_evse_is_reserved() {
+        let scene = Scene::new().await;
+        card(&scene, json!({"vehicle": scene.crew.vehicle})).await;
+        let place = json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}});
+        let other = scene.app.crew(&scene.app.alice).await;
+        let mut reservations = Vec::new();
+        for (crew, from) in [(&other, 10), (&scene.crew, 25)] {
+            let reservation = with(scene.app.reservation(crew, from), place.clone());
+            let end = json!({"ideal_end": scene.app.in_minutes(from + 15)});
+            let body = with(reservation, end);
+            reservations.push(scene.post("/v1/reservations", body).await["id"].clone());
+            scene.app.advance(5).await;
+        }
+        scene.took("RESERVE_NOW", "ACCEPTED").await;
+        scene.app.advance(10 * 60).await;
+        scene.took("RESERVE_NOW", "ACCEPTED").await;
+        scene.app.advance(2 * 60).await;
+        assert_eq!(authorized(&scene).await, "NOT_ALLOWED");
+        // Energy that flows nevertheless belongs to the later reservation.
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        let session = sessions(&scene).await.remove(0);
+        assert_eq!(session["reservation"], reservations[1]);
+    }
+
+    #[tokio::test]
     async fn a_session_of_a_card_that_was_never_pushed_is_pulled() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;
