@@ -372,9 +372,9 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
     );
 }
 
-/// A stage at the start of the reservation, whose network keeps the EVSE free, and the command by which it does.
-async fn kept() -> (Stage, Received) {
-    let stage = reserved().await;
+/// A stage at the start of a reservation with this fee, whose network keeps the EVSE free, and the command by which it does.
+async fn kept(fee: i64) -> (Stage, Received) {
+    let stage = reserved_for(fee).await;
     stage.until(15).await;
     let command = stage.sent(RESERVE).remove(0);
     stage.result(&command, "ACCEPTED").await;
@@ -384,7 +384,7 @@ async fn kept() -> (Stage, Received) {
 
 #[tokio::test]
 async fn a_session_at_another_evse_cancels_the_reserved_one() {
-    let (stage, command) = kept().await;
+    let (stage, command) = kept(0).await;
     let reservation = stage.reservation().await;
     let reserved = &reservation["connector"];
     let start = async |crew: &Crew, connector: &Value| {
@@ -422,9 +422,42 @@ async fn a_session_at_another_evse_cancels_the_reserved_one() {
     assert_eq!(stage.sent(CANCEL).len(), 1);
 }
 
+/// Starts a session at the reserved connector, and processes the command to the network.
+async fn start(stage: &Stage) -> Value {
+    let reservation = stage.reservation().await;
+    let session = json!({"charging_station": reservation["charging_station"], "connector": reservation["connector"],
+        "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});
+    let session = stage.app.alice.post_ok("/v1/charging_sessions", session);
+    let session = session.await;
+    stage.app.drain().await;
+    session
+}
+
+#[tokio::test]
+async fn a_reservation_is_kept_while_its_session_is_pending() {
+    for begins in [true, false] {
+        let (stage, _) = kept(300).await;
+        stage.app.advance(13 * 60).await;
+        let session = start(&stage).await;
+        assert_eq!(session["status"], "pending");
+        stage.app.advance(3 * 60).await;
+        assert_eq!(stage.reservation().await["status"], "confirmed");
+        if begins {
+            let started = &stage.sent("/2.2.1/commands/START_SESSION")[0];
+            let theirs = session_of(&started.body, stage.app.now());
+            stage.cpo.put("/sessions/NL/EXA/S1", &theirs).await;
+            stage.app.advance(10 * 60).await;
+            assert_has!(stage.reservation().await, {"status": "confirmed", "charging_session": session["id"]});
+        } else {
+            stage.app.advance(4 * 60).await;
+            assert_has!(stage.reservation().await, {"status": "expired", "charging_session": null, "fee_due": 300});
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_card_at_another_evse_uses_the_reservation() {
-    let (stage, _) = kept().await;
+    let (stage, _) = kept(0).await;
     let card =
         json!({"uid": "04A1B2C3D4", "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});
     stage.app.alice.post_ok("/v1/charge_cards", card).await;

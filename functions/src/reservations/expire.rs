@@ -1,15 +1,22 @@
-//! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start.
+//! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start. While the network of the
+//! station has not answered the start of its session, the reservation is kept.
 
-use kernel::origin::Tenant;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::MINUTE;
+use kernel::window::Window;
 use models::action::Action;
+use models::charging::calendar::Entry;
+use models::charging_session::{ChargingSession, SessionStatus};
 use models::ports::JobSubject;
-use models::reservation::Reservation;
+use models::reservation::{LEAD, Reservation};
+use models::stored::Stored;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
 use crate::App;
 use kernel::{Error, Id, Kind};
 use table::access::Items;
+use table::calendars::CalendarHold;
 
 use crate::function::Function;
 use crate::job::{Job, find_due};
@@ -41,10 +48,77 @@ impl Job for ExpireReservation {
         let Some((mut reservation, origin)) = due else {
             return Ok(());
         };
-        reservation.expire(origin.now);
         let mut tx = app.store.begin(&origin);
+        let present = Present::read(app, &origin, &reservation).await?;
+        if present.is_starting(app, &origin, &reservation).await? {
+            reservation.await_session(origin.now);
+            tx.save(&mut reservation)?;
+            return tx.commit_without_response().await;
+        }
+        reservation.expire(origin.now);
         tx.save(&mut reservation)?;
         tx.release(&reservation).await?;
         tx.commit_without_response().await
+    }
+}
+
+/// The entries of the present time in the calendars of the reserved EVSE and of the vehicle.
+struct Present {
+    evse: Vec<Entry>,
+    vehicle: Vec<Entry>,
+}
+
+impl Present {
+    async fn read(
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<Self, Error> {
+        let Some(mut reach) = CalendarHold::of_reservation(reservation) else {
+            return Ok(Self {
+                evse: Vec::new(),
+                vehicle: Vec::new(),
+            });
+        };
+        reach.window = Window {
+            from: origin.now.plus(-LEAD),
+            until: origin.now.plus(MINUTE),
+        };
+        let (mode, pages) = (origin.tenant.mode, reach.pages().collect());
+        let calendars = app.store.calendars_consistently(mode, pages).await?;
+        let [evse, vehicle] = reach.owners.each_ref().map(|owner| {
+            let mut entries = calendars.entries(owner);
+            entries.retain(|entry| entry.holder.is(Kind::ChargingSession));
+            entries
+        });
+        Ok(Self { evse, vehicle })
+    }
+
+    /// Returns whether a session that was requested for the reservation has not begun. A session is pending for less than half an hour.
+    async fn is_starting(
+        &self,
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<bool, Error> {
+        let since = origin.now.plus(-LEAD);
+        for entry in self
+            .vehicle
+            .iter()
+            .filter(|entry| since < entry.window.from)
+        {
+            let session = app
+                .store
+                .find::<ChargingSession>(&origin.tenant, &entry.holder)
+                .await?;
+            let is_starting = |session: Stored<ChargingSession>| {
+                session.object.status() == SessionStatus::Pending
+                    && session.object.reservation.as_ref() == Some(&reservation.object.id)
+            };
+            if session.is_some_and(is_starting) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
