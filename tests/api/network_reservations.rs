@@ -455,6 +455,64 @@ async fn a_reservation_is_kept_while_its_session_is_pending() {
     }
 }
 
+/// The token of a card of another driver, and a session at the reserved EVSE that was started with it.
+async fn occupy(stage: &Stage) -> Value {
+    let rival = stage.app.crew(&stage.app.alice).await;
+    let card = json!({"uid": "04A1B2C3D4", "driver": rival.driver, "vehicle": rival.vehicle});
+    stage.app.alice.post_ok("/v1/charge_cards", card).await;
+    stage.app.drain().await;
+    let reserved = stage.reservation().await["connector"].clone();
+    let evse = reserved
+        .as_str()
+        .and_then(|connector| connector.split('-').next());
+    let token = json!({"country_code": "GB", "party_id": "FCS", "uid": "04A1B2C3D4", "type": "RFID", "contract_id": "C"});
+    let tap = json!({"token": token, "evse_uid": evse, "connector_id": "1"});
+    let theirs = session_of(&tap, stage.app.now());
+    let theirs = with(theirs, json!({"auth_method": "WHITELIST"}));
+    stage.cpo.put("/sessions/NL/EXA/S1", &theirs).await;
+    stage.app.drain().await;
+    theirs
+}
+
+#[tokio::test]
+async fn an_evse_that_a_vehicle_does_not_leave_is_given_up() {
+    let stage = reserved_for(300).await;
+    stage.until(25).await;
+    let before = stage.reservation().await;
+    occupy(&stage).await;
+    stage.until(15).await;
+    let first = stage.sent(RESERVE).remove(0);
+    stage.result(&first, "ACCEPTED").await;
+    assert_eq!(stage.reservation().await["connector"], before["connector"]);
+    stage.until(4).await;
+    let sent = stage.sent(RESERVE);
+    assert_eq!(sent.len(), 2);
+    stage.result(&sent[1], "ACCEPTED").await;
+    let after = stage.reservation().await;
+    assert_ne!(after["connector"], before["connector"]);
+    assert_has!(after, {"status": "confirmed", "reserved_start": before["reserved_start"]});
+    let cancelled = stage.sent(CANCEL);
+    assert_has!(cancelled[0].body, {"reservation_id": first.body["reservation_id"]});
+    // The EVSE is not free for others.
+    stage.app.advance(10 * 60).await;
+    let third = stage.app.crew(&stage.app.alice).await;
+    let session = json!({"charging_station": before["charging_station"], "connector": before["connector"],
+        "driver": third.driver, "vehicle": third.vehicle});
+    let taken = stage.app.alice.post("/v1/charging_sessions", session).await;
+    taken.expect_error(409, Some("charging_session_conflict"), "connector");
+}
+
+#[tokio::test]
+async fn nothing_is_due_if_the_reserved_evse_is_occupied() {
+    let (stage, command) = kept(300).await;
+    let evse = command.body["evse_uid"].as_str().expect("an EVSE");
+    let change = json!({"status": "CHARGING", "last_updated": "2030-01-01T00:00:00Z"});
+    let path = format!("{LOCATION}/{evse}");
+    stage.cpo.patch(&path, &change).await;
+    stage.app.advance(16 * 60).await;
+    assert_has!(stage.reservation().await, {"status": "expired", "fee_due": 0});
+}
+
 #[tokio::test]
 async fn a_card_at_another_evse_uses_the_reservation() {
     let (stage, _) = kept(0).await;

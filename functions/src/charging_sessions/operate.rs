@@ -30,6 +30,7 @@ use table::calendars::CalendarHold;
 use table::networks::SentCommand;
 
 use super::end::fulfilled;
+use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 use crate::networks::workers;
@@ -416,7 +417,7 @@ async fn fulfil(
 }
 
 /// Reserves the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as the EVSE is not reserved for
-/// another vehicle.
+/// another vehicle. Reservations for which its vehicle does not leave are matched again.
 async fn keep_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -430,7 +431,7 @@ async fn keep_hold(
     if held.is_some_and(|hold| now < hold.until) {
         return Ok(());
     }
-    let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
+    let (origin, next) = (tx.origin(), now.plus(HOLD));
     let mut requested = CalendarHold::of_session(session);
     // Past time need not be held: a session that its network never ends must not fill a transaction with past days.
     let kept_from = held.map_or(now, |hold| hold.from);
@@ -439,11 +440,14 @@ async fn keep_hold(
         until: next,
     };
     let pages = requested.pages().collect();
-    let calendars = app.store.calendars(mode, pages).await?;
+    let calendars = app.store.calendars(origin.tenant.mode, pages).await?;
     let [evse, vehicle] = requested
         .owners
         .each_ref()
         .map(|owner| calendars.entries(owner));
+    for entry in session.unkept_reservations(&evse, &vehicle, now) {
+        rematch::make_room(app, origin, session, entry).await?;
+    }
     let taken_from = session.taken_from(&evse, &vehicle, now);
     let until = taken_from.map_or(next, |from| from.min(next));
     // If the time is reserved for another vehicle, no entry is written, and the calendars are read again in a minute.

@@ -7,9 +7,10 @@ use kernel::Timestamp;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
-use models::charging::calendar::CalendarOwner;
+use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::opening_hours;
 use models::charging::plan::replan_reason;
+use models::charging_session::ChargingSession;
 use models::charging_station::{ChargingStation, Connector};
 use models::reservation::need::ReplanReason;
 use models::reservation::{Reservation, Reserved};
@@ -156,4 +157,28 @@ pub async fn request(
         tx.save(&mut stored)?;
     }
     tx.commit_without_response().await
+}
+
+/// Requests a rematch of a reservation whose EVSE the vehicle of this session still occupies.
+///
+/// # Errors
+/// As [`request`].
+pub async fn make_room(
+    app: &App,
+    origin: &Origin,
+    session: &Stored<ChargingSession>,
+    entry: &Entry,
+) -> Result<()> {
+    let own = &origin.tenant;
+    let account = entry.account.clone();
+    let tenant = Tenant {
+        account: account.unwrap_or_else(|| own.account.clone()),
+        mode: own.mode,
+    };
+    let by_tenant = tenant == *own;
+    let (station, evse) = (&session.object.charging_station, &session.internal.evse);
+    request(app, tenant, &entry.holder, |reservation, now| {
+        reservation.await_rematch(station, evse, by_tenant, now)
+    })
+    .await
 }

@@ -1,5 +1,5 @@
 //! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start. While the network of the
-//! station has not answered the start of its session, the reservation is kept.
+//! station has not answered the start of its session, the reservation is kept. No fee is due if the vehicle could not charge.
 
 use kernel::origin::{Origin, Tenant};
 use kernel::time::MINUTE;
@@ -7,6 +7,7 @@ use kernel::window::Window;
 use models::action::Action;
 use models::charging::calendar::Entry;
 use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_station::{ChargingStation, ConnectorStatus};
 use models::ports::JobSubject;
 use models::reservation::{LEAD, Reservation};
 use models::stored::Stored;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
 use crate::App;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Timestamp};
 use table::access::Items;
 use table::calendars::CalendarHold;
 
@@ -54,6 +55,9 @@ impl Job for ExpireReservation {
             reservation.await_session(origin.now);
             tx.save(&mut reservation)?;
             return tx.commit_without_response().await;
+        }
+        if let Some(station) = present.unusable_station(app, &origin, &reservation).await? {
+            reservation.request_rematch(&station, |_| true, origin.now);
         }
         reservation.expire(origin.now);
         tx.save(&mut reservation)?;
@@ -120,5 +124,41 @@ impl Present {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the reserved station if the vehicle could not charge there, because another vehicle occupies the EVSE.
+    async fn unusable_station(
+        &self,
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<Option<Id>, Error> {
+        let Some(reserved) = reservation.object.state.reserved() else {
+            return Ok(None);
+        };
+        let found = app
+            .store
+            .find::<ChargingStation>(&origin.tenant, &reserved.station)
+            .await?;
+        let is_unusable = match found {
+            Some(station) => {
+                self.is_occupied(&station.object, &reserved.connector, origin.now)
+            }
+            _ => true,
+        };
+        Ok(is_unusable.then(|| reserved.station.clone()))
+    }
+
+    /// Returns whether another vehicle occupies the EVSE of a connector.
+    fn is_occupied(&self, station: &ChargingStation, connector: &str, now: Timestamp) -> bool {
+        let mut connectors = station.connectors.iter();
+        let is_reported = connectors
+            .any(|other| other.id == connector && other.status == ConnectorStatus::Occupied);
+        let mut charging = self.evse.iter().filter(|entry| now < entry.window.until);
+        let own = self
+            .vehicle
+            .iter()
+            .any(|own| charging.clone().any(|entry| entry.holder == own.holder));
+        !own && (is_reported || charging.next().is_some())
     }
 }
