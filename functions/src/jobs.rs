@@ -15,6 +15,7 @@ use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::PushToken;
 use crate::networks::received::ApplyReceived;
+use crate::networks::rematch_party::RematchParty;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
 use crate::reservations::replan::{ReplanNeeds, ReplanReservation, ReplanStation};
@@ -33,6 +34,7 @@ const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<IndexMetadata>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),
+    RegisteredJob::of::<RematchParty>(),
     RegisteredJob::of::<PushToken>(),
     RegisteredJob::of::<ApplyResult>(),
     RegisteredJob::of::<SweepPartition>(),

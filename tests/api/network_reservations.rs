@@ -503,14 +503,50 @@ async fn an_evse_that_a_vehicle_does_not_leave_is_given_up() {
 }
 
 #[tokio::test]
-async fn nothing_is_due_if_the_reserved_evse_is_occupied() {
-    let (stage, command) = kept(300).await;
-    let evse = command.body["evse_uid"].as_str().expect("an EVSE");
-    let change = json!({"status": "CHARGING", "last_updated": "2030-01-01T00:00:00Z"});
-    let path = format!("{LOCATION}/{evse}");
-    stage.cpo.patch(&path, &change).await;
-    stage.app.advance(16 * 60).await;
-    assert_has!(stage.reservation().await, {"status": "expired", "fee_due": 0});
+async fn a_network_that_is_suspended_loses_its_reservations() {
+    for (action, resumes) in [("suspend", false), ("suspend", true), ("revoke", false)] {
+        let stage = reserved_for(300).await;
+        stage.until(15).await;
+        stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+        let manage = async |action| {
+            let action = json!({"action": action, "network": stage.cpo.network});
+            manage_ok(&stage.app, action).await;
+        };
+        manage(action).await;
+        stage.app.advance(30).await;
+        let reservation = stage.reservation().await;
+        assert_eq!(reservation["status"], "confirmed");
+        if resumes {
+            manage("resume").await;
+        }
+        stage.app.advance(60).await;
+        if resumes {
+            assert_eq!(stage.reservation().await, reservation);
+            continue;
+        }
+        assert_has!(stage.reservation().await, {"status": "pending", "charging_station": null, "fee_due": 0,
+            "/match_summary/refused/not_connected": 1});
+        stage.app.advance(30 * 60).await;
+        assert_has!(stage.reservation().await, {"status": "failed", "failed_reason": "station_unavailable"});
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_due_if_the_reserved_evse_cannot_be_used() {
+    for is_suspended in [true, false] {
+        let (stage, command) = kept(300).await;
+        if is_suspended {
+            let suspend = json!({"action": "suspend", "network": stage.cpo.network});
+            manage_ok(&stage.app, suspend).await;
+        } else {
+            let evse = command.body["evse_uid"].as_str().expect("an EVSE");
+            let change = json!({"status": "CHARGING", "last_updated": "2030-01-01T00:00:00Z"});
+            let path = format!("{LOCATION}/{evse}");
+            stage.cpo.patch(&path, &change).await;
+        }
+        stage.app.advance(16 * 60).await;
+        assert_has!(stage.reservation().await, {"status": "expired", "fee_due": 0});
+    }
 }
 
 #[tokio::test]

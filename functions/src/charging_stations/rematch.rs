@@ -58,8 +58,7 @@ fn both(first: Result<()>, second: Result<()>) -> Result<()> {
     }
 }
 
-/// Requests a rematch of the reservations whose connector or window at the station is lost. A calendar or a reservation that cannot be
-/// read does not prevent the rematch of the others.
+/// Requests a rematch of the reservations whose connector or window at the station is lost.
 async fn rematch(
     app: &App,
     mode: Mode,
@@ -80,8 +79,35 @@ async fn rematch(
         lost.any(|connector| connector.id == reserved.connector)
             || !opening_hours::is_open(new, &reserved.window)
     };
+    request_at(app, mode, evses.collect(), |reservation, now| {
+        reservation.request_rematch(&old.id, is_unusable, now)
+    })
+    .await
+}
+
+/// Requests a rematch of all reservations at a station, because its network is not connected any more.
+///
+/// # Errors
+/// As [`request`].
+pub async fn leave(app: &App, mode: Mode, station: &ChargingStation) -> Result<()> {
+    let evses = station.connectors.iter();
+    let evses = evses.map(|connector| CalendarOwner::evse_of(&station.id, connector));
+    request_at(app, mode, evses.collect(), |reservation, now| {
+        reservation.request_rematch(&station.id, |_| true, now)
+    })
+    .await
+}
+
+/// Requests a rematch of the reservations in the calendars of EVSEs, as [`request`] does. A calendar or a reservation that cannot be read does
+/// not prevent the rematch of the others.
+async fn request_at(
+    app: &App,
+    mode: Mode,
+    evses: BTreeSet<CalendarOwner>,
+    record: impl Fn(&mut Stored<Reservation>, Timestamp) -> bool,
+) -> Result<()> {
     let mut done = Ok(());
-    for evse in evses.collect::<BTreeSet<_>>() {
+    for evse in evses {
         let read = app
             .store
             .entries_of(mode, BTreeSet::from([evse]), app.now());
@@ -93,9 +119,7 @@ async fn rematch(
         for entry in reserved {
             if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
                 let tenant = Tenant { account, mode };
-                let requested = request(app, tenant, &entry.holder, |reservation, now| {
-                    reservation.request_rematch(&old.id, is_unusable, now)
-                });
+                let requested = request(app, tenant, &entry.holder, &record);
                 done = both(done, requested.await);
             }
         }

@@ -2,19 +2,45 @@
 
 use crate::App;
 use kernel::error::Result;
+use models::network::Owner;
 use ocpi::network::Network;
 use ocpi::object::Module;
 use table::keys;
+use table::known_networks::BELIEVED;
 use table::networks::operators;
 
 use super::apply_tariff::ApplyTariff;
+use super::rematch_party::RematchParty;
 use super::results::ApplyResult;
 use crate::job::Job as _;
 use crate::networks::received::ApplyReceived;
-use crate::stream::change::{Followers, OnChange};
+use crate::stream::change::{Change, Followers, OnChange};
 use crate::stream::record::{StreamRecord, text_of};
 
-impl OnChange for Network {}
+impl OnChange for Network {
+    /// Requests a rematch of the reservations at the stations of the parties that are not reached any more. This begins when no instance
+    /// uses a cached network that reaches them.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let (before, after) = (change.before.as_ref(), &change.after.object);
+        let Some(before) = before.map(|before| &before.object) else {
+            return Ok(());
+        };
+        for party in before.own_parties() {
+            if before.reaches(&party) && !after.reaches(&party) {
+                let job = RematchParty {
+                    mode: change.tenant.mode,
+                    owner: Owner {
+                        network: after.id.clone(),
+                        party,
+                    },
+                    after: None,
+                };
+                job.send_at(app, app.now().plus(BELIEVED)).await?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Handles a change of a network or of an object that belongs to it: the next pull from the network, the prices of its tariff, the effect
 /// of its sessions and CDRs on charging sessions, the result of a command.

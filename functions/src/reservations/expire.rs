@@ -19,6 +19,7 @@ use kernel::{Error, Id, Kind, Timestamp};
 use table::access::Items;
 use table::calendars::CalendarHold;
 
+use super::matcher::is_operated;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
@@ -126,7 +127,8 @@ impl Present {
         Ok(false)
     }
 
-    /// Returns the reserved station if the vehicle could not charge there, because another vehicle occupies the EVSE.
+    /// Returns the reserved station if the vehicle could not charge there, because its network is not connected, or another vehicle occupies
+    /// the EVSE.
     async fn unusable_station(
         &self,
         app: &App,
@@ -141,7 +143,7 @@ impl Present {
             .find::<ChargingStation>(&origin.tenant, &reserved.station)
             .await?;
         let is_unusable = match found {
-            Some(station) => {
+            Some(station) if is_operated(app, origin.tenant.mode, &station).await? => {
                 self.is_occupied(&station.object, &reserved.connector, origin.now)
             }
             _ => true,
