@@ -17,6 +17,7 @@ use functions::networks::apply_tariff::ApplyTariff;
 use functions::networks::manage;
 use functions::networks::push_token::PushToken;
 use functions::networks::received::ApplyReceived;
+use functions::networks::rematch_party::RematchParty;
 use functions::networks::results::ApplyResult;
 use functions::reservations::outward::CancelAtNetwork;
 use functions::stream::{relay, sweep};
@@ -58,6 +59,7 @@ fn is_found_again(message: &Message) -> bool {
         DeliverWebhook::NAME,
         MakeDocuments::NAME,
         PushToken::NAME,
+        RematchParty::NAME,
     ];
     !lost.contains(&message.job)
 }

@@ -16,6 +16,7 @@ use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::{PushToken, PushTokens};
 use crate::networks::received::ApplyReceived;
+use crate::networks::rematch_party::RematchParty;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
 use crate::reservations::replan::{ReplanNeeds, ReplanReservation, ReplanStation};
@@ -35,6 +36,7 @@ const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<IndexMetadata>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),
+    RegisteredJob::of::<RematchParty>(),
     RegisteredJob::of::<PushToken>(),
     RegisteredJob::of::<PushTokens>(),
     RegisteredJob::of::<ApplyResult>(),

@@ -372,9 +372,9 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
     );
 }
 
-/// A stage at the start of the reservation, whose network keeps the EVSE free, and the command by which it does.
-async fn kept() -> (Stage, Received) {
-    let stage = reserved().await;
+/// A stage at the start of a reservation with this fee, whose network keeps the EVSE free, and the command by which it does.
+async fn kept(fee: i64) -> (Stage, Received) {
+    let stage = reserved_for(fee).await;
     stage.until(15).await;
     let command = stage.sent(RESERVE).remove(0);
     stage.result(&command, "ACCEPTED").await;
@@ -384,7 +384,7 @@ async fn kept() -> (Stage, Received) {
 
 #[tokio::test]
 async fn a_session_at_another_evse_cancels_the_reserved_one() {
-    let (stage, command) = kept().await;
+    let (stage, command) = kept(0).await;
     let reservation = stage.reservation().await;
     let reserved = &reservation["connector"];
     let start = async |crew: &Crew, connector: &Value| {
@@ -422,9 +422,136 @@ async fn a_session_at_another_evse_cancels_the_reserved_one() {
     assert_eq!(stage.sent(CANCEL).len(), 1);
 }
 
+/// Starts a session at the reserved connector, and processes the command to the network.
+async fn start(stage: &Stage) -> Value {
+    let reservation = stage.reservation().await;
+    let session = json!({"charging_station": reservation["charging_station"], "connector": reservation["connector"],
+        "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});
+    let session = stage.app.alice.post_ok("/v1/charging_sessions", session);
+    let session = session.await;
+    stage.app.drain().await;
+    session
+}
+
+#[tokio::test]
+async fn a_reservation_is_kept_while_its_session_is_pending() {
+    for begins in [true, false] {
+        let (stage, _) = kept(300).await;
+        stage.app.advance(13 * 60).await;
+        let session = start(&stage).await;
+        assert_eq!(session["status"], "pending");
+        stage.app.advance(3 * 60).await;
+        assert_eq!(stage.reservation().await["status"], "confirmed");
+        if begins {
+            let started = &stage.sent("/2.2.1/commands/START_SESSION")[0];
+            let theirs = session_of(&started.body, stage.app.now());
+            stage.cpo.put("/sessions/NL/EXA/S1", &theirs).await;
+            stage.app.advance(10 * 60).await;
+            assert_has!(stage.reservation().await, {"status": "confirmed", "charging_session": session["id"]});
+        } else {
+            stage.app.advance(4 * 60).await;
+            assert_has!(stage.reservation().await, {"status": "expired", "charging_session": null, "fee_due": 300});
+        }
+    }
+}
+
+/// The token of a card of another driver, and a session at the reserved EVSE that was started with it.
+async fn occupy(stage: &Stage) -> Value {
+    let rival = stage.app.crew(&stage.app.alice).await;
+    let card = json!({"uid": "04A1B2C3D4", "driver": rival.driver, "vehicle": rival.vehicle});
+    stage.app.alice.post_ok("/v1/charge_cards", card).await;
+    stage.app.drain().await;
+    let reserved = stage.reservation().await["connector"].clone();
+    let evse = reserved
+        .as_str()
+        .and_then(|connector| connector.split('-').next());
+    let token = json!({"country_code": "GB", "party_id": "FCS", "uid": "04A1B2C3D4", "type": "RFID", "contract_id": "C"});
+    let tap = json!({"token": token, "evse_uid": evse, "connector_id": "1"});
+    let theirs = session_of(&tap, stage.app.now());
+    let theirs = with(theirs, json!({"auth_method": "WHITELIST"}));
+    stage.cpo.put("/sessions/NL/EXA/S1", &theirs).await;
+    stage.app.drain().await;
+    theirs
+}
+
+#[tokio::test]
+async fn an_evse_that_a_vehicle_does_not_leave_is_given_up() {
+    let stage = reserved_for(300).await;
+    stage.until(25).await;
+    let before = stage.reservation().await;
+    occupy(&stage).await;
+    stage.until(15).await;
+    let first = stage.sent(RESERVE).remove(0);
+    stage.result(&first, "ACCEPTED").await;
+    assert_eq!(stage.reservation().await["connector"], before["connector"]);
+    stage.until(4).await;
+    let sent = stage.sent(RESERVE);
+    assert_eq!(sent.len(), 2);
+    stage.result(&sent[1], "ACCEPTED").await;
+    let after = stage.reservation().await;
+    assert_ne!(after["connector"], before["connector"]);
+    assert_has!(after, {"status": "confirmed", "reserved_start": before["reserved_start"]});
+    let cancelled = stage.sent(CANCEL);
+    assert_has!(cancelled[0].body, {"reservation_id": first.body["reservation_id"]});
+    // The EVSE is not free for others.
+    stage.app.advance(10 * 60).await;
+    let third = stage.app.crew(&stage.app.alice).await;
+    let session = json!({"charging_station": before["charging_station"], "connector": before["connector"],
+        "driver": third.driver, "vehicle": third.vehicle});
+    let taken = stage.app.alice.post("/v1/charging_sessions", session).await;
+    taken.expect_error(409, Some("charging_session_conflict"), "connector");
+}
+
+#[tokio::test]
+async fn a_network_that_is_suspended_loses_its_reservations() {
+    for (action, resumes) in [("suspend", false), ("suspend", true), ("revoke", false)] {
+        let stage = reserved_for(300).await;
+        stage.until(15).await;
+        stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+        let manage = async |action| {
+            let action = json!({"action": action, "network": stage.cpo.network});
+            manage_ok(&stage.app, action).await;
+        };
+        manage(action).await;
+        stage.app.advance(30).await;
+        let reservation = stage.reservation().await;
+        assert_eq!(reservation["status"], "confirmed");
+        if resumes {
+            manage("resume").await;
+        }
+        stage.app.advance(60).await;
+        if resumes {
+            assert_eq!(stage.reservation().await, reservation);
+            continue;
+        }
+        assert_has!(stage.reservation().await, {"status": "pending", "charging_station": null, "fee_due": 0,
+            "/match_summary/refused/not_connected": 1});
+        stage.app.advance(30 * 60).await;
+        assert_has!(stage.reservation().await, {"status": "failed", "failed_reason": "station_unavailable"});
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_due_if_the_reserved_evse_cannot_be_used() {
+    for is_suspended in [true, false] {
+        let (stage, command) = kept(300).await;
+        if is_suspended {
+            let suspend = json!({"action": "suspend", "network": stage.cpo.network});
+            manage_ok(&stage.app, suspend).await;
+        } else {
+            let evse = command.body["evse_uid"].as_str().expect("an EVSE");
+            let change = json!({"status": "CHARGING", "last_updated": "2030-01-01T00:00:00Z"});
+            let path = format!("{LOCATION}/{evse}");
+            stage.cpo.patch(&path, &change).await;
+        }
+        stage.app.advance(16 * 60).await;
+        assert_has!(stage.reservation().await, {"status": "expired", "fee_due": 0});
+    }
+}
+
 #[tokio::test]
 async fn a_card_at_another_evse_uses_the_reservation() {
-    let (stage, _) = kept().await;
+    let (stage, _) = kept(0).await;
     let card =
         json!({"uid": "04A1B2C3D4", "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});
     stage.app.alice.post_ok("/v1/charge_cards", card).await;

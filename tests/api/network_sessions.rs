@@ -2016,6 +2016,54 @@ pub mod cards {
     }
 
     #[tokio::test]
+    async fn a_card_is_not_allowed_while_the_evse_is_reserved() {
+        let scene = Scene::new().await;
+        card(&scene, json!({"vehicle": scene.crew.vehicle})).await;
+        let place = json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}});
+        let other = scene.app.crew(&scene.app.alice).await;
+        let mut reservations = Vec::new();
+        for (crew, from) in [(&other, 10), (&scene.crew, 25)] {
+            let reservation = with(scene.app.reservation(crew, from), place.clone());
+            let end = json!({"ideal_end": scene.app.in_minutes(from + 15)});
+            let body = with(reservation, end);
+            reservations.push(scene.post("/v1/reservations", body).await["id"].clone());
+            scene.app.advance(5).await;
+        }
+        scene.took("RESERVE_NOW", "ACCEPTED").await;
+        scene.app.advance(10 * 60).await;
+        scene.took("RESERVE_NOW", "ACCEPTED").await;
+        scene.app.advance(2 * 60).await;
+        assert_eq!(authorized(&scene).await, "NOT_ALLOWED");
+        // Energy that flows nevertheless belongs to the later reservation.
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        let session = sessions(&scene).await.remove(0);
+        assert_eq!(session["reservation"], reservations[1]);
+    }
+
+    #[tokio::test]
+    async fn a_vehicle_reserved_elsewhere_charges_in_one_session() {
+        let scene = Scene::new().await;
+        card(&scene, json!({"vehicle": scene.crew.vehicle})).await;
+        let elsewhere = scene.app.station(json!({})).await;
+        let place = json!({"location": {"latitude": 10, "longitude": 10, "radius": 500}});
+        let reservation = with(scene.app.reservation(&scene.crew, 35), place);
+        let reservation = scene.post("/v1/reservations", reservation).await;
+        scene.report(&tapped(&scene)).await;
+        scene.app.advance(40 * 60).await;
+        let reserved = scene.get(&path_of(id_of(&reservation))).await;
+        assert_has!(reserved, {"status": "confirmed", "charging_station": elsewhere});
+        let there = json!({"charging_station": elsewhere, "connector": reserved["connector"]});
+        let other = scene.app.crew(&scene.app.alice).await;
+        let other = json!({"driver": other.driver, "vehicle": other.vehicle});
+        for (change, param) in [(there, "vehicle"), (other, "connector")] {
+            let taken = scene.app.alice.post(PATH, scene.body(change)).await;
+            taken.expect_error(409, Some("charging_session_conflict"), param);
+        }
+        assert_eq!(sessions(&scene).await.len(), 1);
+    }
+
+    #[tokio::test]
     async fn a_session_of_a_card_that_was_never_pushed_is_pulled() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;

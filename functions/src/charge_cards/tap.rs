@@ -1,7 +1,7 @@
 //! Finds who charges when a card is held to the reader of a charging station.
 //!
-//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from half an hour before its start until its end; at an EVSE
-//! that is not reserved, one at another EVSE of the station. Without one, the first driver and vehicle of the card
+//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from half an hour before its start until its end, unless the
+//! EVSE is still reserved for another vehicle; at an EVSE that is not reserved, one at another EVSE of the station. Without one, the first driver and vehicle of the card
 //! ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not charging elsewhere.
 //!
 //! These rules decide who may begin to charge. A report of energy that has flowed is always attributed to a driver of the card.
@@ -107,7 +107,9 @@ pub async fn who_charges(
     let context = context::load(app, &tenant, &card).await?;
     let found = at(app, &tenant, &card, &context, place, now).await?;
     Ok(match found {
-        TapOutcome::Use(card_use) | TapOutcome::Suspended(card_use) => Some(*card_use),
+        TapOutcome::Use(card_use)
+        | TapOutcome::Suspended(card_use)
+        | TapOutcome::Early(card_use) => Some(*card_use),
         TapOutcome::NoDriver { charging } | TapOutcome::Reserved { charging } => {
             let unfit = |pair: &Pair<'_>| {
                 let vehicle = pair.vehicle;
@@ -125,6 +127,8 @@ pub(super) enum TapOutcome {
     Use(Box<CardUse>),
     /// The EVSE is reserved for the card, but the driver, the vehicle or the fleet is not active.
     Suspended(Box<CardUse>),
+    /// The EVSE is reserved for the card, but for another vehicle until then.
+    Early(Box<CardUse>),
     /// No driver of the card can charge there now. `charging` are the vehicles of the card that take part in a session.
     NoDriver {
         charging: HashSet<Id>,
@@ -133,6 +137,16 @@ pub(super) enum TapOutcome {
     Reserved {
         charging: HashSet<Id>,
     },
+}
+
+/// Returns the reservations or sessions that hold a moment in a calendar.
+fn holders(entries: &[Entry], kind: Kind, now: Timestamp) -> impl Iterator<Item = &Id> {
+    let present = entries
+        .iter()
+        .filter(move |entry| entry.window.from <= now && now < entry.window.until);
+    present
+        .map(|entry| &entry.holder)
+        .filter(move |holder| holder.is(kind))
 }
 
 /// Finds who charges with a card at a place.
@@ -150,15 +164,11 @@ pub(super) async fn at(
     let vehicles = charging.iter().cloned().map(CalendarOwner::Vehicle);
     let owners: Vec<CalendarOwner> = vehicles.chain([evse.clone()]).collect();
     let calendars = calendars(app, tenant, &owners, now).await?;
-    let is_taken = |entries: &[Entry], by: Kind| {
-        entries.iter().any(|entry| {
-            let covers = entry.window.from <= now && now < entry.window.until;
-            covers && entry.holder.is(by)
-        })
-    };
     charging.retain(|vehicle| {
-        let calendar = CalendarOwner::Vehicle(vehicle.clone());
-        is_taken(&calendars.entries(&calendar), Kind::ChargingSession)
+        let entries = calendars.entries(&CalendarOwner::Vehicle(vehicle.clone()));
+        holders(&entries, Kind::ChargingSession, now)
+            .next()
+            .is_some()
     });
     let entries = calendars.entries(&evse);
     let is_ours = |id: &Id| {
@@ -167,10 +177,18 @@ pub(super) async fn at(
     };
     let ours = expected(&entries, now).into_iter().filter(is_ours);
     let suspended = match by_reservations(app, tenant, card, ours, place).await? {
-        Some(found) if found.is_active() => return Ok(TapOutcome::Use(found)),
+        Some(found) if found.is_active() => {
+            let own = found.reservation.as_ref().map(|own| &own.object.id);
+            let is_early = holders(&entries, Kind::Reservation, now).any(|id| Some(id) != own);
+            return Ok(if is_early {
+                TapOutcome::Early(found)
+            } else {
+                TapOutcome::Use(found)
+            });
+        }
         suspended => suspended,
     };
-    if is_taken(&entries, Kind::Reservation) {
+    if holders(&entries, Kind::Reservation, now).next().is_some() {
         return Ok(suspended.map_or(TapOutcome::Reserved { charging }, TapOutcome::Suspended));
     }
     let pairs = context.pairs();

@@ -6,12 +6,11 @@
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
-use kernel::time::DAY;
+use kernel::time::{DAY, MINUTE};
 use kernel::window::Window;
-use kernel::{Error, Id};
+use kernel::{Error, Id, Timestamp};
 use models::action::Action;
 use models::adjustment::Adjustment;
-use models::charging::calendar::CalendarOwner;
 use models::charging::session::{CdrOutcome, HOLD};
 use models::charging_session::network::{LONGEST, newest_bill};
 use models::charging_session::{
@@ -31,6 +30,7 @@ use table::calendars::CalendarHold;
 use table::networks::SentCommand;
 
 use super::end::fulfilled;
+use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 use crate::networks::workers;
@@ -416,13 +416,13 @@ async fn fulfil(
     Ok(())
 }
 
-/// Reserves the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as they are not reserved
-/// otherwise.
+/// Reserves the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as the EVSE is not reserved for
+/// another vehicle. Reservations for which its vehicle does not leave are matched again.
 async fn keep_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     session: &mut Stored<ChargingSession>,
-    now: kernel::Timestamp,
+    now: Timestamp,
 ) -> Result<(), Error> {
     let Some(network) = session.object.state.at_network() else {
         return Ok(());
@@ -431,7 +431,7 @@ async fn keep_hold(
     if held.is_some_and(|hold| now < hold.until) {
         return Ok(());
     }
-    let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
+    let (origin, next) = (tx.origin(), now.plus(HOLD));
     let mut requested = CalendarHold::of_session(session);
     // Past time need not be held: a session that its network never ends must not fill a transaction with past days.
     let kept_from = held.map_or(now, |hold| hold.from);
@@ -439,25 +439,24 @@ async fn keep_hold(
         from: kept_from.max(now.plus(-DAY)),
         until: next,
     };
-    let calendars = app
-        .store
-        .calendars(mode, requested.pages().collect())
-        .await?;
-    let is_ours = |holder: &Id| {
-        *holder == session.object.id || Some(holder) == session.object.reservation.as_ref()
-    };
-    let entries = |owner: &CalendarOwner| calendars.entries(owner);
-    let others = requested.owners.iter().flat_map(entries);
-    let taken = others.filter(|entry| !is_ours(&entry.holder) && now < entry.window.until);
-    let until = taken.map(|entry| entry.window.from).min();
-    let until = until.map_or(next, |from| from.min(next));
-    // If the time is reserved for another vehicle, no entry is written.
-    let hold = (now < until).then_some(Window {
-        until,
+    let pages = requested.pages().collect();
+    let calendars = app.store.calendars(origin.tenant.mode, pages).await?;
+    let [evse, vehicle] = requested
+        .owners
+        .each_ref()
+        .map(|owner| calendars.entries(owner));
+    for entry in session.unkept_reservations(&evse, &vehicle, now) {
+        rematch::make_room(app, origin, session, entry).await?;
+    }
+    let taken_from = session.taken_from(&evse, &vehicle, now);
+    let until = taken_from.map_or(next, |from| from.min(next));
+    // If the time is reserved for another vehicle, no entry is written, and the calendars are read again in a minute.
+    let is_free = now < until;
+    session.keep(Window {
+        until: if is_free { until } else { now.plus(MINUTE) },
         ..requested.window
     });
-    session.keep(hold);
-    if hold.is_some() {
+    if is_free {
         tx.hold(&calendars, &CalendarHold::of_session(session))?;
     }
     Ok(())

@@ -4,7 +4,6 @@
 
 use kernel::origin::{Origin, Tenant};
 use models::action::Action;
-use models::charging::calendar::Entry;
 use models::charging_session::ChargingSession;
 use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
@@ -83,7 +82,7 @@ async fn stay<'a>(
         .map(|owner| calendars.entries(owner));
     let blocked = session.blocked_reservations(&connector, &vehicle);
     for entry in &blocked {
-        make_room(app, origin, session, entry).await?;
+        rematch::make_room(app, origin, session, entry).await?;
     }
     let mut session = session.clone();
     if blocked.iter().any(|entry| entry.window.from <= next.from) {
@@ -101,25 +100,4 @@ async fn stay<'a>(
     tx.save(&mut session)?;
     tx.hold(&calendars, &hold)?;
     Ok(Some(tx))
-}
-
-/// Rematches a reservation whose EVSE the vehicle of this session still occupies.
-async fn make_room(
-    app: &App,
-    origin: &Origin,
-    session: &Stored<ChargingSession>,
-    entry: &Entry,
-) -> Result<(), Error> {
-    let own = &origin.tenant;
-    let account = entry.account.clone();
-    let tenant = Tenant {
-        account: account.unwrap_or_else(|| own.account.clone()),
-        mode: own.mode,
-    };
-    let by_tenant = tenant == *own;
-    let (station, evse) = (&session.object.charging_station, &session.internal.evse);
-    rematch::request(app, tenant, &entry.holder, |reservation, now| {
-        reservation.await_rematch(station, evse, by_tenant, now)
-    })
-    .await
 }

@@ -7,9 +7,10 @@ use kernel::Timestamp;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
-use models::charging::calendar::CalendarOwner;
+use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::opening_hours;
 use models::charging::plan::replan_reason;
+use models::charging_session::ChargingSession;
 use models::charging_station::{ChargingStation, Connector};
 use models::reservation::need::ReplanReason;
 use models::reservation::{Reservation, Reserved};
@@ -57,8 +58,7 @@ fn both(first: Result<()>, second: Result<()>) -> Result<()> {
     }
 }
 
-/// Requests a rematch of the reservations whose connector or window at the station is lost. A calendar or a reservation that cannot be
-/// read does not prevent the rematch of the others.
+/// Requests a rematch of the reservations whose connector or window at the station is lost.
 async fn rematch(
     app: &App,
     mode: Mode,
@@ -79,8 +79,35 @@ async fn rematch(
         lost.any(|connector| connector.id == reserved.connector)
             || !opening_hours::is_open(new, &reserved.window)
     };
+    request_at(app, mode, evses.collect(), |reservation, now| {
+        reservation.request_rematch(&old.id, is_unusable, now)
+    })
+    .await
+}
+
+/// Requests a rematch of all reservations at a station, because its network is not connected any more.
+///
+/// # Errors
+/// As [`request`].
+pub async fn leave(app: &App, mode: Mode, station: &ChargingStation) -> Result<()> {
+    let evses = station.connectors.iter();
+    let evses = evses.map(|connector| CalendarOwner::evse_of(&station.id, connector));
+    request_at(app, mode, evses.collect(), |reservation, now| {
+        reservation.request_rematch(&station.id, |_| true, now)
+    })
+    .await
+}
+
+/// Requests a rematch of the reservations in the calendars of EVSEs, as [`request`] does. A calendar or a reservation that cannot be read does
+/// not prevent the rematch of the others.
+async fn request_at(
+    app: &App,
+    mode: Mode,
+    evses: BTreeSet<CalendarOwner>,
+    record: impl Fn(&mut Stored<Reservation>, Timestamp) -> bool,
+) -> Result<()> {
     let mut done = Ok(());
-    for evse in evses.collect::<BTreeSet<_>>() {
+    for evse in evses {
         let read = app
             .store
             .entries_of(mode, BTreeSet::from([evse]), app.now());
@@ -92,9 +119,7 @@ async fn rematch(
         for entry in reserved {
             if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
                 let tenant = Tenant { account, mode };
-                let requested = request(app, tenant, &entry.holder, |reservation, now| {
-                    reservation.request_rematch(&old.id, is_unusable, now)
-                });
+                let requested = request(app, tenant, &entry.holder, &record);
                 done = both(done, requested.await);
             }
         }
@@ -156,4 +181,28 @@ pub async fn request(
         tx.save(&mut stored)?;
     }
     tx.commit_without_response().await
+}
+
+/// Requests a rematch of a reservation whose EVSE the vehicle of this session still occupies.
+///
+/// # Errors
+/// As [`request`].
+pub async fn make_room(
+    app: &App,
+    origin: &Origin,
+    session: &Stored<ChargingSession>,
+    entry: &Entry,
+) -> Result<()> {
+    let own = &origin.tenant;
+    let account = entry.account.clone();
+    let tenant = Tenant {
+        account: account.unwrap_or_else(|| own.account.clone()),
+        mode: own.mode,
+    };
+    let by_tenant = tenant == *own;
+    let (station, evse) = (&session.object.charging_station, &session.internal.evse);
+    request(app, tenant, &entry.holder, |reservation, now| {
+        reservation.await_rematch(station, evse, by_tenant, now)
+    })
+    .await
 }

@@ -2,12 +2,16 @@
 
 use crate::App;
 use kernel::error::Result;
+use models::network::Owner;
+use models::stored::Stored;
 use ocpi::network::{Network, NetworkStatus};
 use ocpi::object::Module;
 use table::keys;
+use table::known_networks::BELIEVED;
 use table::networks::operators;
 
 use super::apply_tariff::ApplyTariff;
+use super::rematch_party::RematchParty;
 use super::results::ApplyResult;
 use crate::job::Job as _;
 use crate::networks::push_token::PushTokens;
@@ -16,18 +20,46 @@ use crate::stream::change::{Change, Followers, OnChange};
 use crate::stream::record::{StreamRecord, text_of};
 
 impl OnChange for Network {
-    /// Sends the tokens that have changed during a suspension, when that ends.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
-        let is = change.after.object.status;
-        let before = change.before.as_ref();
-        let was = before.filter(|before| before.object.status == NetworkStatus::Suspended);
-        let Some(suspended) = was.filter(|_| is == NetworkStatus::Connected) else {
-            return Ok(());
-        };
-        let Network { id, mode, .. } = &change.after.object;
-        let since = suspended.internal.suspended_at;
-        PushTokens::since(*mode, id, since).send(app).await
+        match &change.before {
+            Some(before) => {
+                send_missed_tokens(app, before, &change.after.object).await?;
+                rematch_unreached(app, &before.object, &change.after.object).await
+            }
+            None => Ok(()),
+        }
     }
+    }
+}
+
+/// Sends the tokens that have changed during a suspension, when that ends.
+async fn send_missed_tokens(app: &App, before: &Stored<Network>, after: &Network) -> Result<()> {
+    let is_resumed = before.object.status == NetworkStatus::Suspended
+        && after.status == NetworkStatus::Connected;
+    if !is_resumed {
+        return Ok(());
+    }
+    let since = before.internal.suspended_at;
+    PushTokens::since(after.mode, &after.id, since).send(app).await
+}
+
+/// Requests a rematch of the reservations at the stations of the parties that are not reached any more. This begins when no instance uses a
+/// cached network that reaches them.
+async fn rematch_unreached(app: &App, before: &Network, after: &Network) -> Result<()> {
+    for party in before.own_parties() {
+        if before.reaches(&party) && !after.reaches(&party) {
+            let job = RematchParty {
+                mode: after.mode,
+                owner: Owner {
+                    network: after.id.clone(),
+                    party,
+                },
+                after: None,
+            };
+            job.send_at(app, app.now().plus(BELIEVED)).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Handles a change of a network or of an object that belongs to it: the next pull from the network, the prices of its tariff, the effect

@@ -5,7 +5,8 @@
 //! - [`objects`] and [`stations`] store objects that networks push and that are pulled from them; [`sync`] pulls.
 //! - [`received`] processes the sessions and CDRs that networks send, and `nearby` finds their charging sessions by token, EVSE and time;
 //!   [`import_stations`] loads stations from files.
-//! - [`apply_tariff`] applies the prices of a changed tariff to connectors.
+//! - [`apply_tariff`] applies the prices of a changed tariff to connectors; [`rematch_party`] rematches the reservations at stations that are
+//!   not reached any more.
 //! - [`operator`] implements the port `Network`, and [`results`] processes the results of its commands; [`tokens`] reads the tokens with
 //!   which drivers identify themselves at networks.
 //! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
@@ -23,6 +24,7 @@ pub mod operator;
 mod page_objects;
 pub mod push_token;
 pub mod received;
+pub mod rematch_party;
 pub mod results;
 pub mod stations;
 pub mod sync;

@@ -30,6 +30,7 @@ pub const SYNC: Function = Function::worker(
         .timeout(120)
         .writing(&[
             Items::Of(Kind::ChargingStation),
+            Items::Of(Kind::Reservation),
             Items::Of(Kind::Network),
             Items::OcpiCredentials,
             Items::OcpiObjects,

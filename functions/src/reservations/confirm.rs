@@ -28,7 +28,7 @@ use table::access::Items;
 use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
-use super::matcher::{Matcher, first_stations};
+use super::matcher::{Matcher, first_stations, is_operated};
 use super::plan::PlanInputs;
 use crate::function::Function;
 use crate::job::Job;
@@ -199,8 +199,8 @@ async fn read_inputs(
     })
 }
 
-/// Returns whether the reserved connector is still in order and fits the vehicle, its network keeps it free, its station is open for the
-/// whole window, and the window can still begin.
+/// Returns whether the reserved connector is still in order and fits the vehicle, its network is connected and keeps it free, its station is
+/// open for the whole window, and the window can still begin.
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
@@ -217,13 +217,18 @@ async fn is_still_possible(
         .store
         .find::<ChargingStation>(&origin.tenant, &reserved.station)
         .await?;
-    let in_order = station.is_some_and(|station| {
+    let in_order = |station: &Stored<ChargingStation>| {
         let plug = Some(reservation.internal.charging_standard);
         station.internal.published
             && station.object.is_reservable_for(&reserved.connector, plug)
             && opening_hours::is_open(&station.object, &window)
-    });
-    Ok(in_order && matching::can_begin(&window, origin.now))
+    };
+    match station.filter(in_order) {
+        Some(station) if matching::can_begin(&window, origin.now) => {
+            is_operated(app, origin.tenant.mode, &station).await
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Ends the search for another connector, because the reserved one can be used again.

@@ -1,16 +1,25 @@
-//! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start.
+//! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start. While the network of the
+//! station has not answered the start of its session, the reservation is kept. No fee is due if the vehicle could not charge.
 
-use kernel::origin::Tenant;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::MINUTE;
+use kernel::window::Window;
 use models::action::Action;
+use models::charging::calendar::Entry;
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_station::{ChargingStation, ConnectorStatus};
 use models::ports::JobSubject;
-use models::reservation::Reservation;
+use models::reservation::{LEAD, Reservation};
+use models::stored::Stored;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
 use crate::App;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Timestamp};
 use table::access::Items;
+use table::calendars::CalendarHold;
 
+use super::matcher::is_operated;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
@@ -41,10 +50,117 @@ impl Job for ExpireReservation {
         let Some((mut reservation, origin)) = due else {
             return Ok(());
         };
-        reservation.expire(origin.now);
         let mut tx = app.store.begin(&origin);
+        let present = Present::read(app, &origin, &reservation).await?;
+        if present.is_starting(app, &origin, &reservation).await? {
+            reservation.await_session(origin.now);
+            tx.save(&mut reservation)?;
+            return tx.commit_without_response().await;
+        }
+        if let Some(station) = present.unusable_station(app, &origin, &reservation).await? {
+            reservation.request_rematch(&station, |_| true, origin.now);
+        }
+        reservation.expire(origin.now);
         tx.save(&mut reservation)?;
         tx.release(&reservation).await?;
         tx.commit_without_response().await
+    }
+}
+
+/// The entries of the present time in the calendars of the reserved EVSE and of the vehicle.
+struct Present {
+    evse: Vec<Entry>,
+    vehicle: Vec<Entry>,
+}
+
+impl Present {
+    async fn read(
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<Self, Error> {
+        let Some(mut reach) = CalendarHold::of_reservation(reservation) else {
+            return Ok(Self {
+                evse: Vec::new(),
+                vehicle: Vec::new(),
+            });
+        };
+        reach.window = Window {
+            from: origin.now.plus(-LEAD),
+            until: origin.now.plus(MINUTE),
+        };
+        let (mode, pages) = (origin.tenant.mode, reach.pages().collect());
+        let calendars = app.store.calendars_consistently(mode, pages).await?;
+        let [evse, vehicle] = reach.owners.each_ref().map(|owner| {
+            let mut entries = calendars.entries(owner);
+            entries.retain(|entry| entry.holder.is(Kind::ChargingSession));
+            entries
+        });
+        Ok(Self { evse, vehicle })
+    }
+
+    /// Returns whether a session that was requested for the reservation has not begun. A session is pending for less than half an hour.
+    async fn is_starting(
+        &self,
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<bool, Error> {
+        let since = origin.now.plus(-LEAD);
+        for entry in self
+            .vehicle
+            .iter()
+            .filter(|entry| since < entry.window.from)
+        {
+            let session = app
+                .store
+                .find::<ChargingSession>(&origin.tenant, &entry.holder)
+                .await?;
+            let is_starting = |session: Stored<ChargingSession>| {
+                session.object.status() == SessionStatus::Pending
+                    && session.object.reservation.as_ref() == Some(&reservation.object.id)
+            };
+            if session.is_some_and(is_starting) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the reserved station if the vehicle could not charge there, because its network is not connected, or another vehicle occupies
+    /// the EVSE.
+    async fn unusable_station(
+        &self,
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<Option<Id>, Error> {
+        let Some(reserved) = reservation.object.state.reserved() else {
+            return Ok(None);
+        };
+        let found = app
+            .store
+            .find::<ChargingStation>(&origin.tenant, &reserved.station)
+            .await?;
+        let is_unusable = match found {
+            Some(station) if is_operated(app, origin.tenant.mode, &station).await? => {
+                self.is_occupied(&station.object, &reserved.connector, origin.now)
+            }
+            _ => true,
+        };
+        Ok(is_unusable.then(|| reserved.station.clone()))
+    }
+
+    /// Returns whether another vehicle occupies the EVSE of a connector.
+    fn is_occupied(&self, station: &ChargingStation, connector: &str, now: Timestamp) -> bool {
+        let mut connectors = station.connectors.iter();
+        let is_reported = connectors
+            .any(|other| other.id == connector && other.status == ConnectorStatus::Occupied);
+        let mut charging = self.evse.iter().filter(|entry| now < entry.window.until);
+        let own = self
+            .vehicle
+            .iter()
+            .any(|own| charging.clone().any(|entry| entry.holder == own.holder));
+        !own && (is_reported || charging.next().is_some())
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::App;
-use kernel::origin::Tenant;
+use kernel::origin::{Mode, Tenant};
 use kernel::window::Window;
 use kernel::{Error, Id};
 use models::charging::calendar::CalendarOwner;
@@ -51,6 +51,23 @@ const PARTS: u32 = 16;
 pub struct RefusedStation<'a> {
     pub filter: MatchFilter,
     pub station: &'a ChargingStation,
+}
+
+/// Returns whether sessions can take place at a station: its network reaches its party, or the station is simulated.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn is_operated(
+    app: &App,
+    mode: Mode,
+    station: &Stored<ChargingStation>,
+) -> Result<bool, Error> {
+    let Some(location) = &station.internal.location else {
+        return Ok(Operation::of(mode, false).is_operated());
+    };
+    app.networks
+        .reaches(&app.store, mode, location.owner(), app.now())
+        .await
 }
 
 /// The stations that the search reads first.
@@ -124,7 +141,7 @@ impl<'a> Matcher<'a> {
     ) -> Result<(), Error> {
         let mut operated = Vec::with_capacity(stations.len());
         for station in stations {
-            match self.is_operated(&station).await? {
+            match is_operated(self.app, self.tenant.mode, &station).await? {
                 true => operated.push(station.object),
                 false => self.not_connected.push(station.object),
             }
@@ -138,18 +155,6 @@ impl<'a> Matcher<'a> {
         }
         self.search.add_stations(ids, operated);
         Ok(())
-    }
-
-    /// Returns whether sessions can take place at a station: its network reaches its party, or the station is simulated.
-    async fn is_operated(&self, station: &Stored<ChargingStation>) -> Result<bool, Error> {
-        let mode = self.tenant.mode;
-        let Some(location) = &station.internal.location else {
-            return Ok(Operation::of(mode, false).is_operated());
-        };
-        let app = self.app;
-        app.networks
-            .reaches(&app.store, mode, location.owner(), app.now())
-            .await
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved. If no block

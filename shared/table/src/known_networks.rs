@@ -11,7 +11,7 @@ use models::stored::Stored;
 use ocpi::network::{Network, NetworkStatus};
 
 /// The time for which a cached network is used: after it, a suspension is effective in every instance.
-const BELIEVED: SignedDuration = MINUTE;
+pub const BELIEVED: SignedDuration = MINUTE;
 
 /// The maximum number of cached networks, and of cached parties with whether they are reached.
 const MAX_KNOWN: usize = 1_000;

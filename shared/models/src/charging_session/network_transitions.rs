@@ -17,10 +17,11 @@ impl Stored<ChargingSession> {
         network.is_some_and(|network| network.owner() == owner)
     }
 
-    /// Records the time that is booked in the calendars for an active session.
-    pub fn keep(&mut self, hold: Option<Window>) {
+    /// Records the time that is booked in the calendars for an active session. If they are taken, nothing is booked, and the time ends when
+    /// they are read again.
+    pub fn keep(&mut self, hold: Window) {
         if let Some(network) = self.object.state.at_network_mut() {
-            network.hold = hold;
+            network.hold = Some(hold);
         }
     }
 

@@ -99,6 +99,9 @@ pub struct Reserved {
     /// The amounts that the network of the station has billed for not using the reservation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unused: UnusedReservation,
+    /// The time until which the reservation is kept after it would have expired, because its session was requested and has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_until: Option<Timestamp>,
     /// Whether the connector could not be used at some time after the start of the window: then no fee is due if the vehicle does not
     /// charge.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -264,7 +267,8 @@ impl ReservationState {
                         OutwardState::Due { at: moment } | OutwardState::Sent { until: moment, .. },
                     ) => (*moment, Action::ReserveAtNetwork),
                     Some(OutwardState::Accepted { .. }) | None => {
-                        (reserved.expires(), Action::ExpireReservation)
+                        let expires = reserved.kept_until.unwrap_or(reserved.expires());
+                        (expires, Action::ExpireReservation)
                     }
                 },
             ),

@@ -20,7 +20,7 @@ use kernel::error::{Code, Result};
 use kernel::fields::patch::Change;
 use kernel::id::{Id, Kind};
 use kernel::money::Money;
-use kernel::time::{SignedDuration, Timestamp};
+use kernel::time::{MINUTE, SignedDuration, Timestamp};
 use kernel::window::Window;
 
 /// The minimum difference between a level and that of the plan, in hundredths of a percent. Smaller differences are noise.
@@ -191,6 +191,7 @@ impl Stored<Reservation> {
             outward: assignment.is_of_network.then_some(outward),
             refused_evses: self.object.refused_evses().to_vec(),
             unused: UnusedReservation::default(),
+            kept_until: None,
             was_lost: false,
         };
         self.object.state = ReservationState::Confirmed {
@@ -432,6 +433,13 @@ impl Stored<Reservation> {
                 fee,
             }
         });
+    }
+
+    /// Keeps a confirmed reservation for another minute, because its session was requested and has not begun.
+    pub fn await_session(&mut self, now: Timestamp) {
+        if let Some(reserved) = self.object.state.reserved_mut() {
+            reserved.kept_until = Some(now.plus(MINUTE));
+        }
     }
 
     /// Ends a confirmed reservation whose vehicle has not arrived in time.

@@ -1,6 +1,7 @@
-//! The start and the end of charging sessions: the parties, the energy of simulated sessions (`simulated`), and the effects of a
-//! network's reports and CDRs (`network`). The life cycle is described in [`crate::charging_session`].
+//! The start and the end of charging sessions: the parties, the energy of simulated sessions (`simulated`), the effects of a
+//! network's reports and CDRs (`network`), and the time that others hold (`hold`). The life cycle is described in [`crate::charging_session`].
 
+mod hold;
 mod network;
 mod plausibility;
 mod review;

@@ -141,7 +141,7 @@ impl Stored<ChargingSession> {
         };
         let until = next.until.min(next.from.plus(HOLD));
         let until = self.leaves_for(vehicle).map_or(until, |at| until.min(at));
-        let others = self.others(connector).filter(|entry| {
+        let others = self.others(connector, self.window().until).filter(|entry| {
             let is_own = vehicle.iter().any(|own| own.holder == entry.holder);
             !is_own && entry.holder.is(Kind::Reservation) && entry.window.from < until
         });
@@ -159,18 +159,9 @@ impl Stored<ChargingSession> {
 
     /// Returns the time from which the vehicle is reserved elsewhere, after the hold that ends now.
     fn leaves_for(&self, vehicle: &[Entry]) -> Option<Timestamp> {
-        self.others(vehicle).map(|entry| entry.window.from).min()
-    }
-
-    /// Returns the entries of other holders that end after the hold.
-    fn others<'a>(&self, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
-        let session = &self.object;
-        let held = self.window().until;
-        entries.iter().filter(move |entry| {
-            entry.holder != session.id
-                && Some(&entry.holder) != session.reservation.as_ref()
-                && entry.window.until > held
-        })
+        self.others(vehicle, self.window().until)
+            .map(|entry| entry.window.from)
+            .min()
     }
 
     /// Extends the hold of a parked vehicle at its end, as far as the other entries in the calendar of the connector allow. Returns false
@@ -188,7 +179,10 @@ impl Stored<ChargingSession> {
             return false;
         };
         let reserved = self.leaves_for(vehicle);
-        let taken = self.others(connector).map(|entry| entry.window.from).min();
+        let taken = self
+            .others(connector, self.window().until)
+            .map(|entry| entry.window.from)
+            .min();
         let session = &mut self.object;
         let was_charging = session.state.charged().ended.is_none();
         let Some(simulated) = session.state.simulated_mut() else {
