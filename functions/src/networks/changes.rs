@@ -29,7 +29,6 @@ impl OnChange for Network {
             None => Ok(()),
         }
     }
-    }
 }
 
 /// Sends the tokens that have changed during a suspension, when that ends.
@@ -40,7 +39,9 @@ async fn send_missed_tokens(app: &App, before: &Stored<Network>, after: &Network
         return Ok(());
     }
     let since = before.internal.suspended_at;
-    PushTokens::since(after.mode, &after.id, since).send(app).await
+    PushTokens::since(after.mode, &after.id, since)
+        .send(app)
+        .await
 }
 
 /// Requests a rematch of the reservations at the stations of the parties that are not reached any more. This begins when no instance uses a
