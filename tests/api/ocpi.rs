@@ -1247,7 +1247,7 @@ mod tokens {
         }
         change(&app, &path, json!({"status": "lost"})).await;
         let (allowed, refused) = ((true, "ALLOWED".to_owned()), (false, "ALLOWED".to_owned()));
-        assert_eq!(sent(&cpo, &uid), [allowed.clone()]);
+        assert_eq!(sent(&cpo, &uid), std::slice::from_ref(&allowed));
         manage_ok(&app, json!({"action": "resume", "network": cpo.network})).await;
         app.drain().await;
         assert_eq!(sent(&cpo, &uid), [allowed, refused]);

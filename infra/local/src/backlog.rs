@@ -6,10 +6,19 @@ use std::path::{Path, PathBuf};
 use functions::jobs;
 use kernel::Timestamp;
 use kernel::error::{Error, Result};
+use models::ports::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{self, Folder};
-use crate::timeline::Parcel;
+
+/// A message, and the number of its delivery attempts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parcel {
+    pub message: Message,
+    pub tries: u32,
+    /// Its number among all messages.
+    pub number: u64,
+}
 
 /// The folder of the files, if there is one.
 #[derive(Debug)]

@@ -17,11 +17,12 @@ use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::Instant;
 use tracing::Span;
 
+use crate::backlog::Parcel;
 use crate::clock::LocalClock;
 use crate::deliveries::Deliveries;
 use crate::notices::Notices;
 use crate::streams::Streams;
-use crate::timeline::{Parcel, Timeline};
+use crate::timeline::Timeline;
 
 /// The longest sleep of the engine, unless it is woken.
 const REST: Duration = Duration::from_millis(200);

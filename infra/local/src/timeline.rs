@@ -12,21 +12,12 @@ use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 use table::erasure::Accounts;
 use tokio::sync::Notify;
 
-use crate::backlog::{Backlog, Restored};
+use crate::backlog::{Backlog, Parcel, Restored};
 use crate::clock::LocalClock;
 
 /// The time for which the deletion of a schedule is pending after its moment, as with EventBridge Scheduler: a schedule that is
 /// created under the same name in that time is deleted with it.
 const DELETION: SignedDuration = MINUTE;
-
-/// A message, and the number of its delivery attempts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parcel {
-    pub message: Message,
-    pub tries: u32,
-    /// Its number among all messages.
-    pub number: u64,
-}
 
 /// A message that has not been delivered.
 #[derive(Debug)]

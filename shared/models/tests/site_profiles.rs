@@ -392,7 +392,7 @@ fn what_no_profile_reduces_is_stopped_where_a_limit_falls() {
     });
     assert_eq!(
         depot.inputs.excess(&depot.site.object, start()),
-        [newest.clone()]
+        std::slice::from_ref(&newest)
     );
     for (vehicle, departures) in depot.inputs.vehicles.iter_mut().zip(days) {
         vehicle.departures = departures;
