@@ -315,7 +315,7 @@ async fn a_search_is_refused_as_the_reservation_would_be() {
         (json!({"energy": 10_000_001}), "energy"),
         (json!({"energy": "much"}), "energy"),
         (json!({"metadata": {"a": 1}}), "metadata.a"),
-        (json!({"payment_method": 1}), "payment_method"),
+        (json!({"payment_method": "pm_1"}), "payment_method"),
     ] {
         let found = app
             .alice
@@ -355,17 +355,6 @@ async fn a_search_is_refused_as_the_reservation_would_be() {
         .await;
     let found = app.alice.post(PATH, good).await;
     assert_eq!((found.error().0, found.error().3), (400, Some("vehicle")));
-}
-
-#[tokio::test]
-async fn a_search_takes_the_whole_body_of_a_reservation() {
-    let (app, crew) = TestApp::with_crew().await;
-    let method = app.payment_method("tok_success", json!({})).await;
-    let whole = json!({"payment_method": method, "metadata": {"order": "1"}});
-    let body = with(search(&app, &crew, 60), whole);
-    let found = app.alice.post_ok(PATH, body.clone()).await;
-    assert_eq!(found["candidates"], json!([]));
-    app.alice.post_ok("/v1/reservations", body).await;
 }
 
 #[tokio::test]

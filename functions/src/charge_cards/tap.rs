@@ -1,8 +1,8 @@
 //! Finds who charges when a card is held to the reader of a charging station.
 //!
 //! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from half an hour before its start until its end, unless the
-//! EVSE is still reserved for another vehicle; at an EVSE that is not reserved, one at another EVSE of the station. Without one, the first driver and vehicle of the card
-//! ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not charging elsewhere.
+//! EVSE is still reserved for another vehicle; at an EVSE that is not reserved, one at another EVSE of the station. Without one, the first
+//! driver and vehicle of the card ([`models::charging::card`]) are chosen whose vehicle has a plug that fits and is not charging elsewhere.
 //!
 //! These rules decide who may begin to charge. A report of energy that has flowed is always attributed to a driver of the card.
 

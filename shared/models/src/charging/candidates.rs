@@ -64,9 +64,6 @@ pub struct CandidateSearch {
     /// The vehicle's need, in place of `ideal_start`, `ideal_end`, `earliest_start`, `latest_end` and `energy`.
     #[serde(default)]
     pub need: Option<Need>,
-    /// The payment method of the reservation. A search charges nothing, so it is not checked.
-    #[serde(default)]
-    pub payment_method: Option<Id>,
     /// The metadata of the reservation.
     #[serde(default)]
     pub metadata: MetadataChange,
@@ -114,7 +111,7 @@ impl CandidateSearch {
             ideal_end: self.ideal_end,
             connector_type: self.connector_type.clone(),
             location: self.location,
-            payment_method: self.payment_method.clone(),
+            payment_method: None,
             earliest_start: self.earliest_start,
             latest_end: self.latest_end,
             need: self.need,
