@@ -94,11 +94,11 @@ async fn the_currency_of_an_account_and_of_its_preferences_is_one() {
     let mut new = child();
     new.as_object_mut()
         .map(|new| new.remove("default_currency"));
-    let made = app
+    let created = app
         .alice
         .post_ok("/v1/accounts", tests::with(new, preferred.clone()))
         .await;
-    tests::check_members(&made, both.clone());
+    tests::check_members(&created, both.clone());
     let own = path_of(&app.alice.account.clone().expect("an account"));
     let changed = app.alice.post_ok(&own, preferred).await;
     tests::check_members(&changed, both);

@@ -3,7 +3,7 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchStatus};
 use models::condition::Condition;
@@ -31,9 +31,8 @@ pub async fn handle(
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Batch>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Batch);
-    let mut page_request = created.narrow(query.page_request(tenant, kind)?);
-    let oldest = Id::first_number(Event::kept_since(context.now()));
-    page_request.range.0 = page_request.range.0.max(oldest);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let page_request = page_request.since(Event::kept_since(context.now()));
     let filter = Condition::given("status", filters.status);
     let list = Partition::Kind { tenant, kind };
     let filter = filter.into_iter().collect();

@@ -4,7 +4,7 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::event::{Event, EventType};
@@ -36,9 +36,8 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Event>>, Error> {
-    let mut page_request = created.narrow(query.page_request(context.tenant(), Kind::Event)?);
-    let oldest = Id::first_number(Event::kept_since(context.now()));
-    page_request.range.0 = page_request.range.0.max(oldest);
+    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Event)?);
+    let page_request = page_request.since(Event::kept_since(context.now()));
     if let Some(kind) = filters.kind {
         context
             .key

@@ -48,7 +48,7 @@ pub const FUNCTION: Function = Function {
 };
 
 /// The maximum number of unmatched objects in a response.
-const MAX_UNMATCHED: i32 = 100;
+const MAX_UNMATCHED: usize = 100;
 
 /// The maximum number of contested uids in a response.
 const MAX_CONTESTED: usize = 100;
@@ -170,7 +170,7 @@ pub enum Managed {
     Session(Box<ChargingSession>),
     Unmatched {
         data: Vec<Unmatched>,
-        /// What lists those that follow; null if this is the end.
+        /// The value of `after` for those that follow; null at the end of the list.
         next: Option<String>,
     },
     ContestedCards {

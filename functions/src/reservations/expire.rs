@@ -2,14 +2,14 @@
 //! station has not answered the start of its session, the reservation is kept. No fee is due if the vehicle could not charge.
 
 use kernel::origin::{Origin, Tenant};
-use kernel::time::MINUTE;
+use kernel::time::{MINUTE, SignedDuration, minutes};
 use kernel::window::Window;
 use models::action::Action;
 use models::charging::calendar::Entry;
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::{ChargingStation, ConnectorStatus};
 use models::ports::JobSubject;
-use models::reservation::{LEAD, Reservation};
+use models::reservation::Reservation;
 use models::stored::Stored;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
@@ -58,6 +58,7 @@ impl Job for ExpireReservation {
             return tx.commit_without_response().await;
         }
         if let Some(station) = present.unusable_station(app, &origin, &reservation).await? {
+            // Its window has begun, so this records that the connector is lost.
             reservation.request_rematch(&station, |_| true, origin.now);
         }
         reservation.expire(origin.now);
@@ -67,7 +68,10 @@ impl Job for ExpireReservation {
     }
 }
 
-/// The entries of the present time in the calendars of the reserved EVSE and of the vehicle.
+/// A session is pending for less than this time.
+const PENDING: SignedDuration = minutes(30);
+
+/// The sessions at the present time in the calendars of the reserved EVSE and of the vehicle.
 struct Present {
     evse: Vec<Entry>,
     vehicle: Vec<Entry>,
@@ -86,7 +90,7 @@ impl Present {
             });
         };
         reach.window = Window {
-            from: origin.now.plus(-LEAD),
+            from: origin.now.plus(-PENDING),
             until: origin.now.plus(MINUTE),
         };
         let (mode, pages) = (origin.tenant.mode, reach.pages().collect());
@@ -99,14 +103,14 @@ impl Present {
         Ok(Self { evse, vehicle })
     }
 
-    /// Returns whether a session that was requested for the reservation has not begun. A session is pending for less than half an hour.
+    /// Returns whether a session that was requested for the reservation has not begun.
     async fn is_starting(
         &self,
         app: &App,
         origin: &Origin,
         reservation: &Stored<Reservation>,
     ) -> Result<bool, Error> {
-        let since = origin.now.plus(-LEAD);
+        let since = origin.now.plus(-PENDING);
         for entry in self
             .vehicle
             .iter()

@@ -43,9 +43,8 @@ pub async fn handle(
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<WebhookDelivery>>, Error> {
     let tenant = context.tenant();
-    let mut page_request = created.narrow(query.page_request(tenant, Kind::WebhookDelivery)?);
-    let oldest = Id::first_number(Event::kept_since(context.now()));
-    page_request.range.0 = page_request.range.0.max(oldest);
+    let page_request = created.narrow(query.page_request(tenant, Kind::WebhookDelivery)?);
+    let page_request = page_request.since(Event::kept_since(context.now()));
     let conditions = [
         Condition::given("status", filters.status),
         Condition::given("event_type", filters.kind),

@@ -186,11 +186,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether an event of the feed is for the endpoint. A ping is for the endpoint that was tested.
-    fn wants(&self, event: &Stored<Event>) -> bool {
-        self.endpoint.wants(event)
-    }
-
     /// Removes the entries after the first `room` ones that are for the endpoint. Returns whether any were removed.
     fn cut(&self, entries: &mut Vec<FeedEntry>, room: usize) -> bool {
         let all = entries.len();
@@ -210,7 +205,8 @@ impl Reader<'_> {
         ids.dedup();
         let events = self.app.store.get_all::<Event>(self.binding.tenant, &ids);
         let mut shown = HashMap::new();
-        for event in events.await?.into_iter().filter(|event| self.wants(event)) {
+        let wanted = |event: &Stored<Event>| self.endpoint.wants(event);
+        for event in events.await?.into_iter().filter(wanted) {
             let rendered = rendered(self.app, &event, self.endpoint);
             shown.insert(event.object.id, rendered);
         }

@@ -76,7 +76,8 @@ fn line(
     }
 }
 
-/// Makes an attempt that was claimed at the time of the origin, and writes its outcome. Returns whether the receiver has acknowledged the event.
+/// Makes an attempt that was claimed at the time of the origin, and writes its outcome. Returns whether the
+/// receiver has acknowledged the event; none if the endpoint no longer receives such events.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached: the attempt is made again when its claim is over.
@@ -86,14 +87,14 @@ pub async fn make(
     endpoint: &Id,
     receiver: Option<&Stored<WebhookEndpoint>>,
     claimed: Attempt,
-) -> Result<bool, Error> {
+) -> Result<Option<bool>, Error> {
     let (now, signed) = (origin.now, app.clock.wall_clock());
     let enabled = receiver.filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
     // The endpoint may have been changed since the event was recorded.
     let wanting = enabled.filter(|receiver| receiver.object.selects(&claimed.event));
-    let outcome = match (wanting, enabled) {
-        (Some(receiver), _) => send(app, origin, receiver, &claimed, signed).await,
-        (None, enabled) => DeliveryOutcome {
+    let outcome = match wanting {
+        Some(receiver) => send(app, origin, receiver, &claimed, signed).await,
+        None => DeliveryOutcome {
             response: enabled.map_or(NOT_MADE, |_| NOT_WANTED).into(),
             ..DeliveryOutcome::default()
         },
@@ -121,19 +122,16 @@ pub async fn make(
     };
     // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
     let created = event.object.created;
-    match (wanting, receiver.filter(|_| enabled.is_none())) {
-        (Some(receiver), _) => {
-            record_outcome(app, origin, receiver, &outcome, created, concluded).await?;
-        }
-        (None, Some(_)) => {
-            change_endpoint(app, origin, endpoint, |stored| stored.miss(created)).await?
-        }
-        (None, None) => {}
+    if let Some(receiver) = wanting {
+        record_outcome(app, origin, receiver, &outcome, created, concluded).await?;
+    } else if receiver.is_some() && enabled.is_none() {
+        change_endpoint(app, origin, endpoint, |stored| stored.miss(created)).await?;
     }
     app.store
         .conclude_attempt(origin, is_new, &delivery, log)
         .await?;
-    Ok(outcome.succeeded())
+    let is_unwanted = wanting.is_none() && enabled.is_some();
+    Ok((!is_unwanted).then(|| outcome.succeeded()))
 }
 
 fn jitter() -> Result<f64, Error> {

@@ -162,7 +162,7 @@ impl DeliverWebhook {
         self.make(app, receiver).await
     }
 
-    /// Claims the attempt and makes it. Returns whether the receiver has acknowledged the event, if the attempt was made.
+    /// Claims the attempt and makes it. Returns whether the receiver has acknowledged the event; none if it was sent nothing.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached.
@@ -182,7 +182,7 @@ impl DeliverWebhook {
                 let has_succeeded =
                     attempt::make(app, &origin, &self.endpoint, receiver, claimed).await?;
                 self.send_following(app, receiver).await?;
-                Ok(Some(has_succeeded))
+                Ok(has_succeeded)
             }
             Claim::Held { until } => self.next().send_at(app, until).await.map(|()| None),
             Claim::Closed => {

@@ -240,7 +240,7 @@ async fn deliver(
             };
             let has_succeeded = attempt::make(app, &origin, to, Some(endpoint), claimed).await?;
             send_following(app, tenant, endpoint, &id).await?;
-            return Ok(Some(has_succeeded));
+            return Ok(has_succeeded);
         }
         let Some(now) = app.store.find::<Event>(tenant, &id).await? else {
             return Ok(None);

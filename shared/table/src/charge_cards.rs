@@ -364,18 +364,8 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<(String, String)>> {
-        let (index, _, value) = Partition::Tokens { mode }.place();
-        let call = self.client.query().table_name(&self.table);
-        let page = call
-            .index_name(index)
-            .key_condition_expression("network_pk = :pk AND network_sk > :after")
-            .expression_attribute_values(":pk", s(value))
-            .expression_attribute_values(":after", s(after.unwrap_or(" ")))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .send()
-            .await
-            .map_err(client::failure)?;
-        let entries = page.items.unwrap_or_default();
+        let partition = Partition::Tokens { mode };
+        let entries = self.network_index_after(partition, after, limit).await?;
         let uids = entries.iter().filter_map(|entry| {
             let (_, uid) = keys::parse_charge_token(string(entry, "pk"))?;
             Some((string(entry, "network_sk").to_owned(), uid))

@@ -211,22 +211,12 @@ impl Store {
         &self,
         mode: Mode,
         after: Option<&str>,
-        limit: i32,
+        limit: usize,
     ) -> Result<(Vec<ReceivedObject>, Option<String>)> {
-        let (index, _, value) = Partition::Unmatched { mode }.place();
-        let call = self.client.query().table_name(&self.table);
-        let page = call
-            .index_name(index)
-            .key_condition_expression("network_pk = :pk AND network_sk > :after")
-            .expression_attribute_values(":pk", s(value))
-            .expression_attribute_values(":after", s(after.unwrap_or(" ")))
-            .limit(limit)
-            .send()
-            .await
-            .map_err(client::failure)?;
-        let next = page.last_evaluated_key.as_ref();
-        let next = next.map(|last| string(last, "network_sk").to_owned());
-        let items = page.items.unwrap_or_default();
+        let partition = Partition::Unmatched { mode };
+        let items = self.network_index_after(partition, after, limit).await?;
+        let last = items.get(limit - 1);
+        let next = last.map(|last| string(last, "network_sk").to_owned());
         let ids = items.iter().filter_map(|item| {
             let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
@@ -293,6 +283,31 @@ impl Store {
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(key_item(key))).send().await;
         put.map_err(client::failure).map(drop)
+    }
+
+    /// Returns the first keys of a partition of the index `network`, in order, that follow a place in that order.
+    pub(super) async fn network_index_after(
+        &self,
+        partition: Partition<'_>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Item>> {
+        let (index, attribute, value) = partition.place();
+        let page = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(index)
+            .key_condition_expression("#pk = :pk AND network_sk > :after")
+            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_values(":pk", s(value))
+            // Every place follows a space.
+            .expression_attribute_values(":after", s(after.unwrap_or(" ")))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(client::failure)?;
+        Ok(page.items.unwrap_or_default())
     }
 
     /// Returns the keys of a partition of the index `network`, in order.

@@ -3,6 +3,7 @@
 use super::stored_item::Record;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
 use models::stored::Stored;
 
 /// The requested part of a list.
@@ -159,6 +160,13 @@ impl PageRequest {
             from: Cursor::Newest,
             range: (0, u128::MAX),
         }
+    }
+
+    /// Returns the request, limited to the ids of objects that were created at this moment or later.
+    #[must_use]
+    pub fn since(mut self, moment: Timestamp) -> Self {
+        self.range.0 = self.range.0.max(Id::first_number(moment));
+        self
     }
 
     /// Returns the bounds of the ids that this page may contain, both inclusive; `None` if it can contain none.

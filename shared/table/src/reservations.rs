@@ -49,19 +49,9 @@ impl Store {
         after: Option<&Id>,
         limit: usize,
     ) -> Result<Vec<(Tenant, Id)>> {
-        let (index, _, value) = Partition::Planned { mode, station }.place();
-        let after = after.map_or(Kind::Reservation.prefix(), Id::as_str);
-        let call = self.client.query().table_name(&self.table);
-        let page = call
-            .index_name(index)
-            .key_condition_expression("network_pk = :pk AND network_sk > :after")
-            .expression_attribute_values(":pk", s(value))
-            .expression_attribute_values(":after", s(after))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .send()
-            .await
-            .map_err(client::failure)?;
-        let entries = page.items.unwrap_or_default();
+        let partition = Partition::Planned { mode, station };
+        let after = Some(after.map_or(Kind::Reservation.prefix(), Id::as_str));
+        let entries = self.network_index_after(partition, after, limit).await?;
         let reservations = entries.iter().map(|entry| string(entry, "pk"));
         Ok(reservations.filter_map(keys::parse_object).collect())
     }
