@@ -675,6 +675,29 @@ async fn a_vehicle_at_another_evse_frees_the_reserved_one() {
 }
 
 #[tokio::test]
+async fn an_early_vehicle_that_must_leave_keeps_its_reservation() {
+    let app = TestApp::start().await;
+    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let station = app.station(json!({})).await;
+    let (own, reserved) = confirmed(&app, &crew, 28).await;
+    let (_, other) = confirmed(&app, &rival, 20).await;
+    let connector = json!({"connector": other["connector"]});
+    let early = with(app.session(&crew, &station), connector);
+    let early = app.alice.post_ok(PATH, early).await;
+    assert_has!(early, {"reservation": null, "ends_by_reason": "reservation"});
+    app.advance(28 * 60).await;
+    // The rival's EVSE was left in time, and its own is still reserved.
+    let ended = app.alice.get_ok(&path(&early)).await;
+    assert_eq!(ended["status"], "completed");
+    let connector = json!({"connector": reserved["connector"]});
+    let session = with(app.session(&crew, &station), connector);
+    let session = app.alice.post_ok(PATH, session).await;
+    assert_eq!(session["reservation"], reserved["id"]);
+    stop(&app, &session).await;
+    assert_eq!(app.alice.get_ok(&own).await["status"], "completed");
+}
+
+#[tokio::test]
 async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
     let (app, crew) = TestApp::with_crew().await;
     app.station(json!({})).await;

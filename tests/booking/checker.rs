@@ -75,7 +75,8 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
             _ => panic!("not settled: {at}"),
         }
     }
-    check_that_none_overlap(&reservations, &evses(test, tenant).await, seed);
+    let (evses, sessions) = (evses(test, tenant).await, BTreeMap::new());
+    check_that_none_overlap(&reservations, &sessions, &evses, seed);
     confirmed
 }
 
@@ -84,22 +85,24 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
 pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64, now: Timestamp) {
     let reservations = items(test, tenant, Kind::Reservation).await;
     let evses = evses(test, tenant).await;
-    check_that_none_overlap(&reservations, &evses, seed);
+    let sessions = items(test, tenant, Kind::ChargingSession).await;
+    let mut at = BTreeMap::new();
     let mut charging = BTreeSet::new();
     let now = now.to_string();
-    for item in items(test, tenant, Kind::ChargingSession).await {
+    for item in &sessions {
         let session = &item["object"];
+        let place = evse(
+            &session["charging_station"],
+            &session["connector"],
+            &evses,
+            seed,
+        );
+        at.insert(text(&session["id"]), place.clone());
         let held_until = session["state"]["operated_by"]["simulation"]["held_until"].as_str();
         let is_held = held_until.is_none_or(|until| until > now.as_str());
         if session["state"]["status"] == "active" && is_held {
-            let evse = evse(
-                &session["charging_station"],
-                &session["connector"],
-                &evses,
-                seed,
-            );
             assert!(
-                charging.insert(evse),
+                charging.insert(place),
                 "seed {seed}: two sessions: {session:#}"
             );
             let vehicle = text(&session["vehicle"]);
@@ -109,6 +112,7 @@ pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64, now: Tim
             );
         }
     }
+    check_that_none_overlap(&reservations, &at, &evses, seed);
 }
 
 /// The EVSE of every connector, by the ids of station and connector.
@@ -137,7 +141,14 @@ fn evse(station: &Value, connector: &Value, evses: &Evses, seed: u64) -> String 
     }
 }
 
-fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
+/// Fails if two windows overlap. A reservation whose vehicle charges at another EVSE holds none at its own. `sessions` are the EVSEs of
+/// sessions.
+fn check_that_none_overlap(
+    reservations: &[Value],
+    sessions: &BTreeMap<String, String>,
+    evses: &Evses,
+    seed: u64,
+) {
     let mut held: BTreeMap<String, Vec<(i64, i64, String)>> = BTreeMap::new();
     for item in reservations {
         let reservation = &item["object"];
@@ -147,7 +158,11 @@ fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
         let reserved = &reservation["state"]["reserved"];
         let evse = evse(&reserved["station"], &reserved["connector"], evses, seed);
         let [from, until] = window(reserved);
-        for owner in [evse, text(&reservation["vehicle"])] {
+        let session = text(&reservation["state"]["step"]["charging"]["session"]);
+        let is_elsewhere = sessions.get(&session).is_some_and(|place| *place != evse);
+        let evse = Some(evse).filter(|_| !is_elsewhere);
+        let vehicle = text(&reservation["vehicle"]);
+        for owner in evse.into_iter().chain([vehicle]) {
             let windows = held.entry(owner).or_default();
             windows.push((from, until, text(&reservation["id"])));
         }

@@ -334,7 +334,16 @@ impl World {
                 .app()
                 .store
                 .held_deliveries(&self.stage.tenant, &hook.id, 10);
-            assert_eq!(held.await.expect("held deliveries"), [], "seed {seed}");
+            let held = held.await.expect("held deliveries");
+            let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
+            let endpoint = store.find::<WebhookEndpoint>(tenant, &hook.id).await;
+            let endpoint = endpoint.expect("the table");
+            assert_eq!(
+                held,
+                [],
+                "seed {seed}: {endpoint:?} at {}",
+                self.stage.app.now()
+            );
         }
     }
 

@@ -8,7 +8,9 @@ use kernel::{Code, Error, Id, Timestamp};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use models::charging::policies::{Breach, PolicyContext, PricedStation};
-use models::charging::session::{CalendarEntries, LONGEST, Parties, charging_window, expected};
+use models::charging::session::{
+    CalendarEntries, LONGEST, Parties, charging_window, expected, leaves_early,
+};
 use models::charging_session::NewChargingSession;
 use models::charging_station::{ChargingStation, Connector};
 use models::driver::Driver;
@@ -92,10 +94,17 @@ impl SessionStart {
                 references::default_method_of_drive(app, tenant, driver, fleet).await?
             }
         };
+        let of_evse = calendars.entries(&evse_time);
+        let expected = expected(&of_vehicle, now);
+        let reservation = reservation(app, tenant, &station.id, expected).await?;
+        // A network does not end a session for the next reservation.
+        let is_simulated = operation.simulation().is_some();
         Ok(Self {
-            reservation: reservation(app, tenant, &station.id, expected(&of_vehicle, now)).await?,
+            reservation: reservation.filter(|reservation| {
+                !(is_simulated && leaves_early(&reservation.object, &of_evse, now))
+            }),
             currency: references::currency(app, tenant, &driver, Some(&fleet)).await?,
-            of_evse: calendars.entries(&evse_time),
+            of_evse,
             of_vehicle,
             driver: driver.object,
             telemetry: telemetry.map(|telemetry| telemetry.object),

@@ -107,6 +107,15 @@ pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
     holders
 }
 
+/// Returns whether a vehicle that comes early has to leave this EVSE to another one before its own reservation begins. It keeps the
+/// reservation then.
+pub fn leaves_early(reservation: &Reservation, evse: &[Entry], now: Timestamp) -> bool {
+    let others = evse.iter().filter(|entry| entry.holder != reservation.id);
+    let mut later = others.filter(|entry| now < entry.window.from);
+    let window = reservation.window();
+    window.is_some_and(|own| later.any(|entry| entry.window.from <= own.from))
+}
+
 /// Returns the window in which a session that begins now is expected to charge: that of the reservation it fulfils, for which the
 /// price was accepted, or else the maximum duration of a session.
 pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Window {
