@@ -52,7 +52,9 @@ pub use app::App;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::from_fn_with_state;
+use axum::http::{self, HeaderValue, header};
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use function::{Function, Trigger};
 use models::charge_card::ChargeCard;
@@ -281,12 +283,36 @@ pub fn endpoints() -> Vec<Endpoint> {
 /// A router of every route, and of the pages. It does not include the tools for assistants: see [`assistants`].
 pub fn router(app: App) -> Router {
     let networks = ocpi::router(app.clone());
-    let api = docs::router(app.clone()).fallback_service(serve(app, endpoints()));
+    let routes = without_head(serve(app.clone(), endpoints()));
+    let api = docs::router(app).fallback_service(routes);
     Router::new().fallback_service(service_fn(move |request: Request| {
         let is_of_network = request.uri().path().starts_with("/ocpi/");
         let router = if is_of_network { &networks } else { &api };
         router.clone().oneshot(request)
     }))
+}
+
+/// Returns the routes without the HEAD that the router adds to every GET. API Gateway has no route for it: no function with the rights of
+/// the path would serve it.
+fn without_head(routes: Router) -> Router {
+    let routes = service_fn(move |mut request: Request| {
+        if *request.method() == http::Method::HEAD {
+            *request.method_mut() = http::Method::TRACE;
+        }
+        routes.clone().oneshot(request)
+    });
+    let allow_without_head = |mut response: Response| async {
+        let allow = response.headers().get(header::ALLOW);
+        let allow = allow.and_then(|allow| allow.to_str().ok());
+        let allow = allow.map(|allow| allow.replace("HEAD,", "").replace(",HEAD", ""));
+        if let Some(Ok(allow)) = allow.map(HeaderValue::try_from) {
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
+        response
+    };
+    Router::new()
+        .fallback_service(routes)
+        .layer(map_response(allow_without_head))
 }
 
 /// The route with that name, if there is one.

@@ -712,6 +712,40 @@ async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
 }
 
 #[tokio::test]
+async fn a_simulated_session_raises_the_level_of_its_vehicle() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let read = json!({"battery": {"level": 90}});
+    app.alice.post_ok(&telemetry, read).await;
+    // The level is too old by now, and counts as 20 %.
+    app.advance(25 * 3600).await;
+    let limit = json!({"session_limit": 20_000});
+    let session = with(app.session(&crew, &station), limit);
+    let session = app.alice.post_ok(PATH, session).await;
+    app.advance(4 * 3600).await;
+    let ended = app.alice.get_ok(&path(&session)).await;
+    assert_has!(ended, {"status": "completed", "energy_consumed": 20_000});
+    let battery = app.alice.get_ok(&telemetry).await["battery"].clone();
+    let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+    let capacity = app.alice.get_ok(&vehicle).await["battery_capacity"].clone();
+    let kept = 20_000.0 * 0.9 / capacity.as_f64().expect("Wh");
+    let level = battery["level"].as_f64().expect("a level");
+    assert!((level - 20.0 - kept * 100.0).abs() < 0.01, "{battery}");
+    assert_eq!(battery["status"], "idle");
+    // A level that the vehicle reports meanwhile stays.
+    let session = start(&app, &crew, &station).await;
+    app.advance(60).await;
+    let read = json!({"battery": {"level": 33}});
+    app.alice.post_ok(&telemetry, read).await;
+    app.advance(3600).await;
+    stop(&app, &session).await;
+    let battery = app.alice.get_ok(&telemetry).await["battery"].clone();
+    assert_eq!(battery["level"], 33.0);
+}
+
+#[tokio::test]
 async fn a_connector_is_not_reserved_while_it_charges() {
     let app = TestApp::start().await;
     let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);

@@ -46,6 +46,11 @@ async fn every_update_and_deletion_heeds_if_match() {
         let repeated = send(&tag).await.expect(200);
         assert_eq!(repeated.header("idempotent-replayed"), "true", "{name}");
         assert_eq!(repeated.body, done.body, "{name}");
+        assert_eq!(
+            repeated.headers.get("etag"),
+            done.headers.get("etag"),
+            "{name}"
+        );
     }
     app.drain().await;
 }

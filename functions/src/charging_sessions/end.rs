@@ -4,6 +4,8 @@ use kernel::origin::Origin;
 use models::charging_session::ChargingSession;
 use models::charging_station::{ChargingStation, ConnectorStatus};
 use models::reservation::{Reservation, ReservationStatus};
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
 use table::UnitOfWork;
 
 use crate::App;
@@ -11,8 +13,8 @@ use kernel::Error;
 use models::stored::Stored;
 use table::calendars::CalendarHold;
 
-/// Ends a session: the EVSE becomes free, and a reservation that the session fulfilled is completed. A session at a station that has no
-/// operator fails.
+/// Ends a session: the EVSE becomes free, a reservation that the session fulfilled is completed, and the vehicle has the level to which it
+/// was charged. A session at a station that has no operator fails.
 pub async fn end<'a>(
     app: &'a App,
     origin: &'a Origin,
@@ -22,11 +24,15 @@ pub async fn end<'a>(
     let held = CalendarHold::of_session(&stored);
     stored.end(stored.operation(tenant.mode), origin.now)?;
     let session = &stored.object;
-    let (station, reservation) = tokio::try_join!(
+    let (station, reservation, telemetry) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
         fulfilled(app, origin, &stored),
+        charged(app, origin, session),
     )?;
     let mut tx = store.begin(origin);
+    if let Some(mut telemetry) = telemetry {
+        tx.save(&mut telemetry)?;
+    }
     let mut released = Vec::new();
     // Time in the past need not be released.
     if session.state.ended() < Some(held.window.until) {
@@ -68,4 +74,28 @@ pub async fn fulfilled(
         reservation.complete(&session.object.id, origin.now);
         reservation
     }))
+}
+
+/// Returns the telemetry of the vehicle with the level to which the session has charged it; none if that is unknown.
+async fn charged(
+    app: &App,
+    origin: &Origin,
+    session: &ChargingSession,
+) -> Result<Option<Stored<VehicleTelemetry>>, Error> {
+    let (store, tenant) = (&app.store, &origin.tenant);
+    let Some(vehicle) = store.find::<Vehicle>(tenant, &session.vehicle).await? else {
+        return Ok(None);
+    };
+    let vehicle = vehicle.object;
+    let telemetry = store.find::<VehicleTelemetry>(tenant, &vehicle.telemetry);
+    let energy = u32::try_from(session.state.charged().energy).unwrap_or_default();
+    let started = session.session_started;
+    let Some(mut telemetry) = telemetry.await? else {
+        return Ok(None);
+    };
+    let is_charged = telemetry
+        .object
+        .charge_by(energy, &vehicle, started, origin.now);
+    telemetry.internal = None;
+    Ok(is_charged.then_some(telemetry))
 }

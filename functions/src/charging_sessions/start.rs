@@ -46,6 +46,7 @@ pub struct SessionStart {
     /// The payment method of the session if the request names none.
     default_method: Option<Id>,
     telemetry: Option<VehicleTelemetry>,
+    now: Timestamp,
     currency: Currency,
     of_evse: Vec<Entry>,
     of_vehicle: Vec<Entry>,
@@ -108,6 +109,7 @@ impl SessionStart {
             of_vehicle,
             driver: driver.object,
             telemetry: telemetry.map(|telemetry| telemetry.object),
+            now,
             payment_method,
             default_method,
             station,
@@ -163,8 +165,7 @@ impl SessionStart {
     }
 
     pub fn parties(&self) -> Parties<'_> {
-        let battery = self.telemetry.as_ref();
-        let battery = battery.and_then(|read| read.battery.as_ref());
+        let telemetry = self.telemetry.as_ref();
         Parties {
             station: &self.station,
             location: self.location.as_ref(),
@@ -173,11 +174,8 @@ impl SessionStart {
             vehicle: &self.vehicle,
             fleet: &self.fleet,
             payment_method: self.payment_method.as_ref(),
-            battery_level: battery.map(|battery| battery.level),
-            odometer: self
-                .telemetry
-                .as_ref()
-                .and_then(|read| read.odometer.as_ref()),
+            battery_level: telemetry.and_then(|read| read.recent_level(self.now)),
+            odometer: telemetry.and_then(|read| read.odometer.as_ref()),
             currency: self.currency,
             operation: self.operation,
         }

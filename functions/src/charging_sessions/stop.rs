@@ -28,6 +28,7 @@ pub const ROUTE: Route = Route::post(
     Items::Of(Kind::Reservation),
     Items::Of(Kind::Fleet),
     Items::Of(Kind::ChargingStation),
+    Items::Of(Kind::VehicleTelemetry),
     Items::Calendars,
 ]);
 

@@ -37,6 +37,7 @@ impl Job for StopSession {
             Items::Of(Kind::Reservation),
             Items::Of(Kind::Fleet),
             Items::Of(Kind::ChargingStation),
+            Items::Of(Kind::VehicleTelemetry),
             Items::Calendars,
         ]),
     );

@@ -78,16 +78,21 @@ pub(super) async fn inputs(
         reserved: Vec::new(),
     };
     let taken = entries(&owners, &calendars, &Window { from, ..reach });
-    let holders = taken.iter().map(|(entry, _)| entry.holder.clone());
+    let holders = taken.iter().flat_map(|(entries, _)| entries);
+    let holders = holders.map(|entry| entry.holder.clone());
     let charges = site.internal.charges.iter().chain(&site.internal.waiting);
     let last = charges.filter_map(Charge::session);
     let sessions = sessions(app, tenant, holders.chain(last.cloned()), now).await?;
     inputs.starts = starts(&sessions);
     let own = attach(&mut inputs.vehicles, sessions, &takers);
-    let others = taken
-        .into_iter()
-        .filter(|(entry, _)| !own.contains(&entry.holder));
-    inputs.reserved = others.map(|(entry, power)| (entry.window, power)).collect();
+    let reserved = taken.into_iter().map(|(mut entries, power)| {
+        entries.retain(|entry| !own.contains(&entry.holder));
+        (
+            entries.into_iter().map(|entry| entry.window).collect(),
+            power,
+        )
+    });
+    inputs.reserved = reserved.collect();
     let stations: Vec<ChargingStation> =
         stations.into_iter().map(|station| station.object).collect();
     inputs.tariff = tariff(&stations, site.object.currency);
@@ -299,17 +304,16 @@ async fn calendars(
     Ok((owners, calendars))
 }
 
-/// The times in which reservations and sessions occupy connectors, with the power of each.
+/// The entries of reservations and sessions at each EVSE, with its power.
 fn entries(
     owners: &HashMap<CalendarOwner, u32>,
     calendars: &Calendars,
     reach: &Window,
-) -> Vec<(Entry, u32)> {
-    let taken = owners.iter().flat_map(|(owner, power)| {
+) -> Vec<(Vec<Entry>, u32)> {
+    let taken = owners.iter().map(|(owner, power)| {
         let mut taken = calendars.entries(owner);
         taken.retain(|entry| entry.window.overlaps(reach));
-        taken.dedup_by(|entry, other| entry.window == other.window && entry.holder == other.holder);
-        taken.into_iter().map(|entry| (entry, *power))
+        (taken, *power)
     });
     taken.collect()
 }

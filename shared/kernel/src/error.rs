@@ -148,6 +148,17 @@ pub enum ViolationCode {
     Invalid,
 }
 
+impl Violation {
+    /// Returns the violation of a parameter that is required and absent.
+    pub fn missing(param: impl Into<String>) -> Self {
+        Self {
+            code: ViolationCode::Missing,
+            param: param.into(),
+            message: "is required".to_owned(),
+        }
+    }
+}
+
 impl ViolationCode {
     pub const ALL: [Self; 3] = [Self::Missing, Self::Unknown, Self::Invalid];
 
@@ -221,6 +232,23 @@ impl Error {
     /// Returns the error for a parameter with the wrong shape or meaning.
     pub fn invalid(param: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::malformed(message).at(param)
+    }
+
+    /// Returns the error for a parameter that is required and absent.
+    pub fn missing(param: impl Into<String>) -> Self {
+        let missing = Violation::missing(param);
+        Self::invalid(&missing.param, "is required").violating(vec![missing])
+    }
+
+    /// Returns the error for a parameter of the query that the route does not have.
+    pub fn unknown_parameter(param: impl Into<String>) -> Self {
+        let message = "unknown query parameter";
+        let unknown = Violation {
+            code: ViolationCode::Unknown,
+            param: param.into(),
+            message: message.to_owned(),
+        };
+        Self::invalid(&unknown.param, message).violating(vec![unknown])
     }
 
     /// Returns the error for an invalid request without a single invalid parameter.

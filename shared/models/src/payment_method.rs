@@ -9,7 +9,7 @@ use super::driver::Driver;
 use super::stored::Object;
 use super::test_token::{is_test_token, test_tokens};
 use super::{check_size, sized};
-use kernel::error::{Code, Error, Result};
+use kernel::error::{Code, Error, Result, Violation};
 use kernel::fields::card::Card;
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::id::{Id, Kind};
@@ -163,7 +163,10 @@ impl NewPaymentMethod {
             (PaymentMethodType::Wallet, Some(_)) => {
                 Err(invalid("token", "a wallet takes no token"))
             }
-            (_, None) => Err(invalid("token", "is required")),
+            (_, None) => {
+                let missing = vec![Violation::missing("token")];
+                Err(invalid("token", "is required").violating(missing))
+            }
             (_, Some(token)) => check_token(token, mode).map(|()| Some(token)),
         }
     }

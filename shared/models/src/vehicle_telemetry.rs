@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
+use super::charging;
 use super::policy::Degrees;
 use super::stored::Object;
 use super::vehicle::Vehicle;
@@ -15,6 +16,9 @@ use kernel::time::{DAY, SignedDuration, Timestamp};
 
 /// The time for which the level of a battery is used after it was read. An older level counts as unknown.
 pub const LEVEL_AGE: SignedDuration = DAY;
+
+/// The level that is assumed for a vehicle whose level is unknown, in percent.
+pub const UNKNOWN_LEVEL: f64 = 20.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VehicleTelemetry {
@@ -190,6 +194,39 @@ impl VehicleTelemetry {
             updated: now,
             vehicle: vehicle.id.clone(),
         }
+    }
+
+    /// Returns the last level in percent; None if there is none, or if it was read too long ago.
+    pub fn recent_level(&self, now: Timestamp) -> Option<f64> {
+        let battery = self.battery.as_ref();
+        let recent = battery.filter(|battery| now.since(battery.updated) <= LEVEL_AGE);
+        recent.map(|battery| battery.level)
+    }
+
+    /// Sets the level to which a simulated session has charged the vehicle since `started`, by its metered Wh. Returns whether it did: no
+    /// level is set for a vehicle that never reported one, or has reported another one since.
+    pub fn charge_by(
+        &mut self,
+        energy: u32,
+        vehicle: &Vehicle,
+        started: Timestamp,
+        now: Timestamp,
+    ) -> bool {
+        let mut read = self.battery.iter();
+        if energy == 0 || !read.any(|battery| battery.updated <= started) {
+            return false;
+        }
+        let level = self.recent_level(started).unwrap_or(UNKNOWN_LEVEL);
+        let level = level + charging::battery::Battery::of(vehicle).share_of(energy);
+        self.charge_to(level.min(100.0), vehicle, now);
+        if let Some(battery) = self
+            .battery
+            .as_mut()
+            .filter(|battery| battery.level < 100.0)
+        {
+            battery.status = BatteryStatus::Idle;
+        }
+        true
     }
 
     /// Sets the level that the simulation of charging has reached, in percent.

@@ -210,13 +210,14 @@ impl Tariff {
                 });
             }
         }
+        let common_vat = common_vat(&prices);
         for (kind, limit) in [
             (PriceType::MinPrice, self.min_price),
             (PriceType::MaxPrice, self.max_price),
         ] {
             if let Some(limit) = limit {
                 let (net, vat) = limit.net_and_percent();
-                prices.push(price(currency, kind, net, vat)?);
+                prices.push(price(currency, kind, net, vat.or(common_vat))?);
             }
         }
         Ok(ReadTariff {
@@ -229,6 +230,15 @@ impl Tariff {
             prices,
         })
     }
+}
+
+/// Returns the percentage of tax that all these components have. It applies to a limit of the price that states no amount with tax.
+fn common_vat(components: &[Price]) -> Option<Decimal> {
+    let (first, others) = components.split_first()?;
+    let percent = first.tax_percent.parse().ok();
+    let is_same =
+        |other: &Price| (other.tax, &other.tax_percent) == (first.tax, &first.tax_percent);
+    percent.filter(|_| first.tax != Tax::None && others.iter().all(is_same))
 }
 
 /// Returns a price without restrictions, in the smallest unit of its currency.

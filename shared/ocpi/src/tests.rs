@@ -668,6 +668,21 @@ fn limits_of_the_price_keep_their_tax() {
     );
 }
 
+#[test]
+fn a_limit_without_its_tax_has_that_of_the_components() {
+    let component = |vat| json!({"type": "ENERGY", "price": 0.1, "step_size": 1, "vat": vat});
+    let percent_of = |vats: [u32; 2]| {
+        let elements = json!([{"price_components": vats.map(component)}]);
+        let limits = json!({"min_price": {"excl_vat": 10.0}, "elements": elements});
+        let file = json!([tariff("1", 0.1, limits)]);
+        let pricing = priced(&["1"], &file).0.station.connectors.remove(0).pricing;
+        let limit = pricing.last().unwrap();
+        (limit.kind, limit.tax_percent.clone())
+    };
+    assert_eq!(percent_of([21, 21]), (PriceType::MinPrice, "21".to_owned()));
+    assert_eq!(percent_of([21, 9]), (PriceType::MinPrice, "0".to_owned()));
+}
+
 /// Returns the stored data after the station was loaded once, and changed.
 fn stored(change: impl FnOnce(&mut ChargingStation)) -> (ChargingStation, StationInternal) {
     let file = json!([tariff("1", 0.5, json!({}))]);

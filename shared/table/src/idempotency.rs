@@ -169,6 +169,9 @@ impl Store {
 /// The attribute of an open record with the transaction.
 const TRANSACTION: &str = "transaction";
 
+/// The attribute of a record with the version of the object that the response shows.
+const VERSION: &str = "version";
+
 /// The attribute of a record with the scopes that the first request required, separated by spaces.
 const SCOPES: &str = "scopes";
 
@@ -204,6 +207,9 @@ impl Store {
             deflated(body)?
         };
         item.insert("status".into(), n(answer.status));
+        if let Some(version) = answer.version {
+            item.insert(VERSION.into(), n(version));
+        }
         item.insert("body".into(), stored);
         Ok(item)
     }
@@ -244,7 +250,9 @@ impl Store {
             status,
             body,
             location: None,
-            version: None,
+            version: item
+                .contains_key(VERSION)
+                .then(|| number(item, VERSION).unsigned_abs()),
             remembered: None,
             confidential: encrypted.is_some(),
             replayed: true,
@@ -291,7 +299,7 @@ mod tests {
                 status: 404,
                 body: br#"{"a": 1}"#.repeat(50),
                 location: None,
-                version: None,
+                version: Some(7).filter(|_| confidential),
                 remembered: None,
                 confidential,
                 replayed: false,

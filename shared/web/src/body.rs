@@ -54,6 +54,7 @@ impl<T: RequestBody> Body<T> {
     /// # Errors
     /// The errors of [`read`], with all violations.
     pub fn of(bytes: &[u8]) -> Result<Self> {
+        let bytes = if bytes.is_empty() { b"{}" } else { bytes };
         let read = read(bytes, T::INVALID);
         let read = read.map_err(|error| error.violating(violations::of::<T>(bytes)));
         read.map(Self)

@@ -158,7 +158,7 @@ impl QueryString {
             .collect();
         for (n, (name, _)) in pairs.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                return Err(Error::invalid(excerpt(name), "unknown query parameter"));
+                return Err(Error::unknown_parameter(excerpt(name)));
             }
             if !name.ends_with("[]") && pairs[..n].iter().any(|(other, _)| other == name) {
                 return Err(Error::invalid(name.clone(), "must be given once"));
@@ -187,7 +187,7 @@ impl QueryString {
                 _ => String::new(),
             };
             match error.into_inner() {
-                Fault::Missing(name) => Error::invalid(name, "is required"),
+                Fault::Missing(name) => Error::missing(name),
                 Fault::Invalid(message) => Error::invalid(at, message),
             }
         })

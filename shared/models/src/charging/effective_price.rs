@@ -21,7 +21,7 @@ use super::tariff::{self, Course, MILLIS_PER_HOUR, Usage, WH_PER_KWH};
 use crate::charging_station::{ChargingStation, Connector, Price, PriceType, Restrictions};
 use crate::reservation::need::Need;
 use crate::vehicle::{ConnectorType, Vehicle};
-use crate::vehicle_telemetry::{LEVEL_AGE, VehicleTelemetry};
+use crate::vehicle_telemetry::VehicleTelemetry;
 use kernel::money::Currency;
 use kernel::origin::Mode;
 use kernel::time::{SignedDuration, Timestamp, whole_millis};
@@ -55,10 +55,7 @@ impl ChargingVehicle {
     /// Creates a vehicle that charges until its battery is full. A level that is unknown, or was read more than 24 hours ago, counts as
     /// 20 %.
     pub fn new(vehicle: &Vehicle, telemetry: Option<&VehicleTelemetry>, now: Timestamp) -> Self {
-        let battery = telemetry.and_then(|telemetry| telemetry.battery.as_ref());
-        let level = battery
-            .filter(|battery| now.since(battery.updated) <= LEVEL_AGE)
-            .map(|battery| battery.level);
+        let level = telemetry.and_then(|telemetry| telemetry.recent_level(now));
         let known = Battery::of(vehicle);
         Self::Known {
             battery: known,

@@ -14,7 +14,7 @@ use crate::charging_session::profile::SessionProfile;
 use crate::charging_station::{ChargingStation, PriceType};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::vehicle::{ConnectorType, Vehicle};
-use crate::vehicle_telemetry::{self, LEVEL_AGE, VehicleTelemetry};
+use crate::vehicle_telemetry::{self, UNKNOWN_LEVEL, VehicleTelemetry};
 use kernel::id::Id;
 use kernel::money::Currency;
 use kernel::time::{HOUR, SignedDuration, Timestamp, minutes, whole_millis};
@@ -29,9 +29,6 @@ const STARTING: SignedDuration = minutes(5);
 
 /// The time for which a vehicle is assumed to follow its profile without a report of the network.
 const UNREPORTED: SignedDuration = HOUR;
-
-/// The level that is assumed for a vehicle whose level is unknown, in percent.
-const UNKNOWN_LEVEL: f64 = 20.0;
 
 /// The energy that a vehicle still needs until its next departure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -194,8 +191,8 @@ pub struct PlanInputs {
     pub tariff: Option<i64>,
     /// W of the strongest connector in order of each type; 0 if none is in order.
     pub offered: HashMap<ConnectorType, u32>,
-    /// Reserved connectors: the time, and the W of the connector.
-    pub reserved: Vec<(Window, u32)>,
+    /// Reserved EVSEs: the times, and the W of the strongest connector of each. An EVSE serves one vehicle at a time.
+    pub reserved: Vec<(Vec<Window>, u32)>,
 }
 
 /// The reason why a vehicle will not have the energy that it needs.
@@ -229,9 +226,9 @@ impl SiteVehicle {
 
     /// Returns the last level in percent, or that of a vehicle whose level is unknown if it was read too long ago.
     fn level(&self, now: Timestamp) -> f64 {
-        let battery = self.battery();
-        let battery = battery.filter(|battery| now.since(battery.updated) <= LEVEL_AGE);
-        battery.map_or(UNKNOWN_LEVEL, |battery| battery.level)
+        let telemetry = self.telemetry.as_ref();
+        let level = telemetry.and_then(|telemetry| telemetry.recent_level(now));
+        level.unwrap_or(UNKNOWN_LEVEL)
     }
 
     /// Returns the time at which the vehicle reported its level; None if the level was simulated.
@@ -412,7 +409,7 @@ impl PlanInputs {
         let overlapping = self
             .reserved
             .iter()
-            .filter(|(other, _)| other.overlaps(window));
+            .filter(|(times, _)| times.iter().any(|time| time.overlaps(window)));
         overlapping.map(|(_, power)| u64::from(*power)).sum()
     }
 

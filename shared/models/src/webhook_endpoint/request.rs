@@ -127,7 +127,7 @@ impl WebhookEndpoint {
             (EndpointType::Webhook, Some(url)) => {
                 check_url(url, tenant.mode.is_live(), targets)?;
             }
-            (EndpointType::Webhook, None) => return Err(Error::invalid("url", "is required")),
+            (EndpointType::Webhook, None) => return Err(Error::missing("url")),
             (EndpointType::Polling, _) => {
                 only_of_webhooks("url", new.url.is_some())?;
                 only_of_webhooks("max_per_second", new.max_per_second.is_some())?;

@@ -76,7 +76,7 @@ pub struct Parties<'a> {
     pub vehicle: &'a Vehicle,
     pub fleet: &'a Fleet,
     pub payment_method: Option<&'a PaymentMethod>,
-    /// The vehicle's state of charge in percent, if it was ever read.
+    /// The vehicle's state of charge in percent, if it was read recently.
     pub battery_level: Option<f64>,
     /// The last reading of its odometer.
     pub odometer: Option<&'a Odometer>,
