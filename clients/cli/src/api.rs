@@ -12,7 +12,7 @@ use crate::{preview, request};
 /// # Errors
 /// If the path, a parameter or the body is malformed, or the request fails.
 pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
-    let request = read(matches)?;
+    let request = read(matches).await?;
     if matches.get_flag("dry-run") {
         return preview::print(context, &request);
     }
@@ -21,7 +21,7 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
     context.form.page(&response.body)
 }
 
-fn read(matches: &ArgMatches) -> Result<Request, Failure> {
+async fn read(matches: &ArgMatches) -> Result<Request, Failure> {
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     let path = text("path").unwrap_or_default();
     let path = format!("/{}", path.trim_start_matches('/'));
@@ -39,7 +39,7 @@ fn read(matches: &ArgMatches) -> Result<Request, Failure> {
         request = request.once(key);
     }
     if let Some(source) = text("body") {
-        request.body = Some(request::whole_body(&source)?);
+        request.body = Some(request::whole_body(&source).await?);
     }
     Ok(request)
 }

@@ -74,7 +74,7 @@ impl Context {
     pub fn needs_key(&self) -> Result<(), Failure> {
         match self.client.settings.api_key {
             Some(_) => Ok(()),
-            None => Err(Failure::Local(format!(
+            None => Err(Failure::MissingKey(format!(
                 "no API key for {}; set FLEET_API_KEY, or save one with `fleet profiles add NAME --base-url {}`. \
                  `cargo run` prints a test key",
                 self.client.settings.base_url, self.client.settings.base_url

@@ -133,16 +133,15 @@ impl Line {
 /// The departures of each vehicle, in the order of their first lines, with the numbers of these lines.
 type Departures = BTreeMap<(u64, String, String), Vec<Value>>;
 
-/// The lines of a file by vehicle.
-fn read(file: &Path) -> Result<Departures, Failure> {
+/// The lines of a file with this content by vehicle.
+fn read(file: &Path, content: &[u8]) -> Result<Departures, Failure> {
     let wrong = |line: Option<u64>, why: &dyn std::fmt::Display| {
         let line = line.map_or_else(String::new, |line| format!(", line {line}"));
         Failure::Local(format!("{}{line}: {why}", file.display()))
     };
-    let content = sheet::contents(file).map_err(|error| wrong(None, &error))?;
-    let mut lines = Lines::of(&content);
+    let mut lines = Lines::of(content);
     let mut reader = csv::ReaderBuilder::new();
-    let mut reader = reader.trim(csv::Trim::All).from_reader(&content[..]);
+    let mut reader = reader.trim(csv::Trim::All).from_reader(content);
     let names = reader.headers().map_err(|error| wrong(None, &error))?;
     let names = names.clone();
     let mut first: BTreeMap<(&str, String), u64> = BTreeMap::new();
@@ -184,7 +183,8 @@ fn read(file: &Path) -> Result<Departures, Failure> {
 /// The file cannot be read or has a wrong line; a vehicle is not found; the service cannot be reached. 7 if it refuses departures.
 pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>("file").cloned();
-    let departures = read(&file.unwrap_or_default())?;
+    let file = file.unwrap_or_default();
+    let departures = read(&file, &sheet::contents(&file).await?)?;
     context.needs_key()?;
     let mut found: BTreeMap<String, (u64, Vec<Value>)> = BTreeMap::new();
     for ((line, member, name), mut departures) in departures {
@@ -270,12 +270,9 @@ async fn vehicle(context: &Context, member: &str, name: &str) -> Result<Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     fn departures(text: &str) -> Result<Vec<(u64, String, usize)>, String> {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let read = read(file.path()).map_err(|failure| failure.to_string())?;
+        let read = read(Path::new("-"), text.as_bytes()).map_err(|failure| failure.to_string())?;
         let of_vehicle =
             |((line, _, name), all): ((u64, String, String), Vec<Value>)| (line, name, all.len());
         Ok(read.into_iter().map(of_vehicle).collect())

@@ -11,6 +11,8 @@ pub enum Failure {
     Usage(clap::Error),
     /// A problem on this machine: a file, the configuration, the input.
     Local(String),
+    /// There is no API key, so that the request was not sent.
+    MissingKey(String),
     /// The service refused the request.
     Refused(Box<Refusal>),
     /// The service could not be reached, or did not respond in time.
@@ -19,7 +21,12 @@ pub enum Failure {
     Partial(String),
     /// The reader of the output has closed it, as `head` does.
     BrokenPipe,
+    /// Ctrl-C was pressed at a prompt, which receives it as a character instead of a signal.
+    Interrupted,
 }
+
+/// The exit code of a command that was interrupted.
+pub const INTERRUPTED: u8 = 130;
 
 /// An error response.
 #[derive(Debug, Clone)]
@@ -61,7 +68,7 @@ pub const EXIT_CODES: [(u8, &str); 9] = [
         7,
         "An import or a relay did only a part; what failed was printed.",
     ),
-    (130, "Interrupted with Ctrl-C."),
+    (INTERRUPTED, "Interrupted with Ctrl-C."),
 ];
 
 impl Failure {
@@ -85,6 +92,7 @@ impl Failure {
             Self::Local(_) => 1,
             Self::Usage(error) if error.use_stderr() => 2,
             Self::Usage(_) => 0,
+            Self::MissingKey(_) => 4,
             Self::Refused(refusal) => match refusal.status {
                 401 | 403 => 4,
                 429 => 5,
@@ -93,6 +101,7 @@ impl Failure {
             },
             Self::Unreachable(_) => 6,
             Self::Partial(_) => 7,
+            Self::Interrupted => INTERRUPTED,
         }
     }
 }
@@ -143,11 +152,13 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(error) => error.fmt(f),
-            Self::Local(message) | Self::Unreachable(message) | Self::Partial(message) => {
-                f.write_str(message)
-            }
+            Self::Local(message)
+            | Self::MissingKey(message)
+            | Self::Unreachable(message)
+            | Self::Partial(message) => f.write_str(message),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::BrokenPipe => f.write_str("the reader of the output has gone"),
+            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -156,6 +167,7 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            std::io::ErrorKind::Interrupted => Self::Interrupted,
             _ => Self::local(error),
         }
     }

@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod examples;
 pub mod failure;
 pub mod import;
+pub mod input;
 pub mod listen;
 pub mod local;
 pub mod mcp;

@@ -1,18 +1,19 @@
 //! The executable.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::ArgMatches;
 use fleet::commands::{self, CATALOG};
 use fleet::context::Context;
-use fleet::failure::{EXIT_CODES, Failure};
+use fleet::failure::{EXIT_CODES, Failure, INTERRUPTED};
 use fleet::{
     api, completion, depot, docs, doctor, import, listen, local, mcp, operation, output, profiles,
     trigger, watch,
 };
 
-/// The exit code of a command that was interrupted.
-const INTERRUPTED: u8 = 130;
+/// How long the end of a command waits for the threads that read and write for it. A thread that reads standard input may wait forever.
+const LAST_WAIT: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     let mut tree = commands::tree();
@@ -31,10 +32,13 @@ fn main() -> ExitCode {
     };
     let ended = runtime.block_on(async {
         tokio::select! {
-            ended = run(&matches, &mut tree) => ended.map(|()| 0),
+            // The signal is polled first, so that its handler is there before the command begins.
+            biased;
             _ = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+            ended = run(&matches, &mut tree) => ended.map(|()| 0),
         }
     });
+    runtime.shutdown_timeout(LAST_WAIT);
     match ended {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failed(&failure, json),
@@ -44,7 +48,7 @@ fn main() -> ExitCode {
 /// Reports a failure on standard error.
 fn failed(failure: &Failure, json: bool) -> ExitCode {
     match failure {
-        Failure::BrokenPipe => {}
+        Failure::BrokenPipe | Failure::Interrupted => {}
         // Help and the version are printed on standard output. If that is closed, there is no reader.
         Failure::Usage(error) => drop(error.print()),
         Failure::Refused(refusal) if json => {
@@ -72,7 +76,7 @@ async fn run(matches: &ArgMatches, tree: &mut clap::Command) -> Result<(), Failu
             let line = |(code, meaning): (u8, &str)| format!("{code:>3}  {meaning}");
             return output::print(&EXIT_CODES.map(line).join("\n"));
         }
-        "profiles" => return profiles::run(matches),
+        "profiles" => return profiles::run(matches).await,
         "doctor" => return doctor::run(matches).await,
         "login" => return profiles::login(matches).await,
         _ => {}

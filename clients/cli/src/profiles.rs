@@ -1,6 +1,6 @@
 //! `fleet profiles`: named addresses and keys.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::client::{Request, is_loopback};
 use crate::context::{Context, address};
 use crate::failure::Failure;
+use crate::input;
 use crate::output::{Form, print, table, visible};
 use crate::profile::{Config, LOCAL, Profile, masked};
 
@@ -15,10 +16,10 @@ use crate::profile::{Config, LOCAL, Profile, masked};
 ///
 /// # Errors
 /// The configuration cannot be read or written, or the profile does not exist.
-pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+pub async fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut config = Config::read()?;
     match matches.subcommand() {
-        Some(("add", matches)) => add(&mut config, matches),
+        Some(("add", matches)) => add(&mut config, matches).await,
         Some(("use", matches)) => {
             let name = name(matches);
             config.profile(Some(&name))?;
@@ -45,10 +46,10 @@ fn name(matches: &ArgMatches) -> String {
         .unwrap_or_default()
 }
 
-fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
+async fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
     let name = name(matches);
     let base_url = text(matches, "base-url").unwrap_or_else(|| LOCAL.to_owned());
-    let mut profile = typed(matches, base_url)?;
+    let mut profile = typed(matches, base_url).await?;
     profile.account = text(matches, "account");
     config.profiles.insert(name.clone(), profile);
     if config.default.is_none() || matches.get_flag("default") {
@@ -67,7 +68,7 @@ pub async fn login(matches: &ArgMatches) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| "default".to_owned());
     let known = config.profiles.get(&name);
     let base_url = text(matches, "base-url").or_else(|| Some(known?.base_url.clone()));
-    let mut profile = typed(matches, base_url.unwrap_or_else(|| LOCAL.to_owned()))?;
+    let mut profile = typed(matches, base_url.unwrap_or_else(|| LOCAL.to_owned())).await?;
     // A new key of the same service is for the same account, and the runner keeps its token.
     if let Some(known) = known.filter(|known| known.base_url == profile.base_url) {
         profile.account.clone_from(&known.account);
@@ -113,18 +114,14 @@ fn text(matches: &ArgMatches, name: &str) -> Option<String> {
 }
 
 /// A profile with the key and the token from the flags, the keyboard or standard input.
-fn typed(matches: &ArgMatches, base_url: String) -> Result<Profile, Failure> {
+async fn typed(matches: &ArgMatches, base_url: String) -> Result<Profile, Failure> {
     let url = address(&base_url)?;
     let api_key = match text(matches, "api-key") {
         Some(key) => key,
         None if std::io::stdin().is_terminal() => {
             rpassword::prompt_password(format!("API key for {base_url}: "))?
         }
-        None => {
-            let mut key = String::new();
-            std::io::stdin().read_to_string(&mut key)?;
-            key
-        }
+        None => String::from_utf8(input::standard().await?).map_err(Failure::local)?,
     };
     let api_key = api_key.trim().to_owned();
     if api_key.is_empty() || !api_key.chars().all(|letter| letter.is_ascii_graphic()) {

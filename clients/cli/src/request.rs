@@ -1,6 +1,6 @@
 //! Builds the request of a command line.
 
-use std::io::Read as _;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
@@ -12,6 +12,7 @@ use crate::catalog::{Body, Field, Kind, Operation, Presence};
 use crate::client::{Client, Request, path_of};
 use crate::commands::{ARGUMENT, HEADER, MEMBER, QUERY};
 use crate::failure::Failure;
+use crate::input;
 use crate::time::When;
 use crate::value::{self, Parsed};
 
@@ -30,17 +31,23 @@ pub async fn read(
     } else {
         Timestamp::now()
     };
+    let source = operation.body.as_ref();
+    let body = match source.and_then(|_| matches.get_one::<String>("body")) {
+        Some(source) => whole_body(source).await?,
+        None => json!({}),
+    };
     let zone = TimeZone::system();
-    build(operation, matches, command, now, &zone)
+    build(operation, matches, body, command, now, &zone)
 }
 
-/// Builds the request for the current time.
+/// Builds the request for the current time. `body` is the value of `--body`, an empty object without it.
 ///
 /// # Errors
-/// A required value is missing, or `--body` is not JSON.
+/// A required value is missing or invalid.
 pub fn build(
     operation: &Operation,
     matches: &ArgMatches,
+    body: Value,
     command: &mut Command,
     now: Timestamp,
     zone: &TimeZone,
@@ -72,9 +79,9 @@ pub fn build(
             .headers
             .extend(values.map(|value| (field.path[0].clone(), value)));
     }
-    if let Some(body) = &operation.body {
-        let members = members_of(body, matches, command, now, zone)?;
-        let required = body
+    if let Some(known) = &operation.body {
+        let members = members_of(known, body, matches, command, now, zone)?;
+        let required = known
             .fields
             .iter()
             .filter(|field| field.presence == Presence::Required);
@@ -93,18 +100,15 @@ pub fn build(
     ))
 }
 
-/// The body on the command line: `--body`, with the values of flags in it.
+/// The body on the command line: the members of `--body`, with the values of flags in them.
 fn members_of(
     body: &Body,
+    mut members: Value,
     matches: &ArgMatches,
     command: &mut Command,
     now: Timestamp,
     zone: &TimeZone,
 ) -> Result<Value, Failure> {
-    let mut members = match matches.get_one::<String>("body") {
-        Some(source) => whole_body(source)?,
-        None => json!({}),
-    };
     for field in &body.fields {
         let values = resolved(MEMBER, field, matches, now, zone, command)?;
         if let Some(value) = joined(field, values) {
@@ -220,19 +224,15 @@ pub fn at<'a>(members: &'a Value, path: &[String]) -> Option<&'a Value> {
 ///
 /// # Errors
 /// It cannot be read, or is not a JSON object.
-pub fn whole_body(source: &str) -> Result<Value, Failure> {
+pub async fn whole_body(source: &str) -> Result<Value, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::Local(format!("--body {source}: {why}"));
-    let text = match source.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| unusable(&error))?,
-        None if source == "-" => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| unusable(&error))?;
-            text
-        }
-        None => source.to_owned(),
+    let content = match source.strip_prefix('@') {
+        Some(file) => input::file(Path::new(file)).await,
+        None if source == "-" => input::standard().await,
+        None => Ok(source.into()),
     };
-    let body: Value = serde_json::from_str(&text).map_err(|error| unusable(&error))?;
+    let content = content.map_err(|error| unusable(&error))?;
+    let body: Value = serde_json::from_slice(&content).map_err(|error| unusable(&error))?;
     if body.is_object() {
         Ok(body)
     } else {

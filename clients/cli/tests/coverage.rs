@@ -173,7 +173,9 @@ fn the_help_examples_produce_the_openapi_example_bodies() {
             let (name, matches) = matches.subcommand().expect("a command");
             assert_eq!(name, operation.command);
             let mut command = clap::Command::new("fleet");
-            let request = request::build(operation, matches, &mut command, now, &TimeZone::UTC);
+            let body = serde_json::json!({});
+            let zone = TimeZone::UTC;
+            let request = request::build(operation, matches, body, &mut command, now, &zone);
             let request = request.unwrap_or_else(|failure| panic!("{shown}: {failure}"));
             assert!(!request.path.contains('{'), "{shown}: {}", request.path);
             let example = operation

@@ -388,7 +388,7 @@ fn a_profiles_key_is_sent_only_to_its_base_url() {
         .command(&["fleets", "list", "--base-url", &other.url])
         .output()
         .expect("output");
-    assert_eq!(code(&refused), 1);
+    assert_eq!(code(&refused), 4);
     assert!(other.seen().is_empty());
 }
 
@@ -898,6 +898,163 @@ fn an_import_reads_standard_input() {
     let output = run(&["drivers", "import", "-", "--dry-run"]);
     let shown = stdout(&output);
     assert!(shown.contains("2 lines: 1 can be imported"), "{shown}");
+}
+
+/// A process whose input stays open, once it handles an interruption.
+#[cfg(unix)]
+fn waiting(command: &mut std::process::Command) -> std::process::Child {
+    let piped = std::process::Stdio::piped;
+    let command = command.stdin(piped()).stdout(piped()).stderr(piped());
+    let child = command.spawn().expect("a process");
+    let status = format!("/proc/{}/status", child.id());
+    for _ in 0..600 {
+        let Ok(status) = std::fs::read_to_string(&status) else {
+            // Other systems than Linux do not say which signals a process handles.
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            break;
+        };
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        if caught.is_some_and(|mask| mask & 0b10 != 0) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    child
+}
+
+/// Presses Ctrl-C, and returns the output of the process if it ends within 30 seconds. Ends it otherwise.
+#[cfg(unix)]
+fn interrupted(mut child: std::process::Child) -> Option<std::process::Output> {
+    let process = child.id().to_string();
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args(["-INT", &process]).status().is_ok());
+    // `wait` would close the input.
+    let input = child.stdin.take();
+    for _ in 0..600 {
+        if child.try_wait().expect("its state").is_some() {
+            return child.wait_with_output().ok();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop((child.kill(), child.wait(), input));
+    None
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_command_that_waits_for_input() {
+    let tool = Tool::new();
+    let server = Server::start(Vec::new());
+    for words in [
+        &["drivers", "create", "--body", "-"][..],
+        &["drivers", "import", "-", "--upsert"],
+        &["vehicles", "import-departures", "-"],
+        &["api", "POST", "/v1/drivers", "--body", "-"],
+        &["profiles", "add", "local"],
+        &["mcp"],
+    ] {
+        let mut command = tool.command(words);
+        command
+            .env("FLEET_API_URL", &server.url)
+            .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
+        if words[0] == "profiles" {
+            command.env_remove("FLEET_API_KEY");
+        }
+        let output = interrupted(waiting(&mut command));
+        let output = output.unwrap_or_else(|| panic!("{words:?} has not ended"));
+        assert_eq!(output.status.code(), Some(130), "{words:?} {output:?}");
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_import_continues_with_its_batch() {
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        Act::Respond(503, "Retry-After: 60\r\n", json!({})),
+        // The second run.
+        fleet(),
+        completed(),
+        results(&[succeeded(0)], None),
+    ]);
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 1);
+    let file = file.to_str().expect("a path");
+    let mut command = tool.command(&import(file));
+    command
+        .env("FLEET_API_URL", &server.url)
+        .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
+    let child = waiting(&mut command);
+    for _ in 0..600 {
+        if server.seen().len() == 3 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let output = interrupted(child).expect("its end");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let output = tool.run(&server, &import(file));
+    let summary = "1 created, 0 done before, 0 refused";
+    assert_eq!(stdout(&output), summary, "{}", stderr(&output));
+    let sent = lines(&server);
+    let created = sent.iter().filter(|line| *line == "POST /v1/batches");
+    assert_eq!((sent.len(), created.count()), (6, 1));
+}
+
+#[test]
+fn a_missing_key_exits_with_4_before_any_request() {
+    let tool = Tool::new();
+    let server = Server::start(Vec::new());
+    let file = csv(tool.folder.path(), 1);
+    let file = file.to_str().expect("a path");
+    for words in [&["fleets", "list"][..], &CREATE, &import(file), &["mcp"]] {
+        let mut command = tool.command(words);
+        command.env("FLEET_API_URL", &server.url);
+        let output = command.output().expect("the tool runs");
+        assert_eq!(code(&output), 4, "{words:?} {}", stderr(&output));
+        assert!(stderr(&output).contains("no API key"), "{words:?}");
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn skip_invalid_lists_the_lines_that_are_left_out() {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    std::fs::write(&file, "name,email\nAda,ada@fleet.example\n,nonsense\nBob\n").expect("a file");
+    let file = file.to_str().expect("a path");
+    let words = ["drivers", "import", file, "--skip-invalid"];
+    let upsert = || Server::start(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
+    let created = json!({"status": "succeeded", "result": "drv_1"});
+    let batch = Server::start(vec![
+        ok(json!({"data": []})),
+        running("bat_1"),
+        completed(),
+        results(&[created], None),
+    ]);
+    let upsert_words = [&words[..], &["--upsert"]].concat();
+    for (server, words) in [(batch, &words[..]), (upsert(), &upsert_words)] {
+        let output = tool.run(&server, words);
+        let summary = "1 created, 0 done before, 0 refused, 2 invalid";
+        assert_eq!((code(&output), stdout(&output)), (7, summary.to_owned()));
+        let listed = stderr(&output);
+        for problem in [
+            "line 3, email: ",
+            "line 3, name: is required",
+            "line 4: has 1",
+        ] {
+            assert!(listed.contains(problem), "{problem} {listed}");
+        }
+    }
+    let output = tool.run(&upsert(), &[&upsert_words[..], &["--json"]].concat());
+    let shown: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(shown["invalid"], 2);
+    let listed: Vec<&Value> = shown["problems"].as_array().into_iter().flatten().collect();
+    let at: Vec<&Value> = listed.iter().map(|problem| &problem["line"]).collect();
+    assert_eq!(at, [3, 3, 4], "{shown}");
 }
 
 #[test]

@@ -2,7 +2,8 @@ import asyncio
 import copy
 import json
 import pickle
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,6 +143,35 @@ def test_after_the_last_attempt_the_error_is_raised() -> None:
         with pytest.raises(kind):
             service.client().fleets.retrieve("flt_1", options={"max_retries": 2})
         assert len(service.requests) == 3
+
+
+class Trickle(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body of which a part comes every 20 milliseconds, for four seconds."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(200):
+            time.sleep(0.02)
+            yield b" "
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for _ in range(200):
+            await asyncio.sleep(0.02)
+            yield b" "
+
+
+def test_a_body_that_trickles_ends_at_the_time_out() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=Trickle()))
+    began = time.monotonic()
+    with pytest.raises(errors.RequestTimeoutError):
+        FleetClient("k", transport=transport, timeout=0.2, max_retries=0).fleets.retrieve("flt_1")
+
+    async def run() -> None:
+        async with AsyncFleetClient("k", transport=transport, timeout=0.2, max_retries=0) as client:
+            await client.fleets.retrieve("flt_1")
+
+    with pytest.raises(errors.RequestTimeoutError):
+        asyncio.run(run())
+    assert time.monotonic() - began < 2
 
 
 def test_an_error_has_the_class_of_its_code_and_what_the_code_adds() -> None:

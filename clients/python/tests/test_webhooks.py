@@ -36,6 +36,15 @@ def test_a_signed_delivery_gives_its_event_whatever_the_form_of_time_and_body(st
     assert verify(sign(stamp), BODY.encode()) == event
 
 
+def test_an_event_of_an_unknown_type_has_its_members_as_attributes() -> None:
+    members = {"id": "new_1", "parts": [{"id": "part_1"}], "tags": ["a", None]}
+    body = json.dumps({"id": "evt_1", "object": "event", "type": "novelty.made", "data": {"object": members}})
+    event = webhooks.verify(body, webhooks.sign(body, SECRET, now=NOW), SECRET, now=NOW)
+    novelty = getattr(event.data, "object")
+    assert (novelty.id, novelty["id"], novelty.parts[0].id, novelty.tags) == ("new_1", "new_1", "part_1", ["a", None])
+    assert event.to_dict() == json.loads(body)
+
+
 def test_one_good_signature_among_several_is_enough_because_a_secret_can_be_rotated() -> None:
     old = sign(STAMP, "whsec_other").split(",")[1]
     new = sign(STAMP).split(",")[1]

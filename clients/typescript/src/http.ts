@@ -168,7 +168,10 @@ export class Http {
     const began = performance.now();
     try {
       response = await send(url, { ...request, signal });
-      text = await response.text();
+      if (response.type === "opaqueredirect") response = await send(url, { ...following(request), signal });
+      // The file itself is not read.
+      if (response.redirected) await response.body?.cancel();
+      text = response.redirected ? "" : await response.text();
     } catch (cause) {
       if (options.signal?.aborted) throw options.signal.reason;
       if (timeout.aborted) return { error: new TimeoutError(`No response within ${milliseconds} ms.`, { cause }) };
@@ -178,8 +181,8 @@ export class Http {
     const info = { method: request.method!, url: url.href, status, headers, text, milliseconds: performance.now() - began };
     this.#options.onResponse?.(info);
     options.onResponse?.(info);
-    const location = headers.get("location");
-    if (status === 302 && location !== null) return { value: { url: location } as T };
+    const location = response.redirected ? response.url : status === 302 ? headers.get("location") : null;
+    if (location !== null) return { value: { url: location } as T };
     const body = parsed(text);
     if (response.ok && body !== undefined) return { value: body as T };
     if (response.ok) return { error: new ConnectionError(`${request.method} ${url.pathname}: the response is not JSON.`) };
@@ -198,6 +201,17 @@ export class Http {
     const wait = seconds * 1000 + random() * FIRST_DELAY;
     return wait > LONGEST_WAIT ? undefined : wait;
   }
+}
+
+/**
+ * The same request, which follows a redirect. A browser shows the URL of a redirect only after it was followed. It removes the key before it sends
+ * the request to another origin. The headers that are deleted are not needed, and the other origin would have to permit them.
+ */
+function following(request: RequestInit): RequestInit {
+  const headers = new Headers(request.headers);
+  headers.delete("Service-Version");
+  headers.delete("User-Agent");
+  return { ...request, headers, redirect: "follow" };
 }
 
 /** Whether the same request may succeed soon. */

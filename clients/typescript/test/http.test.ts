@@ -18,10 +18,11 @@ type Reply = Response | Error | "hang";
 
 /** A client of a service that gives these replies one after the other, and the requests that it got. */
 function service(...replies: (() => Reply)[]) {
-  const requests: { method: string; url: URL; headers: Headers; body: string | undefined }[] = [];
+  const requests: { method: string; url: URL; headers: Headers; body: string | undefined; redirect: string | undefined }[] = [];
   const clock = new FakeClock();
   const fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    requests.push({ method: init.method!, url: url as URL, headers: new Headers(init.headers), body: init.body as string | undefined });
+    const { method, redirect } = init;
+    requests.push({ method: method!, url: url as URL, headers: new Headers(init.headers), body: init.body as string | undefined, redirect });
     const reply = replies[Math.min(requests.length, replies.length) - 1]!();
     if (reply === "hang") return new Promise((_, reject) => init.signal!.addEventListener("abort", () => reject(init.signal!.reason)));
     if (reply instanceof Error) throw reply;
@@ -226,6 +227,32 @@ test("a request has further headers, a version and a dry run, and its response i
   assert.equal(request!.headers.get("if-match"), '"2"');
   assert.match(request!.headers.get("user-agent")!, /^fleet-charging-typescript\/\d+\.\d+\.\d+$/);
   assert.deepEqual(seen, [["DELETE", 503, null], ["DELETE", 200, '"3"']]);
+});
+
+test("a link to a file is that of the redirect, which is not followed", async () => {
+  const { client, requests } = service(() => new Response(null, { status: 302, headers: { location: "http://files.example/1" } }));
+  assert.equal(await client.invoices.retrieveDocument("inv_1"), "http://files.example/1");
+  assert.deepEqual(requests.map((request) => request.redirect), ["manual"]);
+});
+
+test("in a browser a link is the URL to which a redirect leads", async () => {
+  // A browser hides status and headers of a redirect that is not followed.
+  const hidden = () => Object.defineProperties(Response.error(), { type: { value: "opaqueredirect" } });
+  let cancelled = 0;
+  const file = () => {
+    const body = new ReadableStream({ cancel: () => void (cancelled += 1) });
+    return Object.defineProperties(new Response(body), { redirected: { value: true }, url: { value: "http://files.example/1" } });
+  };
+  const { client, requests } = service(hidden, file);
+  assert.equal(await client.invoices.retrieveDocument("inv_1", {}, { account: "acct_2" }), "http://files.example/1");
+  assert.equal(cancelled, 1);
+  assert.deepEqual(requests.map((request) => request.redirect), ["manual", "follow"]);
+  const [, followed] = requests;
+  assert.equal(followed!.url.href, "http://fleet.example/v1/invoices/inv_1/document");
+  const names = ["authorization", "service-account", "service-version", "user-agent"];
+  assert.deepEqual(names.map((name) => followed!.headers.get(name)), ["Bearer sk_test_1", "acct_2", null, null]);
+  const refused = service(hidden, error(404, { type: "invalid_request_error" }));
+  await assert.rejects(refused.client.invoices.retrieveDocument("inv_1"), (thrown) => thrown instanceof ApiError && thrown.status === 404);
 });
 
 test("a request that no method covers has the headers, retries and errors of the others", async () => {

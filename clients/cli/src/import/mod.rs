@@ -47,11 +47,9 @@ const FLEET: &str = "fleet";
 pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let constants = matches.get_many::<String>("set").into_iter().flatten();
     let constants: Vec<String> = constants.cloned().collect();
-    let sheet = Sheet::open(
-        creation_of(group)?,
-        &path(matches, "file").unwrap_or_default(),
-        &constants,
-    )?;
+    let file = path(matches, "file").unwrap_or_default();
+    let content = sheet::contents(&file).await?;
+    let sheet = Sheet::open(creation_of(group)?, &file, content, &constants)?;
     let rejected = path(matches, "rejected");
     if let Some(path) = &rejected {
         sheet.check_rejected(path)?;
@@ -81,10 +79,15 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
 
     let rows = sheet.rows().filter(|row| !bad.contains(&row.line));
     let summary = import_rows(context, group, matches, rows, &mut checked, invalid).await?;
-    let summary = Summary { invalid, ..summary };
+    let problems = checked.problems;
+    let summary = Summary {
+        invalid,
+        problems,
+        ..summary
+    };
     if let Some(path) = rejected {
         // Objects of other lines exist or may exist: they would be created twice if these lines were imported from that file.
-        let problems = [&checked.problems, &summary.refused];
+        let problems = [&summary.problems, &summary.refused];
         let problems: Vec<Problem> = problems.into_iter().flatten().cloned().collect();
         // Those of an earlier run are replaced, also by none.
         if !problems.is_empty() || path.exists() {

@@ -30,8 +30,9 @@ pub struct Summary {
     pub unattached: Vec<Problem>,
     /// Lines that were sent too long ago, without an outcome.
     pub uncertain: Vec<Problem>,
-    /// Lines that were not sent because they cannot be imported.
+    /// The number of lines that were not sent because they cannot be imported, and their problems.
     pub invalid: u64,
+    pub problems: Vec<Problem>,
 }
 
 impl Summary {
@@ -123,10 +124,12 @@ pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
         unattached,
         uncertain,
         invalid,
+        problems,
     } = summary;
     let (lost, alone, unknown) = (refused.len(), unattached.len(), uncertain.len());
     match &context.form {
         Form::Text { .. } => {
+            print_problems(problems);
             print_problems(refused);
             print_problems(unattached);
             print_problems(uncertain);
@@ -147,7 +150,7 @@ pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
         }
         form => form.object(
             &json!({"created": created, "updated": updated, "unchanged": unchanged, "done_before": done_before,
-            "invalid": invalid, "refused": refused, "unattached": unattached, "uncertain": uncertain}),
+            "invalid": invalid, "problems": problems, "refused": refused, "unattached": unattached, "uncertain": uncertain}),
         )?,
     }
     match (lost, alone, unknown, invalid) {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use csv::{Reader, StringRecord};
@@ -14,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::catalog::{Body, Field, Kind, Operation, Presence};
 use crate::failure::Failure;
+use crate::input;
 use crate::request::{at, joined, set};
 use crate::value::{self, Parsed};
 
@@ -98,19 +98,19 @@ impl fmt::Display for Problem {
 }
 
 impl Sheet {
-    /// Opens a file and reads the names of its columns.
+    /// Reads the names of the columns of a file with this content.
     ///
     /// # Errors
-    /// The file cannot be read, a column is unknown or occurs twice, or a required member has neither a column nor a constant.
+    /// A column is unknown or occurs twice, or a required member has neither a column nor a constant.
     pub fn open(
         operation: &'static Operation,
         path: &Path,
+        content: Vec<u8>,
         constants: &[String],
     ) -> Result<Self, Failure> {
         let body = operation.body.as_ref();
         let body = body.ok_or_else(|| Failure::local("the operation has no body"))?;
         let wrong = |why: String| Failure::Local(format!("{}: {why}", path.display()));
-        let content = contents(path).map_err(|error| wrong(error.to_string()))?;
         let mut reader = reader(&content);
         let names = reader
             .headers()
@@ -410,13 +410,13 @@ pub fn key(content: &str) -> String {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn contents(file: &Path) -> std::io::Result<Vec<u8>> {
-    if file != Path::new("-") {
-        return std::fs::read(file);
-    }
-    let mut content = Vec::new();
-    std::io::stdin().read_to_end(&mut content)?;
-    Ok(content)
+pub async fn contents(file: &Path) -> Result<Vec<u8>, Failure> {
+    let content = if file == Path::new("-") {
+        input::standard().await
+    } else {
+        input::file(file).await
+    };
+    content.map_err(|error| Failure::Local(format!("{}: {error}", file.display())))
 }
 
 fn reader(content: &[u8]) -> Reader<&[u8]> {
@@ -553,17 +553,14 @@ fn check_required(body: &Body, columns: &[&Column]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     fn sheet(content: &str, constants: &[&str]) -> Result<Sheet, String> {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(content.as_bytes()).unwrap();
         let operation = crate::commands::operation("vehicles", "create").unwrap();
         let constants: Vec<String> = constants
             .iter()
             .map(|constant| (*constant).to_owned())
             .collect();
-        let sheet = Sheet::open(operation, file.path(), &constants);
+        let sheet = Sheet::open(operation, Path::new("-"), content.into(), &constants);
         sheet.map_err(|failure| failure.to_string())
     }
 

@@ -43,7 +43,8 @@ class FleetClient(SyncResources):
         on_response: Callable[[httpx.Response], None] | None = None,
     ) -> None:
         """`api_key` and `base_url` are those of the environment variables `FLEET_API_KEY` and `FLEET_API_URL` unless given.
-        `account` is the child account to act in, `timeout` how long an attempt may wait for the service, in seconds.
+        `account` is the child account to act in. `timeout` is how long an attempt may take, in seconds: the attempt ends at the first part of
+        the response that comes later, and when the service sends nothing for as long as that.
         `headers` are sent with every request, and `on_response` is called with every response, also of attempts that are repeated:
         for logs, and for headers such as `etag`. `transport`, `clock` and `random` are for tests.
         """
@@ -110,7 +111,7 @@ class AsyncFleetClient(AsyncResources):
         headers: Mapping[str, str] | None = None,
         on_response: Callable[[httpx.Response], None] | None = None,
     ) -> None:
-        """As `FleetClient`."""
+        """As `FleetClient`, except that an attempt ends after exactly `timeout`."""
         client = httpx.AsyncClient(transport=transport, limits=_LIMITS)
         self._http = AsyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random, headers, on_response)
         self.base_url = self._http.base_url

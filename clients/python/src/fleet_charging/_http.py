@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import keyword
 import os
 import random
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
@@ -46,7 +48,7 @@ class RequestOptions(TypedDict, total=False):
     on_response: Callable[[httpx.Response], None]
     """Called with every response to this request."""
     timeout: float
-    """How long an attempt may wait for the service, in seconds."""
+    """How long an attempt may take, in seconds; see `FleetClient`."""
     max_retries: int
     """How often the request is repeated at most."""
 
@@ -221,14 +223,31 @@ def _outcome(call: _Call, response: httpx.Response) -> dict[str, Any] | FleetErr
     return body if response.is_success else error_of(response.status_code, body, response.headers)
 
 
-def _failure(call: _Call, error: httpx.HTTPError) -> FleetError:
+def _failure(call: _Call, error: httpx.HTTPError | TimeoutError) -> FleetError:
     """The error of an attempt without a response."""
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         failure: FleetError = RequestTimeoutError(f"No response within {call.timeout} s.")
     else:
         failure = ConnectionFailedError(f"{call.method} {call.url.path} failed: {error}")
     failure.__cause__ = error
     return failure
+
+
+class _Limited(httpx.SyncByteStream):
+    """The body of a response that has to be read before a moment of `time.monotonic`."""
+
+    def __init__(self, body: httpx.SyncByteStream, end: float) -> None:
+        self._body = body
+        self._end = end
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._body:
+            if time.monotonic() > self._end:
+                raise httpx.ReadTimeout("The body was not received in time.")
+            yield part
+
+    def close(self) -> None:
+        self._body.close()
 
 
 class SyncHttp(_Settings):
@@ -300,10 +319,15 @@ class SyncHttp(_Settings):
             attempt += 1
 
     def _attempt(self, call: _Call) -> dict[str, Any] | FleetError:
+        end = time.monotonic() + call.timeout
         try:
-            response = self.client.request(
+            # httpx limits each connection, read and write, and not all of them together.
+            with self.client.stream(
                 call.method, call.url, headers=call.headers, content=call.content, timeout=call.timeout
-            )
+            ) as response:
+                if isinstance(response.stream, httpx.SyncByteStream):
+                    response.stream = _Limited(response.stream, end)
+                response.read()
         except httpx.HTTPError as error:
             return _failure(call, error)
         return _outcome(call, response)
@@ -382,10 +406,11 @@ class AsyncHttp(_Settings):
 
     async def _attempt(self, call: _Call) -> dict[str, Any] | FleetError:
         try:
-            response = await self.client.request(
-                call.method, call.url, headers=call.headers, content=call.content, timeout=call.timeout
-            )
-        except httpx.HTTPError as error:
+            async with asyncio.timeout(call.timeout):
+                response = await self.client.request(
+                    call.method, call.url, headers=call.headers, content=call.content, timeout=call.timeout
+                )
+        except (httpx.HTTPError, TimeoutError) as error:
             return _failure(call, error)
         return _outcome(call, response)
 

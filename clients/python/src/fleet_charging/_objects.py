@@ -66,7 +66,8 @@ class ApiObject:
     """A JSON object. Its members are attributes, and moments are `datetime`s.
 
     A member whose name is a keyword of Python ends with an underscore (`range.from_`). Members that this version of the client does not know
-    are there as well: `fleet["new_member"]`.
+    are there as well: `fleet["new_member"]`. An object whose class this version does not know, such as the `data` of a new type of event, is an
+    `ApiObject`, and so are the objects in it.
     """
 
     __slots__ = ("_members",)
@@ -76,8 +77,11 @@ class ApiObject:
 
     def __init__(self, members: Mapping[str, Any]) -> None:
         types = self._types
+        # The members of an object of an unknown class have no known types: the objects among them are of an unknown class too.
+        other = ApiObject.__name__ if type(self) is ApiObject else None
         self._members: dict[str, Any] = {
-            name: wrap(value, types[name], name) if name in types else value for name, value in members.items()
+            name: value if (kind := types.get(name, other)) is None else wrap(value, kind, name)
+            for name, value in members.items()
         }
 
     def __init_subclass__(cls) -> None:
