@@ -741,6 +741,36 @@ mod tariffs {
     }
 
     #[tokio::test]
+    async fn a_price_without_a_known_tariff_is_unknown() {
+        let (app, cpo) = Connected::start().await;
+        app.drain().await;
+        cpo.put(PATH, &fixture("tariff")).await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        app.drain().await;
+        let price = async || {
+            let station = station(&app).await;
+            station["connectors"][0]["pricing"][0]["price"].clone()
+        };
+        let name = async |tariff: &str| {
+            let ids = json!({"tariff_ids": [tariff], "last_updated": app.now()});
+            cpo.patch("/locations/NL/EXA/AMS-1/E1/1", &ids).await;
+            app.advance(1).await;
+        };
+        assert_eq!(price().await, 40);
+        name("NOPE").await;
+        assert_eq!(price().await, Value::Null);
+        name("DAY").await;
+        assert_eq!(price().await, 40);
+        let mut unreadable = fixture("tariff");
+        unreadable["elements"][0]["restrictions"] = json!({"day_of_week": ["FUNDAY"]});
+        unreadable["last_updated"] = json!("2026-01-06T08:00:00Z");
+        cpo.put(PATH, &unreadable).await;
+        app.drain().await;
+        assert_eq!(price().await, Value::Null);
+    }
+
+    #[tokio::test]
     async fn a_tariff_is_removed_once() {
         let (app, cpo) = Connected::start().await;
         cpo.put(PATH, &fixture("tariff")).await;

@@ -176,7 +176,8 @@ async fn note_tariffs(
     Ok(())
 }
 
-/// The station that a location becomes, with the prices of the known tariffs.
+/// The station that a location becomes, with the prices of the known tariffs. The price of a connector without a known tariff is unknown,
+/// whatever it was before.
 async fn derive(
     app: &App,
     origin: &Origin,
@@ -204,15 +205,11 @@ async fn derive(
         loaded: loaded.collect(),
         skipped: Vec::new(),
     });
-    imported.set_prices(&tariffs, origin.now);
+    imported.replace_prices(&tariffs, origin.now);
     let before = station.map(|station| {
         let mut station = station.clone();
         // The network's report takes precedence, whatever its previous report was.
         station.internal.imported_status = BTreeMap::new();
-        // The tariffs of the previous network are not those of this one.
-        if owner_of(&station).is_some_and(|owner| owner != id.owner()) {
-            station.object.set_pricing(Vec::new());
-        }
         station
     });
     let before = before
