@@ -1746,6 +1746,36 @@ mod sync {
     }
 
     #[tokio::test]
+    async fn an_unreachable_network_is_asked_four_times_an_hour() {
+        let app = TestApp::start().await;
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["sessions", "cdrs"];
+            script.lists.insert("locations", locations(&["L1"]));
+        })
+        .await;
+        app.drain().await;
+        let requests = || cpo.received("GET", "/2.2.1/").len();
+        let before = requests();
+        cpo.script().fail = vec![503; 1_000];
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull).await;
+        app.advance(2 * 3_600).await;
+        // Each module is asked three times, with three tries each, and then the pull has ended.
+        assert_eq!(requests() - before, 2 * 3 * 3);
+        let pull = pulled(&app).await;
+        assert!(pull["finished"].is_string(), "{pull}");
+        assert_contains(&pull["error"], "503");
+        assert_contains(&pull["problems"], "tariffs, ");
+        assert_contains(&pull["problems"], "locations, ");
+        assert_eq!(ids(&app).await, active(&["L1"]));
+        cpo.script().fail.clear();
+        app.advance(3_600).await;
+        let pull = pulled(&app).await;
+        assert_finished(&pull);
+        assert_has!(pull, {"full": true, "incomplete": false});
+    }
+
+    #[tokio::test]
     async fn a_missing_page_does_not_prevent_pulls_of_other_modules() {
         let app = TestApp::start().await;
         let cpo = Connected::with(&app, |script| {
