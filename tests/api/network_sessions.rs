@@ -1922,6 +1922,78 @@ pub mod cards {
         assert_eq!(scene.invoice().await.1, []);
     }
 
+    /// The location of the fixture with another id.
+    fn other_location(scene: &Scene, id: &str) -> Value {
+        with(
+            fixture("location"),
+            json!({"id": id, "last_updated": scene.app.now()}),
+        )
+    }
+
+    #[tokio::test]
+    async fn a_cdr_of_a_card_waits_for_its_location() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        scene.app.advance(3600).await;
+        let mut cdr = scene.cdr(&theirs, json!({}));
+        cdr["cdr_location"]["id"] = json!("K88");
+        scene.bill(&cdr).await;
+        scene.app.advance(120).await;
+        assert_eq!(scene.unmatched().await, 1);
+        let location = other_location(&scene, "K88");
+        scene.cpo.put("/locations/NL/EXA/K88", &location).await;
+        scene.app.advance(600).await;
+        assert_eq!(scene.unmatched().await, 0);
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_card_waits_for_its_evse() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = with(tapped(&scene), json!({"evse_uid": "E9"}));
+        scene.report(&theirs).await;
+        assert!(sessions(&scene).await.is_empty());
+        scene.app.advance(120).await;
+        let mut location = other_location(&scene, "AMS-1");
+        let evse = with(location["evses"][0].clone(), json!({"uid": "E9"}));
+        location["evses"].as_array_mut().expect("EVSEs").push(evse);
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.advance(600).await;
+        assert_eq!(sessions(&scene).await[0]["connector"], "E9-1");
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn an_object_waits_a_week_for_its_location() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = with(tapped(&scene), json!({"location_id": "NOWHERE"}));
+        scene.report(&theirs).await;
+        scene.app.advance(12 * 86_400).await;
+        let location = other_location(&scene, "NOWHERE");
+        scene.cpo.put("/locations/NL/EXA/NOWHERE", &location).await;
+        scene.app.advance(3600).await;
+        assert_eq!(scene.unmatched().await, 1);
+        assert!(sessions(&scene).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_card_at_a_removed_location_is_billed() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        scene.cpo.list("locations", Vec::new());
+        let pull = json!({"action": "pull", "network": scene.cpo.network, "full": true});
+        manage_ok(&scene.app, pull).await;
+        scene.app.drain().await;
+        let path = format!("/v1/charging_stations/{}", scene.station);
+        assert_eq!(scene.get(&path).await["status"], "removed");
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        is_billed(&scene, &theirs).await;
+    }
+
     #[tokio::test]
     async fn a_session_reported_late_is_in_the_report_of_its_period() {
         let scene = Scene::new().await;

@@ -15,8 +15,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::App;
-use kernel::Error;
 use kernel::origin::{Mode, Origin};
+use kernel::{Error, Id};
 use models::charging_station::{ChargingStation, ConnectorStatus, StationStatus};
 use models::network::{Module, ObjectId, Owner};
 use models::stored::Stored;
@@ -83,9 +83,14 @@ pub async fn store(
     Err(Error::Contended)
 }
 
+/// The id of the station that a location becomes, unless it has another one already.
+pub(super) fn expected_id(location: &ObjectId) -> Id {
+    let (party, written) = (location.party(), location.id().as_str());
+    Location::station_id(party.country_code(), party.party_id(), written)
+}
+
 async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error> {
-    let (party, written) = (id.party(), id.id().as_str());
-    let expected = Location::station_id(party.country_code(), party.party_id(), written);
+    let expected = expected_id(id);
     let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
     // A location keeps the station that it has.
     let other = location
