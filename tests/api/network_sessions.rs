@@ -1995,6 +1995,44 @@ pub mod cards {
     }
 
     #[tokio::test]
+    async fn a_charge_is_not_of_the_next_holder_of_a_uid() {
+        let path = format!("/2.2.1/tokens/GB/FCS/{UID}");
+        // The contract id that the network names is whole or shortened, and the card is created so many seconds later.
+        for (is_whole, seconds) in [(true, 300), (false, 1_800)] {
+            let scene = Scene::new().await;
+            card(&scene, json!({})).await;
+            let contract = || {
+                let sent = scene.cpo.received("PUT", &path).pop().expect("a token");
+                json!({"contract_id": if is_whole { sent.body["contract_id"].clone() } else { json!("NA") }})
+            };
+            let mut old = tapped(&scene);
+            old["cdr_token"] = with(old["cdr_token"].clone(), contract());
+            scene.app.advance(seconds).await;
+            let cards = scene.get("/v1/charge_cards?limit=100").await;
+            let cards = cards["data"].as_array().expect("cards").clone();
+            let own = cards.iter().find(|card| card["uid"] == UID);
+            let deleted = path_of(id_of(own.expect("a card")));
+            scene.app.alice.delete(&deleted).await.expect(200);
+            scene.app.drain().await;
+            let stranger = scene.app.other_account(kernel::Mode::Test).await;
+            let crew = scene.app.crew(&stranger).await;
+            let body = json!({"uid": UID, "driver": crew.driver, "vehicle": crew.vehicle});
+            let created = stranger.post("/v1/charge_cards", body).await.expect(200);
+            assert_eq!(created.body["status"], "active");
+            scene.app.drain().await;
+            scene.bill(&scene.cdr(&old, json!({}))).await;
+            scene.app.advance(600).await;
+            assert_eq!(stranger.get_ok(PATH).await["data"], json!([]));
+            assert_eq!(scene.unmatched().await, 1);
+            let mut new = with(tapped(&scene), json!({"id": "T2"}));
+            new["cdr_token"] = with(new["cdr_token"].clone(), contract());
+            scene.report(&new).await;
+            let own = &stranger.get_ok(PATH).await["data"][0];
+            assert_has!(own, {"status": "active", "started_by": "card"});
+        }
+    }
+
+    #[tokio::test]
     async fn a_session_reported_late_is_in_the_report_of_its_period() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;

@@ -303,7 +303,7 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
             return Ok(Some(Place::Known(subject)));
         }
     }
-    let Some(holder) = tokens::holder(app, mode, reference.token).await? else {
+    let Some(holder) = tokens::holder(app, mode, reference.token, reference.started).await? else {
         return Ok(None);
     };
     Ok(match nearby_session(app, &holder, reference).await? {
@@ -513,8 +513,7 @@ async fn by_card(
         station: &station,
         evse: &connector.evse,
     };
-    let (token, began) = (reference.token, reference.started);
-    let found = tokens::who_charges(app, mode, token, reader, began).await?;
+    let found = tap::who_charges(app, tenant, &holder.card, reader, reference.started).await?;
     let Some(found) = found else {
         return Ok(None);
     };
