@@ -1922,6 +1922,116 @@ pub mod cards {
         assert_eq!(scene.invoice().await.1, []);
     }
 
+    /// The location of the fixture with another id.
+    fn other_location(scene: &Scene, id: &str) -> Value {
+        with(
+            fixture("location"),
+            json!({"id": id, "last_updated": scene.app.now()}),
+        )
+    }
+
+    #[tokio::test]
+    async fn a_cdr_of_a_card_waits_for_its_location() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        scene.app.advance(3600).await;
+        let mut cdr = scene.cdr(&theirs, json!({}));
+        cdr["cdr_location"]["id"] = json!("K88");
+        scene.bill(&cdr).await;
+        scene.app.advance(120).await;
+        assert_eq!(scene.unmatched().await, 1);
+        let location = other_location(&scene, "K88");
+        scene.cpo.put("/locations/NL/EXA/K88", &location).await;
+        scene.app.advance(600).await;
+        assert_eq!(scene.unmatched().await, 0);
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_card_waits_for_its_evse() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = with(tapped(&scene), json!({"evse_uid": "E9"}));
+        scene.report(&theirs).await;
+        assert!(sessions(&scene).await.is_empty());
+        scene.app.advance(120).await;
+        let mut location = other_location(&scene, "AMS-1");
+        let evse = with(location["evses"][0].clone(), json!({"uid": "E9"}));
+        location["evses"].as_array_mut().expect("EVSEs").push(evse);
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.advance(600).await;
+        assert_eq!(sessions(&scene).await[0]["connector"], "E9-1");
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn an_object_waits_a_week_for_its_location() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = with(tapped(&scene), json!({"location_id": "NOWHERE"}));
+        scene.report(&theirs).await;
+        scene.app.advance(12 * 86_400).await;
+        let location = other_location(&scene, "NOWHERE");
+        scene.cpo.put("/locations/NL/EXA/NOWHERE", &location).await;
+        scene.app.advance(3600).await;
+        assert_eq!(scene.unmatched().await, 1);
+        assert!(sessions(&scene).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_card_at_a_removed_location_is_billed() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        scene.cpo.list("locations", Vec::new());
+        let pull = json!({"action": "pull", "network": scene.cpo.network, "full": true});
+        manage_ok(&scene.app, pull).await;
+        scene.app.drain().await;
+        let path = format!("/v1/charging_stations/{}", scene.station);
+        assert_eq!(scene.get(&path).await["status"], "removed");
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn a_charge_is_not_of_the_next_holder_of_a_uid() {
+        let path = format!("/2.2.1/tokens/GB/FCS/{UID}");
+        // The contract id that the network names is whole or shortened, and the card is created so many seconds later.
+        for (is_whole, seconds) in [(true, 300), (false, 1_800)] {
+            let scene = Scene::new().await;
+            card(&scene, json!({})).await;
+            let contract = || {
+                let sent = scene.cpo.received("PUT", &path).pop().expect("a token");
+                json!({"contract_id": if is_whole { sent.body["contract_id"].clone() } else { json!("NA") }})
+            };
+            let mut old = tapped(&scene);
+            old["cdr_token"] = with(old["cdr_token"].clone(), contract());
+            scene.app.advance(seconds).await;
+            let cards = scene.get("/v1/charge_cards?limit=100").await;
+            let cards = cards["data"].as_array().expect("cards").clone();
+            let own = cards.iter().find(|card| card["uid"] == UID);
+            let deleted = path_of(id_of(own.expect("a card")));
+            scene.app.alice.delete(&deleted).await.expect(200);
+            scene.app.drain().await;
+            let stranger = scene.app.other_account(kernel::Mode::Test).await;
+            let crew = scene.app.crew(&stranger).await;
+            let body = json!({"uid": UID, "driver": crew.driver, "vehicle": crew.vehicle});
+            let created = stranger.post("/v1/charge_cards", body).await.expect(200);
+            assert_eq!(created.body["status"], "active");
+            scene.app.drain().await;
+            scene.bill(&scene.cdr(&old, json!({}))).await;
+            scene.app.advance(600).await;
+            assert_eq!(stranger.get_ok(PATH).await["data"], json!([]));
+            assert_eq!(scene.unmatched().await, 1);
+            let mut new = with(tapped(&scene), json!({"id": "T2"}));
+            new["cdr_token"] = with(new["cdr_token"].clone(), contract());
+            scene.report(&new).await;
+            let own = &stranger.get_ok(PATH).await["data"][0];
+            assert_has!(own, {"status": "active", "started_by": "card"});
+        }
+    }
+
     #[tokio::test]
     async fn a_session_reported_late_is_in_the_report_of_its_period() {
         let scene = Scene::new().await;

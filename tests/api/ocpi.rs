@@ -741,6 +741,36 @@ mod tariffs {
     }
 
     #[tokio::test]
+    async fn a_price_without_a_known_tariff_is_unknown() {
+        let (app, cpo) = Connected::start().await;
+        app.drain().await;
+        cpo.put(PATH, &fixture("tariff")).await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        app.drain().await;
+        let price = async || {
+            let station = station(&app).await;
+            station["connectors"][0]["pricing"][0]["price"].clone()
+        };
+        let name = async |tariff: &str| {
+            let ids = json!({"tariff_ids": [tariff], "last_updated": app.now()});
+            cpo.patch("/locations/NL/EXA/AMS-1/E1/1", &ids).await;
+            app.advance(1).await;
+        };
+        assert_eq!(price().await, 40);
+        name("NOPE").await;
+        assert_eq!(price().await, Value::Null);
+        name("DAY").await;
+        assert_eq!(price().await, 40);
+        let mut unreadable = fixture("tariff");
+        unreadable["elements"][0]["restrictions"] = json!({"day_of_week": ["FUNDAY"]});
+        unreadable["last_updated"] = json!("2026-01-06T08:00:00Z");
+        cpo.put(PATH, &unreadable).await;
+        app.drain().await;
+        assert_eq!(price().await, Value::Null);
+    }
+
+    #[tokio::test]
     async fn a_tariff_is_removed_once() {
         let (app, cpo) = Connected::start().await;
         cpo.put(PATH, &fixture("tariff")).await;
@@ -1713,6 +1743,36 @@ mod sync {
         // Three tries, and three pages.
         assert_eq!(cpo.received("GET", "/2.2.1/locations").len(), 3 + 3);
         assert!(pulled(&app).await["error"].is_null());
+    }
+
+    #[tokio::test]
+    async fn an_unreachable_network_is_asked_four_times_an_hour() {
+        let app = TestApp::start().await;
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["sessions", "cdrs"];
+            script.lists.insert("locations", locations(&["L1"]));
+        })
+        .await;
+        app.drain().await;
+        let requests = || cpo.received("GET", "/2.2.1/").len();
+        let before = requests();
+        cpo.script().fail = vec![503; 1_000];
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull).await;
+        app.advance(2 * 3_600).await;
+        // Each module is asked three times, with three tries each, and then the pull has ended.
+        assert_eq!(requests() - before, 2 * 3 * 3);
+        let pull = pulled(&app).await;
+        assert!(pull["finished"].is_string(), "{pull}");
+        assert_contains(&pull["error"], "503");
+        assert_contains(&pull["problems"], "tariffs, ");
+        assert_contains(&pull["problems"], "locations, ");
+        assert_eq!(ids(&app).await, active(&["L1"]));
+        cpo.script().fail.clear();
+        app.advance(3_600).await;
+        let pull = pulled(&app).await;
+        assert_finished(&pull);
+        assert_has!(pull, {"full": true, "incomplete": false});
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use functions::networks::sync::{self, Limits};
 use futures::stream;
@@ -98,8 +98,17 @@ async fn statuses(app: &TestApp) -> BTreeMap<String, String> {
 
 /// The platform moves its locations to another address, and everything is requested again.
 async fn turn(app: &TestApp, cpo: &Connected, locations: &str) -> Connected {
-    let address = format!("{locations}/0");
-    let addresses = BTreeMap::from([("locations", address)]);
+    turn_module(app, cpo, "locations", locations).await
+}
+
+/// The platform moves the list of a module to another address, and everything is requested again.
+async fn turn_module(
+    app: &TestApp,
+    cpo: &Connected,
+    module: &'static str,
+    list: &str,
+) -> Connected {
+    let addresses = BTreeMap::from([(module, format!("{list}/0"))]);
     cpo.script().addresses = addresses;
     let path = "/ocpi/2.2.1/credentials";
     let credentials = cpo.credentials();
@@ -359,6 +368,86 @@ async fn a_page_that_breaks_withdraws_nothing() {
         app.drain().await;
         let pull = last_pull(&app).await;
         assert!(pull["error"].is_string(), "{text}: {pull}");
+        let statuses = statuses(&app).await;
+        assert_eq!(statuses.len(), 2);
+        assert!(statuses.values().all(|status| status == "active"));
+    }
+}
+
+#[tokio::test]
+async fn a_module_that_always_fails_does_not_starve_others() {
+    let broken = |text: &str| linked(text.to_owned(), None);
+    for (module, body, why) in [
+        ("tariffs", "", "HTTP 500"),
+        (
+            "tariffs",
+            r#"{"status_code":3000,"status_message":"not implemented"}"#,
+            "status code 3000",
+        ),
+        ("locations", r#"{"status_code":1000,"data":["#, "EOF"),
+        ("sessions", r#"{"status_code":1000,"data":[{"id":1}"#, "EOF"),
+    ] {
+        let app = TestApp::start().await;
+        let cpo = honest(&app).await;
+        let hostile = Hostile::start(move |_, _| match body {
+            "" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+            body => broken(body),
+        });
+        let hostile = hostile.await;
+        let cpo = turn_module(&app, &cpo, module, &hostile.url).await;
+        app.drain().await;
+        let error = last_pull(&app).await["error"].to_string();
+        assert!(error.contains(why), "{module}: {error}");
+        assert_eq!(cpo.received("GET", "/2.2.1/cdrs").len(), 1);
+        app.advance(2 * (15 * 60 + 300)).await;
+        assert_given_up(&app, &cpo, why).await;
+        // The next pull requests everything that this one should have read.
+        let before = hostile.requests().await;
+        app.advance(3_600 + 300).await;
+        let paths = hostile.paths.lock().await.clone();
+        assert!(paths.len() > before, "{module}");
+        let is_whole = |path: &String| !path.contains("date_from=20");
+        assert!(paths.iter().all(is_whole), "{paths:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_or_a_link_elsewhere_is_not_repeated() {
+    for (is_link, why) in [(true, "names another host"), (false, "HTTP 302")] {
+        let app = TestApp::start().await;
+        let cpo = honest(&app).await;
+        let hostile = Hostile::start(move |_, _| {
+            if is_link {
+                let next = "https://elsewhere.example/locations".to_owned();
+                page(&[location("L1")], Some(next))
+            } else {
+                (StatusCode::FOUND, [("location", "/1")]).into_response()
+            }
+        });
+        let hostile = hostile.await;
+        let cpo = turn(&app, &cpo, &hostile.url).await;
+        run(&app, &cpo, &Limits::default()).await;
+        assert_given_up(&app, &cpo, why).await;
+        assert_eq!(hostile.requests().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_response_without_a_count_withdraws_nothing() {
+    for body in [
+        r#"{"status_code":1000}"#,
+        r#"{"status_code":1000,"data":[]}"#,
+    ] {
+        let app = TestApp::start().await;
+        let cpo = honest(&app).await;
+        let hostile = Hostile::start(move |_, _| linked(body, None)).await;
+        let cpo = turn(&app, &cpo, &hostile.url).await;
+        run(&app, &cpo, &Limits::default()).await;
+        app.drain().await;
+        let pull = last_pull(&app).await;
+        assert_eq!(pull["counts"]["removed"], 0);
+        let problems = pull["problems"].to_string();
+        assert!(problems.contains("without X-Total-Count"), "{pull}");
         let statuses = statuses(&app).await;
         assert_eq!(statuses.len(), 2);
         assert!(statuses.values().all(|status| status == "active"));

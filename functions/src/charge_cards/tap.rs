@@ -9,20 +9,19 @@
 use std::collections::HashSet;
 
 use crate::App;
-use kernel::origin::{Mode, Tenant};
+use kernel::origin::Tenant;
 use kernel::time::Timestamp;
 use kernel::window::Window;
 use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
 use models::charging::calendar::{CalendarOwner, Entry};
-use models::charging::card::{CardContext, Pair, token_type};
+use models::charging::card::{CardContext, Pair};
 use models::charging::session::expected;
 use models::charging_station::{ChargingStation, Connector, Plug};
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::reservation::{LEAD, Reservation};
 use models::stored::Stored;
-use models::token::TokenType;
 use models::vehicle::Vehicle;
 use table::calendars::Calendars;
 
@@ -78,34 +77,26 @@ impl CardUse {
     }
 }
 
-/// Finds who has charged with the card with this uid at a reader. Energy that has flowed is billed, so the card, its driver, its vehicle and
-/// the fleet may be blocked or suspended by now, the plug may not fit, the vehicle may charge elsewhere, and the EVSE may be reserved: a
-/// driver and a vehicle of the card who could have charged come first, and then any others. `None` for a card that this service has not
-/// issued, or that has no driver with a vehicle.
+/// Finds who has charged with a card at a reader. Energy that has flowed is billed, so the card, its driver, its vehicle and the fleet may
+/// be blocked or suspended by now, the plug may not fit, the vehicle may charge elsewhere, and the EVSE may be reserved: a driver and a
+/// vehicle of the card who could have charged come first, and then any others. `None` for a card that was deleted, or that has no driver
+/// with a vehicle.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
 pub async fn who_charges(
     app: &App,
-    mode: Mode,
-    (kind, uid): (TokenType, &str),
+    tenant: &Tenant,
+    card: &Id,
     place: Place<'_>,
     now: Timestamp,
 ) -> Result<Option<CardUse>, Error> {
-    let token = app.store.card_token(mode, uid).await?;
-    let Some(subject) = token.and_then(|token| token.card) else {
+    let Some(Stored { object: card, .. }) = app.store.find::<ChargeCard>(tenant, card).await?
+    else {
         return Ok(None);
     };
-    let card = app
-        .store
-        .find::<ChargeCard>(&subject.tenant, &subject.id)
-        .await?;
-    let Some(card) = card.filter(|card| token_type(card.object.kind) == kind) else {
-        return Ok(None);
-    };
-    let (tenant, card) = (subject.tenant, card.object);
-    let context = context::load(app, &tenant, &card).await?;
-    let found = at(app, &tenant, &card, &context, place, now).await?;
+    let context = context::load(app, tenant, &card).await?;
+    let found = at(app, tenant, &card, &context, place, now).await?;
     Ok(match found {
         TapOutcome::Use(card_use)
         | TapOutcome::Suspended(card_use)
@@ -117,7 +108,7 @@ pub async fn who_charges(
                 (!pair.is_active(), !place.fits(vehicle), is_charging)
             };
             let pair = context.all_pairs().min_by_key(unfit);
-            pair.map(|pair| CardUse::of(&tenant, &card, pair))
+            pair.map(|pair| CardUse::of(tenant, &card, pair))
         }
     })
 }

@@ -3,9 +3,10 @@
 //! An object belongs to the charging session that its `authorization_reference` names, which is the id of the command that started it; a
 //! CDR also to that of the session, or of the credited CDR, that it names. Otherwise it belongs to a session with its token, at its EVSE
 //! and at its time. If an object has a token of this service but belongs to no session, its session was started with a card: the charging
-//! session is created; for a CDR a minute later, because the report of its session may be on its way. A CDR for a reservation that was
-//! never used belongs to the reservation ([`crate::reservations::unused`]). Every other object stays unmatched: it is counted and listed
-//! for operators, and nothing is billed for it.
+//! session is created; for a CDR a minute later, because the report of its session may be on its way. If the location or the EVSE is not
+//! known yet, the object waits for it up to seven days. A CDR for a reservation that was never used belongs to the reservation
+//! ([`crate::reservations::unused`]). Every other object stays unmatched: it is counted and listed for operators, and nothing is billed for
+//! it.
 //!
 //! Invariant: an object belongs only to sessions and reservations at a station of its own party of its own network. All networks have all
 //! tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another party,
@@ -35,7 +36,7 @@ use table::networks::{ReceivedObject, SentCommand};
 
 use super::nearby::{Near, Reference, is_same, nearby_session};
 use super::tokens::{self, Holder};
-use super::workers;
+use super::{stations, workers};
 use crate::charge_cards::tap;
 use crate::charging_sessions::operate::change_price;
 use crate::function::Function;
@@ -46,7 +47,8 @@ use crate::reservations::unused;
 /// The maximum number of attempts to process an object whose session is changed concurrently.
 const TRIES: usize = 5;
 
-/// The time during which a credit waits for what it credits. It is processed again whenever it has waited twice as long.
+/// The time during which a credit waits for what it credits, and an object for the location and the EVSE that it names. It is processed
+/// again whenever it has waited twice as long.
 const PATIENCE: SignedDuration = days(7);
 
 /// The time during which a CDR waits for the report of its session before a charging session is created for the CDR.
@@ -139,7 +141,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
     );
     match place {
         Some(Place::Card(_)) if !is_worth => Ok(()),
-        place => apply(app, mode, &reference, place, &Said::Session(&report)).await,
+        place => apply_at_place(app, mode, &reference, place, &Said::Session(&report)).await,
     }
 }
 
@@ -170,11 +172,8 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     match place {
         // A credit of something that was not billed yet, or never.
         Some(Place::Card(_)) if report.billed.credit => {
-            let (now, id) = (app.now(), object.id.clone());
-            let waited = now.since(object.received);
-            if waited < PATIENCE {
-                let again = ApplyReceived { mode, object: id };
-                return again.send_at(app, now.plus(waited.max(MINUTE))).await;
+            if waits(app, mode, object).await? {
+                return Ok(());
             }
             apply(app, mode, &reference, None, &Said::Cdr(&report)).await
         }
@@ -184,8 +183,20 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
             let object = object.id.clone();
             ApplyReceived { mode, object }.send_at(app, due).await
         }
-        place => apply(app, mode, &reference, place, &Said::Cdr(&report)).await,
+        place => apply_at_place(app, mode, &reference, place, &Said::Cdr(&report)).await,
     }
+}
+
+/// Lets an object wait: it is processed again when it has waited twice as long. Returns false if it has waited for [`PATIENCE`].
+async fn waits(app: &App, mode: Mode, object: &ReceivedObject) -> Result<bool, Error> {
+    let (now, id) = (app.now(), object.id.clone());
+    let waited = now.since(object.received);
+    if waited >= PATIENCE {
+        return Ok(false);
+    }
+    let again = ApplyReceived { mode, object: id };
+    again.send_at(app, now.plus(waited.max(MINUTE))).await?;
+    Ok(true)
 }
 
 /// A CDR for a reservation that was never used.
@@ -292,7 +303,7 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
             return Ok(Some(Place::Known(subject)));
         }
     }
-    let Some(holder) = tokens::holder(app, mode, reference.token).await? else {
+    let Some(holder) = tokens::holder(app, mode, reference.token, reference.started).await? else {
         return Ok(None);
     };
     Ok(match nearby_session(app, &holder, reference).await? {
@@ -315,6 +326,23 @@ async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Res
         .await?;
     let network = session.and_then(|session| session.internal.network);
     Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
+}
+
+/// Applies an object, unless it was started with a card and its location or its EVSE is not known: then it waits for that.
+async fn apply_at_place(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+    place: Option<Place>,
+    reported: &Said<'_>,
+) -> Result<(), Error> {
+    if let Some(Place::Card(holder)) = &place {
+        let known = place_of(app, mode, &holder.tenant, reference).await?;
+        if known.is_none() && waits(app, mode, reference.object).await? {
+            return Ok(());
+        }
+    }
+    apply(app, mode, reference, place, reported).await
 }
 
 /// Updates the session to which an object belongs with the object's report.
@@ -485,8 +513,7 @@ async fn by_card(
         station: &station,
         evse: &connector.evse,
     };
-    let (token, began) = (reference.token, reference.started);
-    let found = tokens::who_charges(app, mode, token, reader, began).await?;
+    let found = tap::who_charges(app, tenant, &holder.card, reader, reference.started).await?;
     let Some(found) = found else {
         return Ok(None);
     };
@@ -505,7 +532,7 @@ async fn by_card(
     Ok(ChargingSession::by_card(&card, now))
 }
 
-/// The station and the connector of an object.
+/// The station and the connector of an object. The station may be removed by now: its location is not stored any more.
 async fn place_of(
     app: &App,
     mode: Mode,
@@ -516,9 +543,8 @@ async fn place_of(
         return Ok(None);
     };
     let received = app.store.received(mode, location).await?;
-    let Some(station) = received.and_then(|object| object.station) else {
-        return Ok(None);
-    };
+    let station = received.and_then(|object| object.station);
+    let station = station.unwrap_or_else(|| stations::expected_id(location));
     let station = app.store.find::<ChargingStation>(tenant, &station).await?;
     // The party may have left the network, and the station with it.
     let station = station.filter(|station| station.internal.location.as_ref() == Some(location));

@@ -15,8 +15,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::App;
-use kernel::Error;
 use kernel::origin::{Mode, Origin};
+use kernel::{Error, Id};
 use models::charging_station::{ChargingStation, ConnectorStatus, StationStatus};
 use models::network::{Module, ObjectId, Owner};
 use models::stored::Stored;
@@ -83,9 +83,14 @@ pub async fn store(
     Err(Error::Contended)
 }
 
+/// The id of the station that a location becomes, unless it has another one already.
+pub(super) fn expected_id(location: &ObjectId) -> Id {
+    let (party, written) = (location.party(), location.id().as_str());
+    Location::station_id(party.country_code(), party.party_id(), written)
+}
+
 async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error> {
-    let (party, written) = (id.party(), id.id().as_str());
-    let expected = Location::station_id(party.country_code(), party.party_id(), written);
+    let expected = expected_id(id);
     let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
     // A location keeps the station that it has.
     let other = location
@@ -176,7 +181,8 @@ async fn note_tariffs(
     Ok(())
 }
 
-/// The station that a location becomes, with the prices of the known tariffs.
+/// The station that a location becomes, with the prices of the known tariffs. The price of a connector without a known tariff is unknown,
+/// whatever it was before.
 async fn derive(
     app: &App,
     origin: &Origin,
@@ -204,15 +210,11 @@ async fn derive(
         loaded: loaded.collect(),
         skipped: Vec::new(),
     });
-    imported.set_prices(&tariffs, origin.now);
+    imported.replace_prices(&tariffs, origin.now);
     let before = station.map(|station| {
         let mut station = station.clone();
         // The network's report takes precedence, whatever its previous report was.
         station.internal.imported_status = BTreeMap::new();
-        // The tariffs of the previous network are not those of this one.
-        if owner_of(&station).is_some_and(|owner| owner != id.owner()) {
-            station.object.set_pricing(Vec::new());
-        }
         station
     });
     let before = before

@@ -19,10 +19,11 @@
 //!
 //! A page that cannot be read ends the run: the pull continues there a quarter of an hour later, or at the time that the platform
 //! specifies; the tokens that the platform may have missed are sent when it answers again. If the platform refuses the page, so that
-//! repeating the request does not help, the pull continues with the next module instead, and the next pull reads everything that this one
-//! should have read. The same happens when a module has more pages, objects or bytes than [`Limits`] allows, when its pages lead to one
-//! that was read before, and, for all remaining modules, when the pull takes too long. After that, no location counts as removed. Objects
-//! that cannot be used are counted and named, and the others are stored.
+//! repeating the request does not help, or if the page cannot be read for the third time, the pull continues with the next module instead,
+//! and the next pull reads everything that this one should have read. The same happens when a module has more pages, objects or bytes than
+//! [`Limits`] allows, when its pages lead to one that was read before, and, for all remaining modules, when the pull takes too long. The
+//! reason is among the problems of the pull. Locations count as removed only if all pages of locations were read. Objects that cannot be
+//! used are counted and named, and the others are stored.
 //!
 //! A full pull of a hub begins with the parties that it reports (`super::hubs`), whose objects are pulled after that.
 
@@ -87,6 +88,9 @@ impl Default for Limits {
 const INTERVAL: SignedDuration = HOUR;
 const RETRY: SignedDuration = minutes(15);
 const MIN_RETRY: SignedDuration = MINUTE;
+
+/// The number of times that a pull is interrupted at a module, without progress, until it continues with the next one.
+const MAX_INTERRUPTIONS: u32 = 3;
 
 /// The time for which no other run may pull from the network: longer than the function can run.
 const LEASE: SignedDuration = minutes(3);
@@ -221,7 +225,6 @@ async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<()
         pages_read: HashSet::new(),
         hasher: RandomState::new(),
     };
-    let mut was_interrupted = pull.error.is_some();
     while let Some(module) = pull.modules.first().copied() {
         if app.now().since(pull.started) > limits.duration {
             pull.give_up_modules("the pull takes too long; the next one begins anew");
@@ -229,20 +232,18 @@ async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<()
         }
         match run.next_page(&mut pull, module).await? {
             PageEnd::Whole => {
-                if std::mem::take(&mut was_interrupted) {
-                    PushTokens::since(mode, id, Some(pull.started))
-                        .send(app)
-                        .await?;
+                if let Some(since) = pull.interrupted_since.take() {
+                    PushTokens::since(mode, id, Some(since)).send(app).await?;
                 }
                 app.store.put_pull(mode, id, &pull).await?;
             }
+            PageEnd::GivenUp => app.store.put_pull(mode, id, &pull).await?,
             PageEnd::OutOfTime => {
                 app.store.put_pull(mode, id, &pull).await?;
                 return release(app, mode, id).await;
             }
-            PageEnd::Interrupted { why, wait } => {
-                tracing::warn!(network.id = %id, error = why, "a pull was interrupted");
-                pull.error = Some(why);
+            PageEnd::Interrupted { wait } => {
+                tracing::warn!(network.id = %id, error = pull.error, "a pull was interrupted");
                 app.store.put_pull(mode, id, &pull).await?;
                 return schedule(app, mode, id, &pull, due, wait).await;
             }
@@ -301,12 +302,14 @@ async fn schedule(
 
 /// The result of reading a page.
 enum PageEnd {
-    /// The page was read to its end, or abandoned.
+    /// The page was read to its end, or the platform has refused it.
     Whole,
+    /// The page could not be read repeatedly, so the pull continues with the next module.
+    GivenUp,
     /// The run was over before the page was.
     OutOfTime,
     /// The page cannot be read now.
-    Interrupted { why: String, wait: SignedDuration },
+    Interrupted { wait: SignedDuration },
 }
 
 /// One run of the function.
@@ -401,6 +404,7 @@ impl Run<'_> {
             let new = group.split_off(skipped);
             if !new.is_empty() {
                 pull.page_objects = number;
+                pull.interruptions = 0;
                 listed.extend(self.objects().store_group(pull, module, new).await?);
             }
             if pull.objects > self.limits.objects {
@@ -414,7 +418,7 @@ impl Run<'_> {
         }
         pull.bytes += page.bytes();
         let next = page.next.take();
-        pull.total = pull.total.max(page.total.unwrap_or_default());
+        pull.total = pull.total.max(page.total);
         if let Err(failure) = page.end().await {
             return Ok(failed(pull, place, &failure));
         }
@@ -479,8 +483,15 @@ fn failed(pull: &mut Pull, place: &str, failure: &Failure) -> PageEnd {
         return PageEnd::Whole;
     }
     let wait = failure.retry_after();
+    if pull.interrupt(&why) >= MAX_INTERRUPTIONS {
+        pull.give_up_module(&why);
+        // It remains the error of the pull until a page can be read.
+        pull.error = Some(why);
+        if wait.is_none() {
+            return PageEnd::GivenUp;
+        }
+    }
     PageEnd::Interrupted {
-        why,
         wait: wait.map_or(RETRY, |wait| wait.max(MIN_RETRY)),
     }
 }
@@ -488,14 +499,15 @@ fn failed(pull: &mut Pull, place: &str, failure: &Failure) -> PageEnd {
 /// Returns whether repeating the request for the page does not help. A refused token may be valid again later, and is refused for every
 /// page.
 fn is_final(failure: &Failure) -> bool {
-    let is_of_token = matches!(
-        failure,
+    match failure {
         Failure::Http {
-            status: 401 | 403,
-            ..
-        }
-    );
-    failure.is_refusal() && !is_of_token
+            status: 401 | 403, ..
+        } => false,
+        Failure::Http {
+            status: 300..=399, ..
+        } => true,
+        failure => failure.is_refusal(),
+    }
 }
 
 /// The URL of a module's first page. Sessions cannot be listed without a time.
@@ -511,8 +523,9 @@ fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
 }
 
 /// Removes the locations that were not in a full pull and have not been pushed since it began. No location is removed if the pull has fewer
-/// different ones than the platform counts. Locations are not removed either if a hub may have left them out, because their party is not
-/// connected, or if their party was approved while the pull ran.
+/// different ones than the platform counts, or has none although the platform does not count them. Locations are not removed either if a
+/// hub may have left them out, because their party is not connected or the states of its parties could not be read, or if their party was
+/// approved while the pull ran.
 async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result<(), Error> {
     let mode = network.mode;
     let (notes, pulled) = app.store.pulled(mode, &network.id, pull.started).await?;
@@ -522,10 +535,15 @@ async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result
         return Ok(());
     }
     // An object may have moved to another page while the pages were read, or the platform counts what it does not show.
-    if pull.total > pull.unnamed + pulled.len() as u32 {
+    if pull.total > Some(pull.unnamed + pulled.len() as u32) {
         pull.note_first(
             "locations: the pages have fewer than X-Total-Count says, so none is removed",
         );
+        return Ok(());
+    }
+    // The parties of a hub are read before its locations.
+    if network.is_hub() && pull.incomplete {
+        pull.note_first("locations: other pages of the hub are missing, so none is removed");
         return Ok(());
     }
     for party in network.own_parties() {
@@ -540,6 +558,12 @@ async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result
         for id in app.store.location_ids(mode, &owner).await? {
             if pulled.contains(&id) {
                 continue;
+            }
+            if pull.total.is_none() && pulled.is_empty() {
+                pull.note_first(
+                    "locations: the pages have none, without X-Total-Count, so none is removed",
+                );
+                return Ok(());
             }
             let removed = stations::remove(app, mode, &id, pull.started).await?;
             pull.counts.removed += u32::from(removed);

@@ -2,15 +2,18 @@
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
+use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Id, Timestamp};
 use models::charge_card::ChargeCard;
-use models::charging::card::token_type;
+use models::charging::card::{may_be_contract_of, token_type};
 use models::driver::Driver;
 use models::token::{Token, TokenType};
 use ocpi::cost::CdrToken;
 
 use crate::charge_cards;
-use crate::charge_cards::tap::{CardUse, Place};
+
+/// The maximum time by which the clock of a charging station is slow.
+const CLOCK_TOLERANCE: SignedDuration = minutes(15);
 
 /// The tenant, driver and vehicle of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +34,17 @@ pub async fn of_driver(app: &App, tenant: &Tenant, driver: &Driver) -> Result<To
     charge_cards::app_token(app, tenant, driver).await
 }
 
-/// The holder of the token that a network names in a session or a CDR; none for a token that this service has not issued.
+/// The holder of the token that a network names in a session or a CDR that began at a time; none for a token that this service has not
+/// issued, and for one of another card that had the uid before: its contract id differs, or it was used before the card was created.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn holder(app: &App, mode: Mode, token: &CdrToken) -> Result<Option<Holder>, Error> {
+pub async fn holder(
+    app: &App,
+    mode: Mode,
+    token: &CdrToken,
+    began: Timestamp,
+) -> Result<Option<Holder>, Error> {
     let Some(kind) = TokenType::from_name(&token.kind) else {
         return Ok(None);
     };
@@ -44,31 +53,17 @@ pub async fn holder(app: &App, mode: Mode, token: &CdrToken) -> Result<Option<Ho
         return Ok(None);
     };
     let found = app.store.find::<ChargeCard>(&card.tenant, &card.id).await?;
-    let found = found.filter(|charge_card| token_type(charge_card.object.kind) == kind);
+    let found = found.filter(|found| {
+        let charge_card = &found.object;
+        let is_contract = |id: &String| may_be_contract_of(charge_card, id);
+        token_type(charge_card.kind) == kind
+            && charge_card.created <= began.plus(CLOCK_TOLERANCE)
+            && token.contract_id.as_ref().is_none_or(is_contract)
+    });
     Ok(found.map(|charge_card| Holder {
         tenant: card.tenant,
         card: card.id,
         driver: charge_card.object.driver,
         vehicle: charge_card.object.vehicle,
     }))
-}
-
-/// Finds who has charged with the token that a network names in a session or a CDR; none for a token that this service has not issued, and
-/// for a card that has no driver with a vehicle.
-///
-/// # Errors
-/// `Unavailable` if DynamoDB cannot be reached.
-pub async fn who_charges(
-    app: &App,
-    mode: Mode,
-    token: &CdrToken,
-    place: Place<'_>,
-    at: Timestamp,
-) -> Result<Option<CardUse>, Error> {
-    match TokenType::from_name(&token.kind) {
-        Some(kind) => {
-            charge_cards::tap::who_charges(app, mode, (kind, &token.uid), place, at).await
-        }
-        None => Ok(None),
-    }
 }

@@ -233,14 +233,15 @@ pub fn checked(url: &str, targets: Targets) -> Result<url::Url, String> {
 /// Returns the address of a next page, on the host of the list: a token is sent to no other host. Platforms behind a proxy use `http` in
 /// their own addresses, so scheme and port are those of the list.
 fn on_host_of(list: &str, next: &str) -> Result<String, Failure> {
-    let refused = |why: &str| Failure::Malformed(format!("the header Link {why}"));
-    let mut url = url::Url::parse(list).map_err(|_| refused("belongs to no list"))?;
-    let next = url.join(next).map_err(|_| refused("holds no address"))?;
+    let mut url = url::Url::parse(list).map_err(|_| Failure::Link("belongs to no list"))?;
+    let next = url
+        .join(next)
+        .map_err(|_| Failure::Link("holds no address"))?;
     if next.host_str() != url.host_str() {
-        return Err(refused("names another host"));
+        return Err(Failure::Link("names another host"));
     }
     if next.as_str().len() > MAX_LINK {
-        return Err(refused("has more than 2,048 characters"));
+        return Err(Failure::Link("has more than 2,048 characters"));
     }
     url.set_path(next.path());
     url.set_query(next.query());

@@ -3,7 +3,9 @@
 //! The operator's response states whether it has passed the command on. The station's result arrives later, at the address in the command,
 //! or never.
 
-use serde::{Deserialize, Serialize};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use kernel::time::Timestamp;
@@ -172,9 +174,22 @@ impl Command {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CommandResponse {
     pub result: ResponseType,
-    /// Seconds within which the station's result arrives.
-    #[serde(default)]
+    /// Seconds within which the station's result arrives; 0 if the operator's number cannot be read.
+    #[serde(default, deserialize_with = "timeout")]
     pub timeout: u32,
+}
+
+/// Reads a number of seconds. The result of a command counts, whatever its timeout is.
+fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let text = match Value::deserialize(deserializer)? {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text,
+        _ => String::new(),
+    };
+    let seconds = text.trim().parse::<Decimal>().ok();
+    Ok(seconds
+        .and_then(|seconds| seconds.to_u32())
+        .unwrap_or_default())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -254,5 +269,23 @@ mod tests {
         assert_eq!(read.result, ResultType::EvseOccupied);
         let read: CommandResponse = serde_json::from_value(json!({"result": "ACCEPTED"})).unwrap();
         assert_eq!((read.result, read.timeout), (ResponseType::Accepted, 0));
+    }
+
+    #[test]
+    fn the_result_of_a_command_is_read_with_any_timeout() {
+        for (timeout, seconds) in [
+            (json!(30), 30),
+            (json!(30.0), 30),
+            (json!("30"), 30),
+            (json!(-1), 0),
+            (json!("soon"), 0),
+            (json!(1e12), 0),
+            (json!([]), 0),
+        ] {
+            let response = json!({"result": "REJECTED", "timeout": timeout});
+            let read: CommandResponse = serde_json::from_value(response).unwrap();
+            let want = (ResponseType::Rejected, seconds);
+            assert_eq!((read.result, read.timeout), want, "{timeout}");
+        }
     }
 }

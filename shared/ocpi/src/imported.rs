@@ -53,6 +53,19 @@ impl ImportedStation {
         unknown
     }
 
+    /// Sets the prices of each connector as [`Self::set_prices`] does, except that a connector none of whose tariffs is known loses its
+    /// prices.
+    pub fn replace_prices(&mut self, tariffs: &Tariffs, now: Timestamp) {
+        self.set_prices(tariffs, now);
+        self.mark_priced();
+    }
+
+    /// Records that the prices of all connectors are known, so that none keeps its previous ones.
+    fn mark_priced(&mut self) {
+        let connectors = self.station.connectors.iter();
+        self.priced = connectors.map(|connector| connector.id.clone()).collect();
+    }
+
     /// Sets the network and the location of the station. `name` is that of the party.
     pub fn set_network(&mut self, location: ObjectId, name: String) {
         let party = location.party();
@@ -101,12 +114,7 @@ impl ImportedStation {
     /// Sets these prices for every connector.
     pub fn set_pricing(&mut self, pricing: Vec<Price>) {
         self.station.set_pricing(pricing);
-        let ids = self
-            .station
-            .connectors
-            .iter()
-            .map(|connector| connector.id.clone());
-        self.priced = ids.collect();
+        self.mark_priced();
     }
 
     /// Returns the status of each EVSE in the file, by its uid.

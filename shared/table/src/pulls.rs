@@ -37,9 +37,15 @@ pub struct Pull {
     pub unnamed: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
-    /// The largest number of objects that the platform has stated for the current module.
+    /// The largest number of objects that the platform has stated for the current module; none if it has stated no number.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub total: u32,
+    pub total: Option<u32>,
+    /// The number of interruptions since an object of the current module was last stored.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub interruptions: u32,
+    /// The time at which the first pull began that was interrupted since the platform last responded with a page.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub interrupted_since: Option<Timestamp>,
     /// The number of items with the locations of the pull.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notes: u32,
@@ -50,7 +56,7 @@ pub struct Pull {
     pub counts: PullCounts,
     /// The first objects that could not be used, with the reasons.
     pub problems: Vec<String>,
-    /// Whether pages of a module are missing because the platform has refused one.
+    /// Whether pages of a module are missing because one of them could not be read.
     #[serde(default)]
     pub incomplete: bool,
     /// The reason of the last interruption.
@@ -192,7 +198,9 @@ impl Pull {
             objects: 0,
             unnamed: 0,
             bytes: 0,
-            total: 0,
+            total: None,
+            interruptions: 0,
+            interrupted_since: last.as_ref().and_then(|last| last.interrupted_since),
             notes: 0,
             since: last.and_then(|last| last.since),
             last_full,
@@ -212,6 +220,7 @@ impl Pull {
     pub fn end_page(&mut self, next: Option<String>) {
         self.pages += 1;
         self.page_objects = 0;
+        self.interruptions = 0;
         self.error = None;
         self.next_page = next;
         if self.next_page.is_none() {
@@ -228,7 +237,16 @@ impl Pull {
         self.error = None;
         (self.page_objects, self.pages) = (0, 0);
         (self.objects, self.unnamed) = (0, 0);
-        (self.bytes, self.total) = (0, 0);
+        (self.bytes, self.total) = (0, None);
+        self.interruptions = 0;
+    }
+
+    /// Records that a page of the current module cannot be read now. Returns the number of interruptions at this module.
+    pub fn interrupt(&mut self, why: &str) -> u32 {
+        self.interruptions += 1;
+        self.interrupted_since.get_or_insert(self.started);
+        self.error = Some(why.to_owned());
+        self.interruptions
     }
 
     /// Continues with the next module although pages of this one are missing. The reason becomes the first of the problems.
@@ -243,9 +261,12 @@ impl Pull {
         self.problems.insert(0, shortened(why));
     }
 
-    /// Ends the pull although pages of its modules are missing.
+    /// Ends the pull although pages of its modules are missing. The reason of the last interruption stays among the problems.
     pub fn give_up_modules(&mut self, why: &str) {
         self.modules.truncate(1);
+        if let Some(error) = self.error.take() {
+            self.note_first(&error);
+        }
         self.give_up_module(why);
     }
 
@@ -280,7 +301,7 @@ fn shortened(problem: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::time::{DAY, MINUTE, millis};
+    use kernel::time::{DAY, HOUR, MINUTE, millis};
 
     #[test]
     fn a_pull_is_full_initially_once_a_day_and_on_request() {
@@ -314,13 +335,30 @@ mod tests {
             pull.note_problem(&format!("{n}: {}", "é".repeat(10_000)));
         }
         pull.note_problem("the same");
+        pull.interrupt("HTTP 500");
         pull.give_up_modules("too long");
-        assert_eq!(pull.problems[0], "too long");
+        assert_eq!(pull.problems[..2], ["too long", "HTTP 500"]);
         assert!(pull.modules.is_empty() && pull.incomplete);
         assert_eq!(pull.counts.skipped, 201);
         let size = serde_json::to_vec(&pull).unwrap().len();
         assert!(size < 100_000, "{size} bytes");
         pull.finish(now.plus(MINUTE));
         assert_eq!((pull.since, pull.last_full), (None, None));
+    }
+
+    #[test]
+    fn interruptions_are_counted_until_the_module_makes_progress() {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let modules = vec![Module::Tariffs, Module::Cdrs];
+        let mut pull = Pull::begin(None, modules.clone(), DAY, None, now);
+        assert_eq!((pull.interrupt("first"), pull.interrupt("second")), (1, 2));
+        pull.end_page(Some("https://cpo.example/tariffs?offset=2".into()));
+        assert_eq!(pull.interrupt("third"), 1);
+        pull.give_up_module("third");
+        assert_eq!(pull.interrupt("of the next module"), 1);
+        // The platform has not responded since then.
+        pull.finish(now.plus(MINUTE));
+        let next = Pull::begin(Some(pull), modules, DAY, None, now.plus(HOUR));
+        assert_eq!(next.interrupted_since, Some(now));
     }
 }

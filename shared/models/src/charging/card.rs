@@ -204,23 +204,45 @@ const GROUP_DIGITS: usize = 20;
 /// The number of characters after the C in a contract id.
 const CONTRACT_DIGITS: usize = 8;
 
+/// The number of characters of an eMAID's country and provider, and of an eMAID without separators.
+const PROVIDER: usize = 5;
+const EMAID: usize = PROVIDER + 1 + CONTRACT_DIGITS;
+const EMAID_WITH_CHECK_DIGIT: usize = EMAID + 1;
+
 /// Returns the contract id of a card, in the form of an eMAID (ISO 15118-2, annex H.1) without a check digit. It is derived from
 /// the card's id.
 fn contract_id(party: &PartyId, card: &ChargeCard) -> String {
+    let (country, party) = (party.country_code(), party.party_id());
+    format!("{country}-{party}-{}", contract_of(card))
+}
+
+/// Returns whether a network that names a contract id may mean the card. Networks also send empty or shortened contract ids and
+/// placeholders, so that only one in the form of an eMAID can be that of another card. Separators, upper and lower case and a check digit
+/// do not matter.
+pub fn may_be_contract_of(card: &ChargeCard, contract_id: &str) -> bool {
+    let characters = contract_id.chars().filter(char::is_ascii_alphanumeric);
+    let characters = characters.collect::<String>().to_ascii_uppercase();
+    let is_emaid = matches!(characters.len(), EMAID..=EMAID_WITH_CHECK_DIGIT)
+        && characters.starts_with(|first: char| first.is_ascii_alphabetic())
+        && characters[PROVIDER..].starts_with('C');
+    !is_emaid || characters[PROVIDER..EMAID] == contract_of(card)
+}
+
+/// Returns the part of a card's contract id that follows the party.
+fn contract_of(card: &ChargeCard) -> String {
     const ALPHABET: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let digest = Sha256::digest(card.id.as_str());
     let mut number = digest
         .iter()
         .take(8)
         .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    let mut digits = String::new();
+    let mut digits = String::from("C");
     for _ in 0..CONTRACT_DIGITS {
         let digit = usize::try_from(number % 36).unwrap_or_default();
         digits.push(char::from(ALPHABET[digit]));
         number /= 36;
     }
-    let (country, party) = (party.country_code(), party.party_id());
-    format!("{country}-{party}-C{digits}")
+    digits
 }
 
 #[cfg(test)]
@@ -297,6 +319,29 @@ mod tests {
         let token = context.token(card, &issuer, now());
         assert!(token.contract_id.starts_with("GB-FCS-C") && token.contract_id.len() == 16);
         (token.valid, token.whitelist)
+    }
+
+    #[test]
+    fn a_contract_id_is_of_another_card_only_if_it_is_whole() {
+        let card = card(true, true);
+        let party = PartyId::new("GB", "FCS").unwrap();
+        let own = contract_id(&party, &card);
+        for same in [
+            own.clone(),
+            own.to_lowercase(),
+            own.replace('-', ""),
+            own.replace('-', "*") + "-5",
+            own[..12].to_owned(),
+            String::new(),
+            "NA".to_owned(),
+            "NL-XXX-1".to_owned(),
+            "é".repeat(14),
+        ] {
+            assert!(may_be_contract_of(&card, &same), "{same}");
+        }
+        for other in ["GB-FCS-C00000001", "gbfcsc00000001", "DE-8AC-C12E46L89-5"] {
+            assert!(!may_be_contract_of(&card, other), "{other}");
+        }
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub enum Failure {
     /// The response is larger than this number of bytes.
     #[error("the platform's response has more than {0} bytes")]
     TooLarge(u64),
+    /// The response names a next page that may not be requested.
+    #[error("the platform's response cannot be read: the header Link {0}")]
+    Link(&'static str),
     /// The response does not conform to the standard.
     #[error("the platform's response cannot be read: {0}")]
     Malformed(String),
@@ -82,7 +85,7 @@ impl Failure {
         match self {
             Self::Http { status, .. } => (400..500).contains(status) && *status != 429,
             Self::Status(code, _) => code.0 / 1000 == 2,
-            Self::Address(_) | Self::TooLarge(_) => true,
+            Self::Address(_) | Self::TooLarge(_) | Self::Link(_) => true,
             Self::Unreachable(_) | Self::Malformed(_) => false,
         }
     }
@@ -164,6 +167,7 @@ mod tests {
         };
         assert!(http(404).is_refusal() && !http(503).is_refusal());
         assert!(Failure::TooLarge(1).is_refusal());
+        assert!(Failure::Link("names another host").is_refusal());
         assert!(Failure::Status(StatusCode(2001), String::new()).is_refusal());
         assert!(!Failure::Status(StatusCode(3000), String::new()).is_refusal());
         assert!(http(503).is_passing() && !Failure::Malformed(String::new()).is_passing());
