@@ -143,6 +143,7 @@ export type SitePlan = Body<paths['/v1/sites/{id}/plan']['get']>;
 export type PlannedVehicle = SitePlan['vehicles'][number];
 export type VehicleDepartures = Body<paths['/v1/vehicles/{id}/departures']['get']>;
 export type Departure = VehicleDepartures['departures'][number];
+export type Search = Body<paths['/v1/search']['get']>;
 export type Transaction = Body<paths['/v1/transactions/{id}']['get']>;
 
 /** A reservation and a session, with their vehicles and stations in place of the ids. */

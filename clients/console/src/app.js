@@ -4,8 +4,8 @@ import { t } from './i18n.js';
 import { LanguageSelect } from './ui/language.js';
 import { html, useEffect, useRef, useState } from './ui/html.js';
 import { createStore, useStore } from './state/store.js';
-import { hasTestClock, readClock, useNow } from './state/clock.js';
-import { isTest, session, signInReason, signOut, visits } from './state/session.js';
+import { clockRefused, hasTestClock, readClock, useNow } from './state/clock.js';
+import { config, isTest, session, signInReason, signOut, visits } from './state/session.js';
 import { own, zone } from './state/zone.js';
 import { link, restoreScroll, useRoute } from './router.js';
 import { lazy } from './ui/lazy.js';
@@ -112,13 +112,14 @@ export function App() {
   const visit = useStore(visits);
   const route = useRoute();
   useStore(zone);
+  useStore(clockRefused);
   const before = useRef(current);
   useEffect(() => {
     if (current && before.current === null) notifyTabs();
     before.current = current;
   }, [current]);
   useEffect(() => {
-    if (!hasTestClock()) return undefined;
+    if (!config().runner) return undefined;
     const read = () =>
       void (pushed.get() || idle.get() || document.visibilityState !== 'visible' || readClock().catch(() => {}));
     const timer = setInterval(read, CLOCK_EVERY);
@@ -182,7 +183,7 @@ function Header() {
       <button type="button" class="search-button" aria-keyshortcuts="Control+K Meta+K" onClick=${() => searching.set(true)}>Search <kbd>Ctrl K</kbd></button>
       <${LanguageSelect} />
       <${ZoneSelect} />
-      ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
+      ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock" title=${clockRefused.get() ? t('Open the address that the terminal shows to move the clock.') : undefined}>${clock}</span>`}
       <${ShortcutsButton} />
       <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
     </div>

@@ -60,12 +60,32 @@ export const distance = (metres) => (metres < 1000 ? `${Math.round(metres)} m` :
 /**
  * The value of a field of type datetime-local, in the chosen time zone.
  * @param {Moment} at
+ * @param {string} [timeZone] in place of the chosen one
  */
-export const localInput = (at) =>
-  new Date(wallClock(Math.floor(new Date(at).getTime() / 60_000) * 60_000)).toISOString().slice(0, 16);
+export const localInput = (at, timeZone) =>
+  new Date(wallClock(Math.floor(new Date(at).getTime() / 60_000) * 60_000, timeZone)).toISOString().slice(0, 16);
 
 /**
  * The timestamp of such a value; null if it is empty.
  * @param {string} value
+ * @param {string} [timeZone] in place of the chosen one
  */
-export const fromLocalInput = (value) => (value ? new Date(momentOf(Date.parse(`${value}Z`))).toISOString() : null);
+export const fromLocalInput = (value, timeZone) =>
+  value ? new Date(momentOf(Date.parse(`${value}Z`), timeZone)).toISOString() : null;
+
+/**
+ * The timestamp of such a value in a form that edits a moment. An unchanged value is that moment: read from its text,
+ * it would be an hour off where the clocks are put back, and have no seconds.
+ * @param {string} value
+ * @param {string | null} [original] the moment
+ */
+export const fromEdited = (value, original) =>
+  original && value === localInput(original) ? original : fromLocalInput(value);
+
+/**
+ * The moment at which the clocks of another time zone show the same.
+ * @param {string} at
+ * @param {string} from the time zone
+ * @param {string} to the other one
+ */
+export const inOtherZone = (at, from, to) => fromLocalInput(localInput(at, from), to) ?? at;

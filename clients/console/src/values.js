@@ -108,10 +108,11 @@ export const title = (value) => {
  * What the clocks of the chosen time zone show at a moment, as the milliseconds of a moment at which those of UTC show
  * it.
  * @param {number} at in milliseconds
+ * @param {string} [timeZone] in place of the chosen one
  */
-export function wallClock(at) {
+export function wallClock(at, timeZone) {
   const parts = Object.fromEntries(
-    PARTS()
+    PARTS(timeZone)
       .formatToParts(at)
       .map(({ type, value }) => [type, Number(value)]),
   );
@@ -125,9 +126,10 @@ const DAY_LENGTH = 86_400_000;
  * first time; where they
  * are put forward and never show it, an hour later.
  * @param {number} wall what `wallClock` returns
+ * @param {string} [timeZone] in place of the chosen one
  */
-export function momentOf(wall) {
-  const offset = (/** @type {number} */ at) => wallClock(at) - at;
+export function momentOf(wall, timeZone) {
+  const offset = (/** @type {number} */ at) => wallClock(at, timeZone) - at;
   const [before, after] = [wall - DAY_LENGTH, wall + DAY_LENGTH].map((at) => wall - offset(at));
   return offset(before) === wall - before ? before : offset(after) === wall - after ? after : before;
 }
@@ -136,5 +138,7 @@ export function momentOf(wall) {
  * The beginning of a day of the chosen time zone.
  * @param {number} at a moment of a day, in milliseconds
  * @param {number} days how many days later
+ * @param {string} [timeZone] in place of the chosen one
  */
-export const dayStart = (at, days = 0) => momentOf(Math.floor(wallClock(at) / DAY_LENGTH + days) * DAY_LENGTH);
+export const dayStart = (at, days = 0, timeZone) =>
+  momentOf(Math.floor(wallClock(at, timeZone) / DAY_LENGTH + days) * DAY_LENGTH, timeZone);

@@ -7,11 +7,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkAccessibility, openTab, startBrowser, startRunner, step } from './harness.mjs';
+import { checkAccessibility, eventually, openTab, startBrowser, startRunner, step } from './harness.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleet-console-'));
 let runner = await startRunner(['--port', '0', '--data', folder]);
 const browser = await startBrowser();
+/** A tab in which a key is entered. @param {string} key */
+async function signInWith(key) {
+  const tab = await openTab(browser, runner.url);
+  await tab.page.goto(runner.url);
+  await tab.page.getByLabel('API key').fill(key);
+  await tab.page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await tab.page.getByRole('heading', { name: 'Overview' }).waitFor();
+  return tab;
+}
+
 const explanation = 'Open the address that the terminal shows';
 try {
   const { page, context, faults } = await openTab(browser, runner.url);
@@ -91,6 +101,49 @@ try {
     assert.ok(cookies.length > 0 && cookies.every((cookie) => cookie === undefined), String(cookies));
     await tab.close();
     server.close();
+  });
+
+  await step('a key alone shows the time of the service after the clock was moved, and not the clock', async () => {
+    await runner.advance(10 * 86_400);
+    const { page: tab, context: other } = await signInWith(runner.key);
+    const isRight = async () => {
+      const shown = await tab.locator('header time').getAttribute('datetime');
+      return Math.abs(Date.parse(shown) - (await runner.now())) < 10_000;
+    };
+    await eventually(isRight, true);
+    assert.equal(await tab.locator('a.clock').count(), 0);
+    await tab.goto(`${runner.url}/#/developers/clock`);
+    await tab.getByRole('heading', { name: explanation }).waitFor();
+    await tab.reload();
+    await eventually(isRight, true);
+    await other.request.get(runner.address, { maxRedirects: 0 });
+    await tab.reload();
+    await tab.getByRole('heading', { name: 'Test clock' }).first().waitFor();
+    await tab.close();
+  });
+
+  await step('a key that may only write vehicles lists, finds and shows them', async () => {
+    const fleet = await runner.api('POST', '/v1/fleets', {
+      name: 'A fleet',
+      email: 'ops@fleet.example',
+      address: { line1: '1 Bow Road', city: 'London', postal_code: 'E3 4LH', country: 'GB' },
+    });
+    await runner.api('POST', '/v1/vehicles', {
+      fleet: fleet.id,
+      registration_plate: 'ONLY 1',
+      vin: 'ONLY1',
+      battery_capacity: 60_000,
+      charging_standard: 'CCS',
+    });
+    const { secret } = await runner.api('POST', '/v1/api_keys', { scopes: ['vehicles:write'] });
+    const { page: tab } = await signInWith(secret);
+    await tab.goto(`${runner.url}/#/vehicles`);
+    await tab.getByRole('link', { name: 'ONLY 1' }).waitFor();
+    await tab.getByRole('searchbox').fill('only 1');
+    await tab.getByText('1 found').waitFor();
+    await tab.getByRole('link', { name: 'ONLY 1' }).click();
+    await tab.getByRole('heading', { name: 'ONLY 1' }).waitFor();
+    await tab.close();
   });
 
   await step('no page has a fault', async () => assert.deepEqual(faults, []));

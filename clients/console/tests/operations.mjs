@@ -362,7 +362,7 @@ try {
       const [invoice] = (await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`)).data;
       const find = async (text, heading) => {
         await page.keyboard.press('Control+k');
-        await page.getByRole('combobox', { name: /^Plate, VIN/ }).fill(text);
+        await page.getByRole('combobox', { name: /^Name, plate, VIN/ }).fill(text);
         await page.getByRole('dialog').getByRole('option').first().waitFor();
         await checkAccessibility(page, 'the search');
         await page.keyboard.press('Enter');
@@ -370,7 +370,7 @@ try {
       };
       await visit('/');
       await find(plate.toLowerCase().replace(' ', '-'), plate);
-      await find('V1', plate);
+      await find('Byron', 'Ada Byron');
       await find('ADA@fleet.example', 'Ada Byron');
       await find(invoice.number, `Invoice ${invoice.number}`);
       await find(fleet.id, 'Morning fleet');
@@ -487,6 +487,39 @@ try {
     await shown.getByRole('link', { name: 'fleet.updated' }).first().waitFor();
     assert.equal(await page.getByRole('button', { name: 'Rotate the secret' }).count(), 0);
     await checkAccessibility(page, 'a polling endpoint');
+  });
+
+  await step('the period of an invoice is in the time zone of its fleet, wherever the browser is', async () => {
+    const address = { line1: '1 Broadway', city: 'New York', postal_code: '10004', country: 'US' };
+    await runner.api('POST', '/v1/fleets', {
+      name: 'New York fleet',
+      email: 'ops@fleet.example',
+      timezone: 'America/New_York',
+      address,
+    });
+    const tokyo = await openSignedIn(browser, runner, { timezoneId: 'Asia/Tokyo' });
+    await tokyo.page.goto(`${runner.url}/#/invoices?new=1`);
+    await tokyo.page.getByText('In the time zone Asia/Tokyo.').first().waitFor();
+    await pick(tokyo.page, 'Fleet (optional)', 'New York fleet');
+    await tokyo.page.getByText('In the time zone America/New_York.').first().waitFor();
+    await tokyo.page.getByLabel('Period start').fill('2026-11-01T00:00');
+    await tokyo.page.getByLabel('Period end').fill('2026-11-30T00:00');
+    await tokyo.page.getByRole('button', { name: 'Create the draft' }).click();
+    await tokyo.page.getByText('Sun 1 Nov – Sun 29 Nov').first().waitFor();
+    const [invoice] = (await runner.api('GET', '/v1/invoices?limit=1')).data;
+    assert.equal(Date.parse(invoice.period_start), Date.parse('2026-11-01T04:00:00Z'));
+    assert.equal(Date.parse(invoice.period_end), Date.parse('2026-11-30T05:00:00Z'));
+    await tokyo.context.close();
+  });
+
+  await step('a page can be left while its map zooms', async () => {
+    for (const wait of [60, 150]) {
+      await visit('/map');
+      await page.locator('.leaflet-control-zoom-in').click();
+      await page.waitForTimeout(wait);
+      await visit('/fleets');
+      await page.waitForTimeout(1200);
+    }
   });
 
   await step('no page has a fault', async () => assert.deepEqual(faults, []));

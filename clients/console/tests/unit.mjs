@@ -29,9 +29,11 @@ import { previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js
 import { hoursOf } from '../src/pages/developers/logic.js';
 import {
   departureOf,
+  energyFor,
   faultOf,
   formOf,
   lastOutcomes,
+  levelIn,
   loadOf,
   pricesOf,
   savedBy,
@@ -40,8 +42,14 @@ import {
 import { project, spread } from '../src/map/clusters.js';
 import { PRESETS } from '../src/forms/presets.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
-import { requestsFor } from '../src/ui/find-logic.js';
+import { requestFor } from '../src/ui/find-logic.js';
 import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
+
+// The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
+Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
+Reflect.deleteProperty(globalThis, 'BroadcastChannel');
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput } = await import('../src/format.js');
+const { zone } = await import('../src/state/zone.js');
 
 const HOUR = 3_600_000;
 const AT = Date.parse('2026-12-01T07:00:00Z');
@@ -509,14 +517,56 @@ test('the axis names as many slots as have room', () => {
   );
 });
 
-test('a search asks the API at most three times, and only for what it finds exactly', () => {
-  const paths = (text) => requestsFor(text).map(({ path, query }) => [path, ...Object.keys(query ?? {})].join(' '));
+test('a search is one request, for an object or for what names begin with', () => {
+  const path = (text) => requestFor(text)?.path;
   const id = (prefix) => `${prefix}_${'0'.repeat(32)}`;
-  assert.deepEqual(paths(id('cs')), [`/v1/charging_sessions/${id('cs')}`]);
-  assert.deepEqual(paths(id('unknown')), []);
-  assert.deepEqual(paths('ada@fleet.example'), ['/v1/drivers email', '/v1/fleets email']);
-  assert.deepEqual(paths('LB70 HDB'), ['/v1/vehicles registration_plate', '/v1/vehicles vin', '/v1/invoices number']);
-  assert.deepEqual([paths(''), paths('a')], [[], []]);
+  assert.equal(path(id('cs')), `/v1/charging_sessions/${id('cs')}`);
+  assert.equal(path(id('unknown')), undefined);
+  for (const text of ['ada@fleet.example', 'LB70 HDB', 'Ada'])
+    assert.deepEqual(requestFor(text), { path: '/v1/search', query: { query: text } });
+  for (const text of ['', 'a', '--', 'a'.repeat(101)]) assert.equal(requestFor(text), null);
+});
+
+test('the energy of a charge is metered, so that its losses are part of it', () => {
+  const vehicle = { battery_capacity: 60_000, charging_standard: 'CCS', charging_loss: null };
+  assert.equal(energyFor(vehicle, 60), 38_298);
+  assert.equal(energyFor({ ...vehicle, charging_standard: 'Type2' }, 60), 40_000);
+  assert.equal(energyFor({ ...vehicle, charging_loss: 0 }, 60), 36_000);
+});
+
+test('the level of a session follows from a reading before it or at its end, and from none in between', () => {
+  const vehicle = { charging_standard: 'Type2', charging_loss: null };
+  const session = { session_started: iso(AT), session_ended: null, energy_consumed: 10_000 };
+  const battery = (moment) => ({ updated: iso(moment), level: 20, capacity: 60_000 });
+  assert.equal(levelIn(battery(AT), session, vehicle), 35);
+  assert.equal(levelIn(battery(AT + 1), session, vehicle), null);
+  const ended = { ...session, session_ended: iso(AT + HOUR) };
+  assert.equal(levelIn(battery(AT - HOUR), ended, vehicle), 35);
+  assert.equal(levelIn(battery(AT + HOUR - 1), ended, vehicle), null);
+  assert.equal(levelIn(battery(AT + HOUR), ended, vehicle), 20);
+  assert.equal(levelIn(battery(AT + 2 * HOUR), ended, vehicle), null);
+});
+
+test('a period is entered in the time zone of its fleet', () => {
+  const newYork = 'America/New_York';
+  const tokyo = fromLocalInput('2026-11-01T00:00', 'Asia/Tokyo');
+  assert.equal(tokyo, '2026-10-31T15:00:00.000Z');
+  assert.equal(inOtherZone(tokyo, 'Asia/Tokyo', newYork), '2026-11-01T04:00:00.000Z');
+  // The clocks of New York are put back on 1 November.
+  const noon = Date.parse('2026-11-01T17:00:00Z');
+  assert.deepEqual(
+    [0, 1].map((days) => iso(dayStart(noon, days, newYork))),
+    ['2026-11-01T04:00:00.000Z', '2026-11-02T05:00:00.000Z'],
+  );
+});
+
+test('a moment that is not edited stays the same where the clocks show its time twice', () => {
+  zone.set('Europe/London');
+  const second = '2026-10-25T01:30:20.000Z';
+  assert.equal(localInput(second), '2026-10-25T01:30');
+  assert.equal(fromEdited('2026-10-25T01:30', second), second);
+  assert.equal(fromEdited('2026-10-25T01:30'), '2026-10-25T00:30:00.000Z');
+  assert.equal(fromEdited('2026-10-25T03:00', second), '2026-10-25T03:00:00.000Z');
 });
 
 test('the use of connectors is averaged over the weeks, in the time zone of the fleet', () => {

@@ -44,6 +44,9 @@ export class ApiError extends Error {
 export const sent = createStore(/** @type {SentRequest[]} */ ([]));
 let numbered = 0;
 
+/** The id of the newest request, which the service gives it. */
+export const lastId = createStore('');
+
 /** Notifies every tab of the console that something has changed. */
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('service-console') : null;
 /** @type {Set<() => void>} */
@@ -184,6 +187,7 @@ async function send(url, call) {
     status = response.status;
     const text = await response.text();
     note(call.signal, path, text);
+    lastId.set(response.headers.get('Service-Request-Id') ?? '');
     if (response.ok) return text ? JSON.parse(text) : null;
     throw refusal(response, text);
   } catch (error) {

@@ -2,7 +2,7 @@
 // is visible and signed in with a key of the account that the notices are of. While they arrive, nothing has to be
 // polled.
 
-import { ahead } from '../state/clock.js';
+import { setClock } from '../state/clock.js';
 import { createStore } from '../state/store.js';
 import { config, session } from '../state/session.js';
 import { notify } from './client.js';
@@ -75,7 +75,7 @@ function open() {
     ({ run } = ready);
     const missed = seen ? seen !== `${run} ${ready.last}` : started;
     seen = `${run} ${ready.last}`;
-    moved(ready.now);
+    setClock(ready.now);
     pushed.set(true);
     if (missed) notify();
     return undefined;
@@ -85,16 +85,13 @@ function open() {
     for (const listener of [...listeners]) listener((path) => concerns(path, change));
   });
   on('clock', (/** @type {{ now: string }} */ { now }) => {
-    moved(now);
+    setClock(now);
     notify();
   });
   on('missed', notify);
   on('heartbeat', () => {});
   own.onerror = () => own === source && fail();
 }
-
-/** @param {string} now */
-const moved = (now) => ahead.set(Date.parse(now) - Date.now());
 
 function close() {
   clearTimeout(timer);

@@ -199,7 +199,8 @@ async function addDepot(post, vehicles, today) {
   const morning = Math.ceil((today + 10 * HOUR - 6 * HOUR) / (24 * HOUR)) * 24 * HOUR + 6 * HOUR;
   await post(`/v1/sites/${site.id}/prices`, {
     prices: [
-      { from: timestamp(morning - 30 * HOUR), price_per_kwh: 32 },
+      // In the evening the day before that morning has not begun yet.
+      { from: timestamp(Math.min(today, morning - 30 * HOUR)), price_per_kwh: 32 },
       { from: timestamp(morning - 6 * HOUR), price_per_kwh: 9, until: timestamp(morning) },
       { from: timestamp(morning), price_per_kwh: 32, until: timestamp(morning + 18 * HOUR) },
     ],

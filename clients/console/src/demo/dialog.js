@@ -27,6 +27,13 @@ export function DemoDialog({ onClose }) {
   );
   const controller = useRef(/** @type {AbortController | null} */ (null));
   useEffect(() => () => controller.current?.abort(), []);
+  useEffect(() => {
+    if (!state.busy) return undefined;
+    // A page that is left while the fleet is made leaves a part of it.
+    const ask = (/** @type {Event} */ event) => event.preventDefault();
+    addEventListener('beforeunload', ask);
+    return () => removeEventListener('beforeunload', ask);
+  }, [state.busy]);
   async function load() {
     const own = (controller.current = new AbortController());
     setState({ text: t('Starting'), share: 0, busy: true, error: null, made: null });

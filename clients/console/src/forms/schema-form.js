@@ -1,12 +1,14 @@
 // A form for the request body of an operation, made from the OpenAPI document.
 
 import { language, t } from '../i18n.js';
-import { html, useId, useMemo, useState } from '../ui/html.js';
-import { useAction, useRead } from '../api/resource.js';
+import { html, useEffect, useId, useMemo, useState } from '../ui/html.js';
+import { request } from '../api/client.js';
+import { nullIfMissing, useAction, useRead } from '../api/resource.js';
 import { isObject, membersOf } from '../json.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { fromLocalInput, localInput, title, words } from '../format.js';
+import { fromLocalInput, inOtherZone, localInput, title, words } from '../format.js';
+import { zone } from '../state/zone.js';
 import {
   firstSentence,
   fromField,
@@ -42,6 +44,9 @@ const REFERENCES = {
   preferred_charging_stations: 'charging_station',
 };
 
+/** Fields that are in the time zone of the fleet which the form names. */
+const PERIOD = new Set(['period_start', 'period_end']);
+
 /**
  * @typedef {import('../api/client.js').ApiError} ApiError
  * @typedef {import('../../types').Content} Content
@@ -51,10 +56,12 @@ const REFERENCES = {
 
 /**
  * `path`: the operation in the document. `original`: the object that is updated; only what differs from it is sent.
- * `initial`: values that a new object begins with. `hidden`: fields that the form leaves out.
+ * `initial`: values that a new object begins with. `hidden`: fields that the form leaves out. `zoneWithoutFleet`: the
+ * time zone of a period while no fleet is chosen; the chosen one by default.
  * @template T the response to what is sent
- * @typedef {{ path: string, method?: string, original?: object, submit: string, hidden?: string[], initial?: Members,
- *   send: (body: unknown, idempotencyKey: string) => Promise<T>, onDone: (result: T) => void }} FormProps
+ * @typedef {{ path: string, method?: string, original?: object, submit: string, hidden?: string[],
+ *   initial?: Members, zoneWithoutFleet?: string, send: (body: unknown, idempotencyKey: string) => Promise<T>,
+ *   onDone: (result: T) => void }} FormProps
  */
 
 /**
@@ -72,7 +79,18 @@ export function SchemaForm(props) {
  * @template T
  * @param {FormProps<T> & { api: import('./schema.js').OpenApi }} props those of SchemaForm, and the document
  */
-function Form({ api, path, method = 'post', original, submit, hidden = [], initial = {}, send, onDone }) {
+function Form({
+  api,
+  path,
+  method = 'post',
+  original,
+  submit,
+  hidden = [],
+  initial = {},
+  zoneWithoutFleet = zone.get(),
+  send,
+  onDone,
+}) {
   const shape = useMemo(() => {
     const whole = bodyOf(api, path, method);
     return { ...whole, fields: (whole.fields ?? []).filter((field) => !hidden.includes(field.name)) };
@@ -80,6 +98,9 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
   const before = useMemo(() => (original ? membersOf(known(shape, original)) : initial), [original]);
   const [value, setValue] = useState(before);
   const [nothing, setNothing] = useState(false);
+  const periodZone = useZoneOf(typeof value.fleet === 'string' ? value.fleet : null, zoneWithoutFleet, (from, to) =>
+    setValue((all) => withPeriod(all, from, to)),
+  );
   const action = useAction((key, body) => send(body, key));
   const onSubmit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -110,12 +131,53 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
       ${fields.map(
         (
           field,
-        ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)}
+        ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)} periodZone=${periodZone.name}
         onChange=${(/** @type {unknown} */ next) => setValue((all) => ({ ...all, [field.name]: next }))} />`,
       )}</${Part}>`,
     )}
-    <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? t('Sending…') : submit}</button></footer>
+    <footer><button type="submit" class="primary" disabled=${action.busy || periodZone.loading}>${action.busy ? t('Sending…') : submit}</button></footer>
   </form>`;
+}
+
+/**
+ * The time zone of a fleet, in which its periods are.
+ * @param {string | null} fleet
+ * @param {string} without the time zone without a fleet, or with one that cannot be read
+ * @param {(from: string, to: string) => void} onChange is called when it is another one
+ * @returns {{ name: string, loading: boolean }}
+ */
+function useZoneOf(fleet, without, onChange) {
+  const [name, setName] = useState(without);
+  const read = useRead(
+    async (signal) =>
+      fleet
+        ? request('GET', `/v1/fleets/${encodeURIComponent(fleet)}`, undefined, { signal }).catch(nullIfMissing)
+        : null,
+    [fleet],
+    { once: true },
+  );
+  const next = read.loading ? name : (read.data?.timezone ?? without);
+  useEffect(() => {
+    if (next === name) return;
+    onChange(name, next);
+    setName(next);
+  }, [next, name]);
+  return { name, loading: read.loading || next !== name };
+}
+
+/**
+ * The values of a form with its period on the same days of another time zone.
+ * @param {Members} value
+ * @param {string} from the time zone
+ * @param {string} to the other one
+ * @returns {Members}
+ */
+function withPeriod(value, from, to) {
+  const moved = (/** @type {[string, unknown]} */ [name, one]) => {
+    if (PERIOD.has(name) && typeof one === 'string') return [name, inOtherZone(one, from, to)];
+    return [name, name === 'parameters' ? withPeriod(membersOf(one), from, to) : one];
+  };
+  return Object.fromEntries(Object.entries(value).map(moved));
 }
 
 /**
@@ -202,10 +264,11 @@ const messageAt = (error, place) => (error?.param === place ? error.message : nu
 
 /**
  * @param {{ field: import('./schema.js').Field, place: string, value: unknown, siblings?: Siblings, error: ApiError |
- *   null, update: boolean, onChange: (value: unknown) => void }} props
- *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field
+ *   null, update: boolean, periodZone?: string, onChange: (value: unknown) => void }} props
+ *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field.
+ *   `periodZone`: the time zone of a period
  */
-function Control({ field, place, value, siblings, error, update, onChange }) {
+function Control({ field, place, value, siblings, error, update, periodZone, onChange }) {
   const unit = field.type === 'number' ? unitOf(field.name, siblings) : null;
   const label = title(labelOf(field.name)) + (unit ? ` (${unit})` : '');
   switch (field.type) {
@@ -215,7 +278,7 @@ function Control({ field, place, value, siblings, error, update, onChange }) {
         (
           member,
         ) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
-          place=${`${place}.${member.name}`} value=${members[member.name]} siblings=${members} error=${error} update=${update}
+          place=${`${place}.${member.name}`} value=${members[member.name]} siblings=${members} error=${error} update=${update} periodZone=${periodZone}
           onChange=${(/** @type {unknown} */ next) => onChange({ ...members, [member.name]: next })} />`,
       );
       if (isInline(field.name)) return controls;
@@ -230,10 +293,14 @@ function Control({ field, place, value, siblings, error, update, onChange }) {
       return html`<${List} field=${field} label=${label} place=${place} value=${value ?? []} error=${error} onChange=${onChange} />`;
     case 'choices':
       return html`<${Choices} field=${field} label=${label} hint=${hintOf(place, field.description)} value=${value ?? []} onChange=${onChange} />`;
-    default:
-      return html`<${Field} label=${label + (field.required || update ? '' : t(' (optional)'))} hint=${hintOf(place, field.description)} error=${messageAt(error, place)}>
-        ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} siblings=${siblings} onChange=${onChange} />`}
+    default: {
+      const timeZone = (PERIOD.has(field.name) ? periodZone : null) ?? zone.get();
+      const help = hintOf(place, field.description);
+      const text = field.type === 'moment' ? html`${help} ${t`In the time zone ${timeZone}.`}` : help;
+      return html`<${Field} label=${label + (field.required || update ? '' : t(' (optional)'))} hint=${text} error=${messageAt(error, place)}>
+        ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} siblings=${siblings} timeZone=${timeZone} onChange=${onChange} />`}
       </${Field}>`;
+    }
   }
 }
 
@@ -258,9 +325,9 @@ function hintOf(place, description) {
 
 /**
  * @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: unknown, siblings?:
- *   Siblings, onChange: (value: unknown) => void }} props
+ *   Siblings, timeZone?: string, onChange: (value: unknown) => void }} props
  */
-function Input({ id, hint, label, field, value, siblings, onChange }) {
+function Input({ id, hint, label, field, value, siblings, timeZone, onChange }) {
   const text = (/** @type {EventOf<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>} */ event) =>
     onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
   const kind = REFERENCES[field.name];
@@ -287,8 +354,8 @@ function Input({ id, hint, label, field, value, siblings, onChange }) {
       onInput=${(/** @type {InputChange} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field, event.currentTarget.valueAsNumber, siblings))} />`;
   }
   if (field.type === 'moment') {
-    return html`<input ...${shared} type="datetime-local" value=${typeof value === 'string' && value ? localInput(value) : ''}
-      onInput=${(/** @type {InputChange} */ event) => onChange(fromLocalInput(event.currentTarget.value) ?? undefined)} />`;
+    return html`<input ...${shared} type="datetime-local" value=${typeof value === 'string' && value ? localInput(value, timeZone) : ''}
+      onInput=${(/** @type {InputChange} */ event) => onChange(fromLocalInput(event.currentTarget.value, timeZone) ?? undefined)} />`;
   }
   if (field.name === 'time_zone' || field.name === 'timezone') {
     return html`<input ...${shared} type="text" list="time-zones" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} /><datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`;

@@ -484,9 +484,11 @@ export default {
   'Note for the operator (optional, with a dispute)': 'Hinweis für den Betreiber (freiwillig, beim Bestreiten)',
   'Nothing among the newest {0}: Enter searches the whole list.':
     'Nichts unter den neuesten {0}: Die Eingabetaste durchsucht die ganze Liste.',
+  'A key is not enough for the clock and the request log of the local runner. Open the address':
+    'Für die Uhr und das Protokoll der Anfragen des lokalen Dienstes genügt kein Schlüssel. Öffnen Sie die Adresse',
+  'in this browser.': 'in diesem Browser.',
+  'Name, plate, VIN, email, number, id, or a page': 'Name, Kennzeichen, FIN, E-Mail, Nummer, Id oder eine Seite',
   'Nothing found.': 'Nichts gefunden.',
-  'Nothing found. Names are not searched: the list of each kind has a search of its own.':
-    'Nichts gefunden. Namen werden nicht durchsucht: Die Listen haben eigene Suchen.',
   'Nothing in this time': 'Nichts in dieser Zeit',
   'Nothing is due': 'Nichts ist fällig',
   'Nothing is sent to the chosen endpoints until they are enabled again.':
@@ -538,7 +540,6 @@ export default {
   Plan: 'Plan',
   'Plan for {0}': 'Plan für {0}',
   'Plan of {0}': 'Plan von {0}',
-  'Plate, VIN, email, invoice number, id, or a page': 'Kennzeichen, FIN, E-Mail, Rechnungsnummer, Id oder eine Seite',
   Plug: 'Stecker',
   Plugs: 'Stecker',
   'Point at the chart, or move through it with the arrow keys, for its numbers.':

@@ -76,6 +76,8 @@ export default {
     'Nichts: keine Reservierung, kein Ladevorgang, keine Zahlung und keine Zustellung.',
   'Open it in this browser once: it signs the browser in, for later starts with the same data folder as well.':
     'Öffnen Sie sie einmal in diesem Browser: Sie meldet den Browser an, auch für spätere Starts mit demselben Datenordner.',
+  'Open the address that the terminal shows to move the clock.':
+    'Öffnen Sie die Adresse, die das Terminal zeigt, um die Uhr zu stellen.',
   'Open the address that the terminal shows': 'Öffnen Sie die Adresse, die das Terminal zeigt',
   Operate: 'Betrieb',
   Other: 'Andere',

@@ -26,6 +26,9 @@ let lastView = { centre: /** @type {[number, number]} */ ([40, 5]), zoom: 2 };
 /** Whether the user has seen a map already, and it need not find its own view. */
 let viewed = false;
 
+/** How long after its component a map is removed, in milliseconds: longer than the animation of a zoom. */
+const REMOVED_AFTER = 1000;
+
 /** @typedef {{ L: import('../../types').Leaflet, map: import('leaflet').Map }} MapHandle */
 
 /**
@@ -68,7 +71,9 @@ export function MapView({ label, onMap, small = false }) {
         ends.push(() => {
           observer.disconnect();
           end?.();
-          map.remove();
+          map.off('moveend');
+          // Leaflet fails where an animation goes on in a map that was removed.
+          setTimeout(() => map.remove(), REMOVED_AFTER);
         });
       },
       () => setFailed(true),

@@ -44,6 +44,8 @@ export async function readStations(map, filters, signal) {
   const centre = bounds.getCenter().wrap();
   const radius = Math.ceil(centre.distanceTo(bounds.getNorthEast().wrap()));
   const placed = filters.latitude !== undefined || filters.origin !== undefined;
+  // A map without a size shows nothing yet.
+  if (!placed && radius === 0) return { stations: [], more: false };
   const area =
     placed || radius > LONGEST_RADIUS
       ? {}

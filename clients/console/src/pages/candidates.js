@@ -10,6 +10,7 @@ import { ResourceError } from '../ui/errors.js';
 import { Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { PlanCard } from './need.js';
+import { energyFor } from './sites/logic.js';
 import { now } from '../state/clock.js';
 import { distance, duration, energy, money, number, timeWindow } from '../format.js';
 
@@ -49,13 +50,13 @@ export function levelOf(telemetry) {
 }
 
 /**
- * The Wh that a vehicle is charged with: to the target, or beyond it to the full battery.
+ * The metered Wh that a vehicle is charged with: to the target, or beyond it to the full battery.
  * @param {import('../../types').Vehicle} vehicle
  * @param {number} level in percent
  */
 export function energyOf(vehicle, level) {
   const target = level < TARGET ? TARGET : 100;
-  return Math.max(1, Math.round((vehicle.battery_capacity * (target - level)) / 100));
+  return energyFor(vehicle, target - level);
 }
 
 /** Why a station is refused, in words. @type {Record<string, string>} */

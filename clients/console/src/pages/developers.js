@@ -2,12 +2,13 @@
 // clock.
 
 import { html } from '../ui/html.js';
+import { PageHead } from '../ui/elements.js';
 import { Events } from './developers/events.js';
 import { Endpoints } from './developers/endpoints.js';
 import { Keys } from './developers/keys.js';
 import { RequestLog } from './developers/requests.js';
 import { TestClock } from './developers/clock.js';
-import { hasTestClock } from '../state/clock.js';
+import { clockRefused, hasTestClock } from '../state/clock.js';
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Developers({ route }) {
@@ -16,5 +17,11 @@ export default function Developers({ route }) {
   if (page === 'keys') return html`<${Keys} route=${route} />`;
   if (page === 'requests' && hasTestClock()) return html`<${RequestLog} />`;
   if (page === 'clock' && hasTestClock()) return html`<${TestClock} />`;
+  if (['requests', 'clock'].includes(page) && clockRefused.get()) return html`<${NeedsAddress} />`;
   return html`<${Events} key=${id ?? ''} id=${id} route=${route} />`;
 }
+
+/** In place of a page of the runner that a key alone does not open. */
+const NeedsAddress = () =>
+  html`<${PageHead} title="Open the address that the terminal shows" />
+    <p class="notice">A key is not enough for the clock and the request log of the local runner. Open the address <code>${location.origin}/?token=…</code> in this browser.</p>`;

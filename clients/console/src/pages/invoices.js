@@ -166,7 +166,7 @@ function Invoice({ id }) {
     </${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[finalize.error, voiding.error, remove.error, print.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
-    ${dialog === 'pay' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
+    ${dialog === 'pay' && status === 'open' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${dialog === 'credit' ? html`<${CreditDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${
       dialog === 'edit'

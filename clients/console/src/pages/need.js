@@ -7,7 +7,7 @@ import { request } from '../api/client.js';
 import { useAction } from '../api/resource.js';
 import { Dialog, Facts, Field, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
-import { duration, energy, fromLocalInput, localInput, money, needText, number, timeWindow } from '../format.js';
+import { duration, energy, fromEdited, localInput, money, needText, number, timeWindow } from '../format.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
@@ -51,12 +51,13 @@ export function defaultNeed() {
 /**
  * The fields as the API takes them; null while something is missing or not a number.
  * @param {NeedForm} form
+ * @param {Need} [original] the need that the form was made from
  * @returns {Need | null}
  */
-export function needOf({ amount, unit, readyBy, notBefore, optimize }) {
-  const [value, by] = [Number(amount), fromLocalInput(readyBy)];
+export function needOf({ amount, unit, readyBy, notBefore, optimize }, original) {
+  const [value, by] = [Number(amount), fromEdited(readyBy, original?.ready_by)];
   if (!(value > 0) || !by || (unit === 'percent' && value > 100)) return null;
-  const start = fromLocalInput(notBefore);
+  const start = fromEdited(notBefore, original?.earliest_start);
   return {
     ...(unit === 'percent' ? { target_level: value } : { energy_wh: Math.round(value * 1000) }),
     ready_by: by,
@@ -139,7 +140,7 @@ export function NeedDialog({ reservation, onClose }) {
   const action = useAction((key, body) =>
     request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }),
   );
-  const need = needOf(form);
+  const need = needOf(form, reservation.need);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const { max_price_per_kwh: cap } = reservation.need;

@@ -9,14 +9,16 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
-import { duration, energy, money, number, periodDays, title, words } from '../format.js';
+import { dayStart, duration, energy, money, number, periodDays, title, words } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
 /** @typedef {import('../../types').Report} Report */
 
 const STATUSES = ['pending', 'succeeded', 'failed'];
-const DAY = 86_400_000;
+
+/** The time zone of a report of all fleets. */
+const ZONE_WITHOUT_FLEET = 'UTC';
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Reports({ route }) {
@@ -58,11 +60,12 @@ function List({ route }) {
     },
   ];
   const create = () => setQuery({ new: 1 });
-  const until = new Date(now()).setHours(24, 0, 0, 0);
+  // Whole days of the last month.
+  const [since, until] = [-30, 1].map((days) => dayStart(now(), days, ZONE_WITHOUT_FLEET));
   const initial = {
     parameters: {
       type: 'charging_summary',
-      period_start: new Date(until - 31 * DAY).toISOString(),
+      period_start: new Date(since).toISOString(),
       period_end: new Date(until).toISOString(),
     },
   };
@@ -71,7 +74,7 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
-      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
+      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} zoneWithoutFleet=${ZONE_WITHOUT_FLEET} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
         onDone=${(/** @type {Report} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>`
         : null
     }

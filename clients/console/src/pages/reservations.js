@@ -18,7 +18,7 @@ import {
   dayMoment,
   distance,
   duration,
-  fromLocalInput,
+  fromEdited,
   localInput,
   money,
   needText,
@@ -320,7 +320,7 @@ export function MoveDialog({ reservation, start, onClose }) {
     moment && new Date(Date.parse(moment) + by).toISOString();
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const ideal = fromLocalInput(from);
+    const ideal = fromEdited(from, start ? new Date(start).toISOString() : reservation.ideal_start);
     if (!ideal) return;
     const by = Date.parse(ideal) - Date.parse(reservation.ideal_start);
     const body = {

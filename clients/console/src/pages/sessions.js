@@ -16,6 +16,7 @@ import { now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 import { Payments } from './invoices/payments.js';
 import { Review } from './sessions/review.js';
+import { levelIn } from './sites/logic.js';
 
 /**
  * @typedef {import('../../types').ChargingSession} ChargingSession
@@ -143,7 +144,8 @@ function Session({ id }) {
   const [active, pending] = [session.status === 'active', session.status === 'pending'];
   const end = session.session_ended ? Date.parse(session.session_ended) : now();
   const battery = telemetry.data?.battery;
-  const level = battery && session.status !== 'pending' ? levelOf(battery, session) : null;
+  const level =
+    battery && !pending && typeof session.vehicle === 'object' ? levelIn(battery, session, session.vehicle) : null;
   /** @typedef {ChargingSession['cost_breakdown'][number]} CostLine */
   const lines = [
     { label: t('Item'), cell: (/** @type {CostLine} */ one) => one.description },
@@ -221,19 +223,6 @@ function PriceCheck({ check, currency }) {
   const same = Math.abs(check.difference) <= 1;
   return html`<h3>Price check</h3><p>${same ? html`<span class="badge good">Agrees</span>` : html`<span class="badge bad">Differs</span>`} The network bills ${money(check.network, currency)};
     by the station's tariff it is ${money(check.ours, currency)}${same ? '' : `, ${money(Math.abs(check.difference), currency)} ${check.difference > 0 ? t('less') : t('more')}`}.</p>`;
-}
-
-/**
- * The battery's level in percent by its last reading and what the session has charged since; null if the reading is
- * from after the session.
- * @param {NonNullable<import('../../types').VehicleTelemetry['battery']>} battery
- * @param {ChargingSession} session
- */
-function levelOf(battery, session) {
-  const read = Date.parse(battery.updated);
-  if (session.session_ended && read > Date.parse(session.session_ended)) return null;
-  const charged = read <= Date.parse(session.session_started) ? session.energy_consumed : 0;
-  return Math.min(100, battery.level + (100 * charged) / battery.capacity);
 }
 
 /** @param {{ station: string | null, connector: string | null, onClose: () => void }} props */

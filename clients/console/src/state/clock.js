@@ -4,7 +4,7 @@
 import { createStore, useStore } from './store.js';
 import { config } from './session.js';
 import { useEffect, useState } from '../ui/html.js';
-import { local, notifyTabs } from '../api/client.js';
+import { ApiError, lastId, local, notifyTabs } from '../api/client.js';
 
 /** How far the service's clock is ahead of this browser's, in milliseconds. */
 export const ahead = createStore(0);
@@ -12,17 +12,47 @@ export const ahead = createStore(0);
 /** The service's time, in milliseconds since 1970. */
 export const now = () => Date.now() + ahead.get();
 
-/** Whether the service has a clock that can be moved. */
-export const hasTestClock = () => Boolean(config().runner);
+/** Whether the runner refuses its clock, because this browser has not opened the address with the token. */
+export const clockRefused = createStore(false);
+
+/** Whether the service has a clock that this browser can move. */
+export const hasTestClock = () => Boolean(config().runner) && !clockRefused.get();
+
+/** Takes over the time of the runner's clock. @param {string} now @param {number} at the browser's time then */
+export function setClock(now, at = Date.now()) {
+  ahead.set(Date.parse(now) - at);
+  if (clockRefused.get()) clockRefused.set(false);
+}
 
 /** Reads the runner's clock. */
 export async function readClock() {
   if (!hasTestClock()) return;
   const asked = Date.now();
-  const clock = await local('GET', '/_local/clock');
-  const middle = (asked + Date.now()) / 2;
-  ahead.set(Date.parse(clock.now) - middle);
+  try {
+    const clock = await local('GET', '/_local/clock');
+    setClock(clock.now, (asked + Date.now()) / 2);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== 'unauthorized') throw error;
+    clockRefused.set(true);
+    followIds(error.request ?? '');
+  }
 }
+
+/** How far a time is off that an id corrects, in milliseconds: a response takes a while. */
+const OFF = 2000;
+
+/**
+ * Takes the time of the runner from the id of a request, where the clock itself is refused. Ids are UUIDs of version 7,
+ * which begin with the milliseconds since 1970.
+ * @param {string} id
+ */
+function followIds(id) {
+  const [, digits] = /^req_([0-9a-f]{12})7[0-9a-f]{19}$/.exec(id) ?? [];
+  if (!digits || !clockRefused.get()) return;
+  const at = Number.parseInt(digits, 16);
+  if (Math.abs(at - now()) > OFF) ahead.set(at - Date.now());
+}
+lastId.subscribe(followIds);
 
 /**
  * Moves the test clock ahead; everything that falls due on the way is done first.
@@ -30,7 +60,7 @@ export async function readClock() {
  */
 export async function advance(seconds) {
   const moved = await local('POST', '/_local/clock', { advance_seconds: Math.max(0, Math.ceil(seconds)) });
-  ahead.set(Date.parse(moved.now) - Date.now());
+  setClock(moved.now);
   notifyTabs();
   return moved;
 }

@@ -1,5 +1,5 @@
-// Which requests find what a person types: an id of any kind, an email address, a plate, a VIN, or the number of an
-// invoice.
+// Which request finds what a person types: an id of any kind, or the beginning of a name, a plate, a VIN, an email
+// address or a number.
 
 /** The list of each kind of object that has a page, by the prefix of its ids. @type {Record<string, string>} */
 const KINDS = {
@@ -21,22 +21,18 @@ const KINDS = {
   txn: 'transactions',
 };
 
-/** The fewest characters that are asked about. */
+/** The fewest characters that are asked about, and the most. */
 const FEWEST = 2;
+const MOST = 100;
 
 /**
- * The requests for a text, three at most; none for what the API cannot find.
+ * The request for a text; null for what the API cannot find.
  * @param {string} text
- * @returns {{ path: string, query?: Record<string, string> }[]}
+ * @returns {{ path: string, query?: Record<string, string> } | null}
  */
-export function requestsFor(text) {
+export function requestFor(text) {
   const [, prefix] = /^([a-z]+)_[0-9a-f]{32}$/.exec(text) ?? [];
-  if (prefix) return KINDS[prefix] ? [{ path: `/v1/${KINDS[prefix]}/${text}` }] : [];
-  if (text.length < FEWEST) return [];
-  if (text.includes('@')) return ['drivers', 'fleets'].map((list) => ({ path: `/v1/${list}`, query: { email: text } }));
-  return [
-    { path: '/v1/vehicles', query: { registration_plate: text } },
-    { path: '/v1/vehicles', query: { vin: text } },
-    { path: '/v1/invoices', query: { number: text } },
-  ];
+  if (prefix) return KINDS[prefix] ? { path: `/v1/${KINDS[prefix]}/${text}` } : null;
+  if (text.length < FEWEST || text.length > MOST || !/[\p{L}\p{N}]/u.test(text)) return null;
+  return { path: '/v1/search', query: { query: text } };
 }

@@ -1,4 +1,4 @@
-// The search over everything, which Ctrl-K opens: pages by name, and objects by what the API finds exactly.
+// The search over everything, which Ctrl-K opens: pages by name, and objects by what the API finds.
 
 import { t } from '../i18n.js';
 import { html, useEffect, useId, useState } from './html.js';
@@ -8,13 +8,10 @@ import { go } from '../router.js';
 import { title } from '../format.js';
 import { Dialog } from './elements.js';
 import { idOf, nameOf, pageOf } from './objects.js';
-import { requestsFor } from './find-logic.js';
+import { requestFor } from './find-logic.js';
 
 /** How long typing has to pause before the API is asked, in milliseconds. */
 const PAUSE = 250;
-
-/** How many objects one request shows. */
-const SHOWN = 5;
 
 /** @typedef {{ target: string, name: string, detail: string }} Match */
 
@@ -23,6 +20,7 @@ const SHOWN = 5;
  * @typedef {import('./objects.js').Reference} Reference
  * @typedef {import('./objects.js').Named & { object: string, number?: string | null, email?: string | null, vin?:
  *   string | null, status?: string, invoice?: Reference, charging_session?: Reference }} Found
+ * @typedef {import('../../types').Search} Search
  */
 
 /** The pages on which objects are that have none of their own. @param {Found} object @returns {string | null} */
@@ -31,35 +29,31 @@ function placeOf(object) {
   return pageOf(object.id);
 }
 
+/** An object with a page, as the search shows it. @param {Found} one @returns {Match[]} */
+function matchOf(one) {
+  const target = placeOf(one);
+  if (!target) return [];
+  const name = one.number ?? (one.object === 'event' && one.type ? one.type : nameOf(one));
+  const details = [title(one.object), one.email ?? one.vin, one.status && title(one.status)];
+  return [{ target, name, detail: details.filter(Boolean).join(' · ') }];
+}
+
+/** What the API has found by a text, as the search shows it. @param {Search} found @returns {Match[]} */
+const matchesOf = ({ data }) =>
+  data.flatMap(({ id, type, title: name }) => {
+    const target = pageOf(id);
+    return target ? [{ target, name, detail: title(type) }] : [];
+  });
+
 /** @param {string} text @param {AbortSignal} signal @returns {Promise<Match[]>} */
 async function ask(text, signal) {
-  const answers = await Promise.all(
-    requestsFor(text).map(({ path, query }) =>
-      request('GET', address(path, query && { ...query, limit: SHOWN }), undefined, { signal }).catch(nullIfMissing),
-    ),
+  const wanted = requestFor(text);
+  if (!wanted) return [];
+  const found = /** @type {Found | Search | null} */ (
+    await request('GET', address(wanted.path, wanted.query), undefined, { signal }).catch(nullIfMissing)
   );
-  const objects = /** @type {(Found | import('../../types').Page<Found> | null)[]} */ (answers).flatMap((answer) =>
-    answer && 'data' in answer && Array.isArray(answer.data)
-      ? answer.data
-      : answer
-        ? [/** @type {Found} */ (answer)]
-        : [],
-  );
-  const distinct = [...new Map(objects.map((one) => [one.id, one])).values()];
-  return distinct.flatMap((one) => {
-    const target = placeOf(one);
-    return target
-      ? [
-          {
-            target,
-            name: one.number ?? (one.object === 'event' && one.type ? one.type : nameOf(one)),
-            detail: [title(one.object), one.email ?? one.vin, one.status && title(one.status)]
-              .filter(Boolean)
-              .join(' · '),
-          },
-        ]
-      : [];
-  });
+  if (!found) return [];
+  return 'data' in found ? matchesOf(found) : matchOf(found);
 }
 
 /** @param {{ pages: [string, string][], onClose: () => void }} props `pages`: addresses with their names */
@@ -72,7 +66,7 @@ export function Find({ pages, onClose }) {
   useEffect(() => {
     setActive(0);
     setFound({ matches: [], note: '' });
-    if (!requestsFor(wanted).length) return undefined;
+    if (!requestFor(wanted)) return undefined;
     const controller = new AbortController();
     const timer = setTimeout(() => {
       setFound({ matches: [], note: t('Searching…') });
@@ -108,11 +102,9 @@ export function Find({ pages, onClose }) {
       choose(matches[active]);
     }
   };
-  const note =
-    found.note ||
-    (matches.length ? '' : t('Nothing found. Names are not searched: the list of each kind has a search of its own.'));
+  const note = found.note || (matches.length ? '' : t('Nothing found.'));
   return html`<${Dialog} title="Search" onClose=${onClose}><div class="find" onInput=${(/** @type {Event} */ event) => event.stopPropagation()}>
-    <input type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label="Plate, VIN, email, invoice number, id, or a page" placeholder="Plate, VIN, email, invoice number, id, or a page" aria-expanded="true" aria-autocomplete="list"
+    <input type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label="Name, plate, VIN, email, number, id, or a page" placeholder="Name, plate, VIN, email, number, id, or a page" aria-expanded="true" aria-autocomplete="list"
       aria-controls=${list} aria-activedescendant=${matches[active] ? `${list}-${active}` : undefined} value=${text} autofocus onKeyDown=${keys} onInput=${(/** @type {InputChange} */ event) => setText(event.currentTarget.value)} />
     <ul id=${list} role="listbox" aria-label="What was found">${matches.map(
       (

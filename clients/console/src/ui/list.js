@@ -49,7 +49,7 @@ export const Table = ({ caption, columns, rows, rowKey = (row) => row.id }) =>
     <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.head ?? column.label}</th>`)}</tr></thead>
     <tbody>${rows.map(
       (row) => html`<tr key=${rowKey(row)}>
-      ${columns.map((column) => html`<td key=${column.label} data-label=${column.label} class=${column.number ? 'number' : ''}>${column.cell(row)}</td>`)}
+      ${columns.map((column) => html`<td key=${column.label} data-label=${column.label} class=${column.number ? 'number' : ''}><div>${column.cell(row)}</div></td>`)}
     </tr>`,
     )}</tbody>
   </table></div>`;

@@ -1,4 +1,4 @@
-// The plan of a site as charts show it, and departures as a form has them.
+// The plan of a site as charts show it, departures as a form has them, and batteries with the losses of charging.
 
 import { t } from '../../i18n.js';
 import { COLOURS, REST, largest } from '../../charts/data.js';
@@ -142,4 +142,39 @@ export function savedBy(departures) {
       .filter((one) => one.status === 'completed' && one.cost_if_immediate !== null)
       .reduce((sum, one) => sum + (one.cost_if_immediate ?? 0) - (one.cost ?? 0), 0),
   };
+}
+
+/** Percent of the metered energy that does not reach the battery, where the vehicle has no value of its own. */
+const LOSS = { ac: 10, dc: 6 };
+
+/** @typedef {Pick<import('../../../types').Vehicle, 'charging_loss' | 'charging_standard'>} Lossy */
+
+/** How much of the metered energy reaches the battery, in percent. @param {Lossy} vehicle */
+const keptOf = ({ charging_loss: loss, charging_standard: plug }) =>
+  100 - (loss ?? LOSS[plug === 'Type2' ? 'ac' : 'dc']);
+
+/**
+ * The metered Wh that raise the level of a battery.
+ * @param {Lossy & { battery_capacity: number }} vehicle
+ * @param {number} points of percent
+ */
+export const energyFor = (vehicle, points) =>
+  Math.max(1, Math.ceil((vehicle.battery_capacity * points) / keptOf(vehicle)));
+
+/** How long after the end of a session a reading of the battery is the level at its end, in milliseconds. */
+const AT_THE_END = 60_000;
+
+/**
+ * The level of a battery in percent in a session or at its end: by a reading from before the session and what was
+ * metered since, or by the reading at its end. Null for a reading in between, or from long after the session.
+ * @param {{ updated: string, level: number, capacity: number }} battery
+ * @param {{ session_started: string, session_ended: string | null, energy_consumed: number }} session
+ * @param {Lossy} vehicle
+ */
+export function levelIn(battery, session, vehicle) {
+  const read = Date.parse(battery.updated);
+  const end = session.session_ended ? Date.parse(session.session_ended) : Infinity;
+  if (read >= end) return read < end + AT_THE_END ? battery.level : null;
+  if (read > Date.parse(session.session_started)) return null;
+  return Math.min(100, battery.level + (session.energy_consumed * keptOf(vehicle)) / battery.capacity);
 }
