@@ -55,6 +55,11 @@ impl Plausibility {
         set.unwrap_or_else(|| minor_units(TOLERANCE, currency))
     }
 
+    /// Returns whether an amount of a network is more than the service's own by more than half and by more than the tolerance.
+    pub fn is_excessive(&self, network: i64, ours: i64, currency: Currency) -> bool {
+        is_excessive(network, ours, self.tolerance(currency))
+    }
+
     fn assumed_price(&self, currency: Currency) -> Price {
         let set = self.assumed_prices.get(&currency).copied();
         Price {
@@ -82,6 +87,11 @@ fn amounts(text: &str) -> Option<BTreeMap<Currency, i64>> {
         Some((Currency::from_code(code.trim())?, amount.into()))
     });
     read.collect()
+}
+
+fn is_excessive(network: i64, ours: i64, tolerance: i64) -> bool {
+    let (network, ours) = (i128::from(network), i128::from(ours));
+    2 * network > 3 * ours && network - ours > tolerance.into()
 }
 
 /// Converts main units to minor units. The value of one yen is closer to a cent than to a euro.
@@ -113,8 +123,7 @@ impl OwnPrice {
     /// Returns the reason why a price of the network is not plausible; None if it is. An amount that is not above zero needs no
     /// review.
     pub fn objection(&self, total: Total) -> Option<ReviewReason> {
-        let (network, ours) = (i128::from(total.gross), i128::from(self.cost.gross));
-        let is_dear = 2 * network > 3 * ours && network - ours > self.tolerance.into();
+        let is_dear = is_excessive(total.gross, self.cost.gross, self.tolerance);
         match (total.gross > 0, self.is_energy_plausible) {
             (false, _) => None,
             (true, false) => Some(ReviewReason::Energy),
