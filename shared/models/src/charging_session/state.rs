@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::cost::{PriceCheck, SessionCost};
 use super::network::{
-    AtNetwork, CDR_PATIENCE, LONGEST, ROOM_PATIENCE, START_PATIENCE, Stop, Total,
+    AtNetwork, CDR_PATIENCE, ROOM_PATIENCE, START_PATIENCE, Stop, Total, longest_until,
 };
 use super::review::{PendingReview, Prices};
 use crate::action::Action;
@@ -465,7 +465,7 @@ impl SessionState {
                 operated_by: Operator::Network(network),
                 ..
             } => {
-                let longest = started.plus(LONGEST);
+                let longest = longest_until(created, started);
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
                 let profile = network.profile.as_ref().and_then(|profile| profile.next);

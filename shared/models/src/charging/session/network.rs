@@ -120,6 +120,7 @@ impl Stored<ChargingSession> {
     /// ended: then a session that was given up is not reopened but stopped. Returns whether anything changed.
     pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
         let before = self.clone();
+        let report = &self.believed_report(report);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return false;
         };
@@ -338,6 +339,7 @@ impl Stored<ChargingSession> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
+        let cdr = &self.believed_cdr(cdr);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return CdrOutcome::Noted;
         };
