@@ -1990,6 +1990,32 @@ pub mod cards {
     }
 
     #[tokio::test]
+    async fn a_session_reported_late_waits_three_days_for_its_cdr() {
+        for is_billed in [true, false] {
+            let scene = Scene::new().await;
+            card(&scene, json!({})).await;
+            let theirs = tapped(&scene);
+            scene.app.advance(3600).await;
+            let end = scene.app.now();
+            scene.app.advance(5 * 86_400).await;
+            let change = json!({"status": "COMPLETED", "kwh": 10, "end_date_time": end, "last_updated": end});
+            scene.report(&with(theirs.clone(), change)).await;
+            scene.app.advance(3 * 86_400 - 60).await;
+            assert_eq!(scene.invoice().await.1, []);
+            let shown = sessions(&scene).await.remove(0);
+            assert_has!(shown, {"status": "completed", "session_started": theirs["start_date_time"], "session_ended": end});
+            if is_billed {
+                let change = json!({"end_date_time": end, "total_energy": 10, "total_cost": {"excl_vat": 3.0, "incl_vat": 3.6}});
+                scene.bill(&scene.cdr(&theirs, change)).await;
+                assert_eq!(scene.invoice().await.1, [energy(360)]);
+            } else {
+                scene.app.advance(60).await;
+                assert_eq!(scene.invoice().await.1, [energy(484)]);
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_session_of_a_week_is_in_the_report_of_its_end() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;

@@ -14,7 +14,7 @@
 //! tenant may end it. A session that was ended in this way waits for its CDR like any other; if the network reports that it continues, its end is
 //! requested again, and the session stays completed.
 //!
-//! A completed session waits three days for its CDR. Without one, the amount of the last report is billed, otherwise that of the tariff.
+//! A completed session waits three days for its CDR, from the moment at which its end was received. Without one, the amount of the last report is billed, otherwise that of the tariff.
 //! A price that is not plausible becomes final only after a decision about it ([`super::review`]).
 //!
 //! Every transition may be requested twice, late, and in another order than the events happened: reports are ordered by `last_updated`,
@@ -40,7 +40,7 @@ pub const ROOM_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 pub const STOP_PATIENCE: SignedDuration = minutes(5);
 pub const MAX_STOPS: u32 = 5;
 
-/// The time for which a session waits for its CDR after its end.
+/// The time for which a session waits for its CDR after the service received its end.
 pub const CDR_PATIENCE: SignedDuration = days(3);
 
 /// The duration of a session after which the service requests its end from the network.

@@ -147,6 +147,9 @@ pub enum Settlement {
         /// Whether the tenant has ended the session, and the network has not reported its end.
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
+        /// When this service received the end. Items of earlier versions lack it, and the session's `ended` counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        heard_at: Option<Timestamp>,
     },
     /// The price of the network waits for a decision. Meanwhile the session has the service's own price.
     UnderReview(PendingReview),
@@ -478,12 +481,13 @@ impl SessionState {
             } if price.is_charging => return Some((price.at, Action::SettleSession)),
             Self::Completed {
                 ended,
-                settlement: Settlement::Awaited { .. },
+                settlement: Settlement::Awaited { heard_at, .. },
                 ..
-            } => next_stop
-                .into_iter()
-                .chain([ended.plus(CDR_PATIENCE)])
-                .min(),
+            } => {
+                let heard_at = heard_at.unwrap_or(*ended);
+                let closes = heard_at.plus(CDR_PATIENCE);
+                next_stop.into_iter().chain([closes]).min()
+            }
             Self::Completed { .. } => self.review().and_then(|review| review.repeat_at),
             Self::Cancelled { .. } | Self::Failed { .. } => next_stop,
         };
@@ -496,6 +500,7 @@ impl Settlement {
     pub const AWAITED: Self = Self::Awaited {
         stop: None,
         ended_by_tenant: false,
+        heard_at: None,
     };
 }
 

@@ -236,7 +236,11 @@ impl Stored<ChargingSession> {
             cost: cost.clone(),
             ends_by: None,
             price_check: None,
-            settlement: Settlement::AWAITED,
+            settlement: Settlement::Awaited {
+                stop: None,
+                ended_by_tenant: false,
+                heard_at: Some(now),
+            },
         };
         self.record(EventType::ChargingSessionCompleted);
     }
@@ -253,11 +257,11 @@ impl Stored<ChargingSession> {
         }
         self.complete(now, now);
         self.object.updated = now;
-        if let Some(settlement) = self.object.state.settlement_mut() {
-            *settlement = Settlement::Awaited {
-                stop: None,
-                ended_by_tenant: true,
-            };
+        if let Some(Settlement::Awaited {
+            ended_by_tenant, ..
+        }) = self.object.state.settlement_mut()
+        {
+            *ended_by_tenant = true;
         }
         Ok(())
     }
