@@ -769,6 +769,22 @@ mod unused {
     }
 
     #[tokio::test]
+    async fn an_implausible_amount_is_listed_and_not_billed() {
+        for own in [0, 300] {
+            let stage = kept(own).await;
+            stage.app.advance(31 * 60).await;
+            let absurd = json!({"excl_vat": 4_000_000, "incl_vat": 4_800_000});
+            let costs = json!({"total_cost": absurd, "total_reservation_cost": absurd});
+            bill(&stage, costs).await;
+            assert_has!(stage.reservation().await, {"status": "expired", "fee_due": own});
+            assert_eq!(unmatched(&stage).await, 1);
+            bill(&stage, json!({"id": "R2"})).await;
+            assert_eq!(invoiced(&stage).await, [fee(500)]);
+            assert_eq!(unmatched(&stage).await, 1);
+        }
+    }
+
+    #[tokio::test]
     async fn a_late_cancellation_costs_what_the_network_bills() {
         let stage = kept(0).await;
         stage.cancel().await;

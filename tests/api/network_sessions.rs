@@ -603,6 +603,51 @@ mod stop {
         assert_eq!(scene.status(&session).await, is("active"));
     }
 
+    /// A report of a session that began long before it was requested, and in which the vehicle only parks.
+    fn began_long_ago(theirs: Value) -> Value {
+        let start = "1970-01-01T00:00:00Z";
+        let parked = json!({"start_date_time": start, "dimensions": [{"type": "PARKING_TIME", "volume": 1}]});
+        with(
+            theirs,
+            json!({"start_date_time": start, "kwh": 1, "charging_periods": [parked]}),
+        )
+    }
+
+    #[tokio::test]
+    async fn a_requested_session_did_not_begin_long_ago() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        scene.result("ACCEPTED").await;
+        let theirs = began_long_ago(scene.session(json!({})));
+        scene.report(&theirs).await;
+        assert!(scene.commands("STOP_SESSION").is_empty());
+        let shown = scene.shown(&session).await;
+        let created = shown["created"].as_str().expect("a time");
+        let created = Timestamp::parse(created).expect("a time");
+        assert_has!(shown, {"status": "active", "session_started": created.plus(minutes(-15))});
+        // 1 kWh at 0.40 and a quarter of an hour at 3.00 an hour, with 21 % tax, and the minutes that the test takes.
+        let due = shown["amount_due"].as_i64().expect("an amount");
+        assert!((139..=300).contains(&due), "{due}");
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(shown["session_started"], json!(created.plus(minutes(-15))));
+    }
+
+    #[tokio::test]
+    async fn a_card_session_that_began_long_ago_has_another_day() {
+        let scene = Scene::new().await;
+        cards::card(&scene, json!({})).await;
+        scene.report(&began_long_ago(cards::tapped(&scene))).await;
+        let shown = cards::sessions(&scene).await.remove(0);
+        let created = shown["created"].as_str().expect("a time");
+        let created = Timestamp::parse(created).expect("a time");
+        assert_has!(shown, {"status": "active", "session_started": created.plus(days(-1))});
+        scene.app.advance(86_400 - 60).await;
+        assert!(scene.commands("STOP_SESSION").is_empty());
+        scene.app.advance(120).await;
+        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+    }
+
     #[tokio::test]
     async fn a_report_that_is_late_or_invalid_does_not_create_energy() {
         let scene = Scene::new().await;
@@ -2052,6 +2097,32 @@ pub mod cards {
         scene.app.drain().await;
         let report = scene.get(&path_of(&report)).await;
         assert_has!(report["totals"][0], {"sessions": 1, "energy_wh": 20_000});
+    }
+
+    #[tokio::test]
+    async fn a_session_reported_late_waits_three_days_for_its_cdr() {
+        for is_billed in [true, false] {
+            let scene = Scene::new().await;
+            card(&scene, json!({})).await;
+            let theirs = tapped(&scene);
+            scene.app.advance(3600).await;
+            let end = scene.app.now();
+            scene.app.advance(5 * 86_400).await;
+            let change = json!({"status": "COMPLETED", "kwh": 10, "end_date_time": end, "last_updated": end});
+            scene.report(&with(theirs.clone(), change)).await;
+            scene.app.advance(3 * 86_400 - 60).await;
+            assert_eq!(scene.invoice().await.1, []);
+            let shown = sessions(&scene).await.remove(0);
+            assert_has!(shown, {"status": "completed", "session_started": theirs["start_date_time"], "session_ended": end});
+            if is_billed {
+                let change = json!({"end_date_time": end, "total_energy": 10, "total_cost": {"excl_vat": 3.0, "incl_vat": 3.6}});
+                scene.bill(&scene.cdr(&theirs, change)).await;
+                assert_eq!(scene.invoice().await.1, [energy(360)]);
+            } else {
+                scene.app.advance(60).await;
+                assert_eq!(scene.invoice().await.1, [energy(484)]);
+            }
+        }
     }
 
     #[tokio::test]

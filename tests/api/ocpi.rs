@@ -116,6 +116,17 @@ mod edge {
         assert_eq!(cpo.data(path).await, fixture("tariff"));
     }
 
+    /// Charging periods of about 200 bytes each: `count` that follow the first `skipped` ones, one every ten seconds.
+    pub fn periods(skipped: i64, count: i64) -> Vec<Value> {
+        let start = kernel::Timestamp::parse("2026-02-01T09:00:00Z").expect("a time");
+        let period = |number: i64| {
+            let at = start.plus(kernel::time::seconds(10 * number));
+            json!({"start_date_time": at, "tariff_id": "T".repeat(36),
+                "dimensions": [{"type": "ENERGY", "volume": 0.0301}, {"type": "TIME", "volume": 0.0028}]})
+        };
+        (skipped..skipped + count).map(period).collect()
+    }
+
     #[tokio::test]
     async fn invalid_json_is_400_and_an_oversized_body_is_413() {
         let (app, cpo) = Connected::start().await;
@@ -806,6 +817,34 @@ mod sessions {
     const PATH: &str = "/sessions/NL/EXA/S-1001";
 
     #[tokio::test]
+    async fn a_session_of_many_charging_periods_still_ends() {
+        let (_app, cpo) = Connected::start().await;
+        cpo.put(PATH, &fixture("session")).await;
+        for number in 0..6 {
+            let updated = format!("2026-02-01T1{number}:00:00Z");
+            let more = edge::periods(1_000 * number, 1_000);
+            let update = json!({"kwh": number, "charging_periods": more, "last_updated": updated});
+            cpo.patch(PATH, &update).await;
+        }
+        let last = edge::periods(6_000, 1);
+        let end = json!({"status": "COMPLETED", "kwh": 9, "charging_periods": last, "last_updated": "2026-02-01T20:00:00Z"});
+        for _ in 0..2 {
+            cpo.patch(PATH, &end).await;
+        }
+        let shown = cpo.data(PATH).await;
+        assert_has!(shown, {"status": "COMPLETED", "kwh": 9});
+        assert!(shown.to_string().len() < 220 * 1024);
+        let periods = shown["charging_periods"].as_array().expect("periods");
+        assert_eq!(periods[periods.len() - 1], last[0]);
+        assert_eq!(periods[0]["start_date_time"], "2026-02-01T09:00:00.000Z");
+        let dimensions = periods.iter().map(|period| &period["dimensions"][0]);
+        let energy: f64 = dimensions
+            .filter_map(|energy| energy["volume"].as_f64())
+            .sum();
+        assert!((energy - (1.5 + 6_001.0 * 0.0301)).abs() < 0.01, "{energy}");
+    }
+
+    #[tokio::test]
     async fn a_session_grows_by_updates_that_may_arrive_twice_and_late() {
         let (_app, cpo) = Connected::start().await;
         assert_eq!(cpo.put(PATH, &fixture("session")).await.status, 201);
@@ -913,6 +952,39 @@ mod cdrs {
         assert_eq!(cpo.data("/cdrs/NL/EXA/C-1001").await, fixture("cdr"));
         let listed = manage_ok(&app, json!({"action": "list_unmatched"})).await;
         assert_eq!(listed["data"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_cdr_with_many_charging_periods_is_stored_once() {
+        let large = with(
+            fixture("cdr"),
+            json!({"charging_periods": edge::periods(0, 3_000)}),
+        );
+        assert!(large.to_string().len() > 400 * 1024);
+        let listed = with(large.clone(), json!({"id": "C-1002"}));
+        let app = TestApp::start().await;
+        let cpo = Connected::with(&app, |script| {
+            script.lists.insert("cdrs", vec![listed]);
+        });
+        let cpo = cpo.await;
+        app.drain().await;
+        for expected in [(201, 1000), (200, 1000)] {
+            cpo.expect("POST", "/cdrs", Some(&large), expected).await;
+        }
+        for id in ["C-1001", "C-1002"] {
+            let shown = cpo.data(&format!("/cdrs/NL/EXA/{id}")).await;
+            assert_eq!(shown["total_cost"], large["total_cost"], "{id}");
+            let size = shown.to_string().len();
+            assert!(size < 200 * 1024, "{id}: {size}");
+        }
+        for change in [
+            json!({"charging_periods": edge::periods(0, 8_000)}),
+            json!({"remark": "x".repeat(300_000)}),
+        ] {
+            let larger = with(large.clone(), change);
+            cpo.expect("POST", "/cdrs", Some(&larger), (413, 2000))
+                .await;
+        }
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use kernel::{Error, Id, Timestamp};
 use models::action::Action;
 use models::adjustment::Adjustment;
 use models::charging::session::{CdrOutcome, HOLD};
-use models::charging_session::network::{LONGEST, newest_bill};
+use models::charging_session::network::{longest_until, newest_bill};
 use models::charging_session::{
     ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
 };
@@ -96,8 +96,13 @@ impl OperateSession {
                 if next_profile.is_some_and(|next| next <= origin.now) {
                     return send_profile(app, &origin, session, &network).await;
                 }
-                let lasts = origin.now.since(session.object.session_started);
-                if lasts >= LONGEST && session.ask_stop(origin.now) {
+                let ChargingSession {
+                    created,
+                    session_started,
+                    ..
+                } = session.object;
+                let is_long = longest_until(created, session_started) <= origin.now;
+                if is_long && session.ask_stop(origin.now) {
                     return send_stop(app, &origin, session, &network).await;
                 }
                 session.stall(origin.now);

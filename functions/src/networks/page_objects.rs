@@ -7,6 +7,7 @@ use models::network::{Module, ObjectId, PartyId};
 use ocpi::cdr::Cdr;
 use ocpi::network::{Network, PartyRefusal};
 use ocpi::object::{Part, Refusal, Update, put, put_part};
+use ocpi::periods::{MAX_RECEIVED, bounded, size_of};
 use ocpi::reader::{self, lenient};
 use ocpi::session::Session;
 use ocpi::tariff::Tariff;
@@ -70,7 +71,7 @@ impl PageObjects<'_> {
     async fn store_parties(&self, pull: &mut Pull, group: &[Box<RawValue>]) -> Result<(), Error> {
         let mut reports: Vec<ClientInfo> = Vec::new();
         for object in group {
-            match read(object).and_then(|value| lenient(&value)) {
+            match read(object, MAX_OBJECT).and_then(|value| lenient(&value)) {
                 Ok(report) => reports.push(report),
                 Err(why) => pull.note_problem(&format!("hubclientinfo: {why}")),
             }
@@ -191,18 +192,30 @@ struct Named {
     party_id: String,
 }
 
-/// An object of a page, unless it is too large to be stored.
-fn read(object: &RawValue) -> Result<Value, String> {
-    let size = object.get().len();
-    if size > MAX_OBJECT {
-        return Err(format!("it has {size} bytes, more than {MAX_OBJECT}"));
-    }
+/// An object of a page, unless it is larger than `max` bytes.
+fn read(object: &RawValue, max: usize) -> Result<Value, String> {
+    check_size(object.get().len(), max)?;
     serde_json::from_str(object.get()).map_err(|error| error.to_string())
+}
+
+fn check_size(size: usize, max: usize) -> Result<(), String> {
+    if size > max {
+        return Err(format!("it has {size} bytes, more than {max}"));
+    }
+    Ok(())
 }
 
 /// An object of a page, if it has the fields that this service needs.
 fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
-    let value = read(object)?;
+    let value = if matches!(module, Module::Sessions | Module::Cdrs) {
+        let merged = bounded(read(object, MAX_RECEIVED)?);
+        if object.get().len() > MAX_OBJECT {
+            check_size(size_of(&merged), MAX_OBJECT)?;
+        }
+        merged
+    } else {
+        read(object, MAX_OBJECT)?
+    };
     match module {
         Module::Tariffs => lenient::<Tariff>(&value).map(drop),
         Module::Sessions => lenient::<Session>(&value).map(drop),

@@ -233,7 +233,7 @@ async fn reservation(
         unusable(
             app,
             object,
-            "nothing is due for a reservation that it names",
+            "nothing is due for a reservation that it names, or the amount is not plausible",
         )
     }
 }

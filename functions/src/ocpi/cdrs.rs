@@ -1,6 +1,6 @@
 //! `/ocpi/{version}/cdrs`: an operator sends a charge detail record, which never changes.
 //!
-//! The CDR is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service. A CDR that
+//! The CDR is stored as it is received; if it is too large for that, its oldest charging periods are merged. It is listed as unmatched until it belongs to a charging session of this service. A CDR that
 //! arrives twice is stored once; a CDR with the same id and other content is refused.
 
 use crate::App;
@@ -14,7 +14,7 @@ use ocpi::reader::lenient;
 use ocpi::versions::{OwnUrls, module as names};
 use web::edge::base_url;
 
-use super::edge::{InVersion, Json, ObjectPath, Party};
+use super::edge::{InVersion, JsonWithPeriods, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
@@ -37,7 +37,7 @@ async fn create(
     party: Party,
     InVersion(version): InVersion,
     headers: HeaderMap,
-    Json(body): Json,
+    JsonWithPeriods(body): JsonWithPeriods,
 ) -> Result {
     let invalid = |why: String| Reply::error(StatusCode::INVALID_PARAMETERS, why);
     let owner = party.owner_of(&body)?;

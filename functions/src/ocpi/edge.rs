@@ -19,12 +19,13 @@ use models::stored::Stored;
 use ocpi::credentials::CredentialsToken;
 use ocpi::envelope::{Envelope, StatusCode};
 use ocpi::network::{Network, NetworkStatus, PartyRefusal};
+use ocpi::periods::{MAX_RECEIVED, bounded, size_of};
 use ocpi::versions::OcpiVersion;
 use serde::Deserialize;
 use serde_json::Value;
 use table::networks::shared_origin;
 use tokio::time::{Duration, Instant, timeout};
-use web::body;
+use web::body::{self, MAX_BODY};
 use web::route::PATIENCE;
 use web::source::Source;
 
@@ -487,8 +488,30 @@ impl<S: Send + Sync> FromRequest<S> for OptionalJson {
     }
 }
 
+/// The JSON of a session or a CDR as it is stored ([`ocpi::periods`]). It may be larger than other objects as long as that is due to its
+/// charging periods.
+pub struct JsonWithPeriods(pub Value);
+
+impl<S: Send + Sync> FromRequest<S> for JsonWithPeriods {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self> {
+        let bytes = read_within(request.into_body(), MAX_RECEIVED).await?;
+        let object = bounded(parse(&bytes)?);
+        if bytes.len() > MAX_BODY && size_of(&object) > MAX_BODY {
+            let message = "The body without its charging periods is larger than 256 KiB.";
+            return Err(Reply::transport(HttpStatus::PAYLOAD_TOO_LARGE, message));
+        }
+        Ok(Self(object))
+    }
+}
+
 async fn read(body: Body) -> Result<Bytes> {
-    body::collect(body).await.map_err(|error| {
+    read_within(body, MAX_BODY).await
+}
+
+async fn read_within(body: Body, max: usize) -> Result<Bytes> {
+    body::collect_within(body, max).await.map_err(|error| {
         let status = match error.class() {
             ErrorClass::TimedOut => HttpStatus::REQUEST_TIMEOUT,
             _ => HttpStatus::PAYLOAD_TOO_LARGE,

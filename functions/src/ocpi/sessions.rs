@@ -1,6 +1,6 @@
 //! `/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}`: an operator pushes a session, or the changed fields of one.
 //!
-//! The session is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service.
+//! The session is stored as it is received; if it is too large for that, its oldest charging periods are merged. It is listed as unmatched until it belongs to a charging session of this service.
 
 use crate::App;
 use axum::extract::{Path, State};
@@ -9,7 +9,7 @@ use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde_json::Value;
 
-use super::edge::{InVersion, Json, ObjectPath, Party};
+use super::edge::{InVersion, Json, JsonWithPeriods, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
@@ -43,7 +43,7 @@ async fn replace(
     party: Party,
     InVersion(_): InVersion,
     Path(path): Path<ObjectPath>,
-    Json(body): Json,
+    JsonWithPeriods(body): JsonWithPeriods,
 ) -> Result {
     let id = party.object(Objects::Sessions, &path)?;
     check_identity(&body, &id)?;

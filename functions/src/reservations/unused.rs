@@ -11,8 +11,8 @@ use models::reservation::Reservation;
 use models::reservation::unused::UnusedOutcome;
 use table::networks::ReceivedObject;
 
-/// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is due for a CDR that does
-/// not. `command` is the RESERVE_NOW that the CDR names, if any.
+/// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is billed for a CDR that does
+/// not, or whose amount is not plausible. `command` is the RESERVE_NOW that the CDR names, if any.
 ///
 /// # Errors
 /// `Contended` if the reservation or the CDR changes in the meantime, `Unavailable` if DynamoDB cannot be reached.
@@ -31,10 +31,11 @@ pub async fn bill(
     let account = app.store.get::<Account>(tenant, &tenant.account).await?;
     let account = account.object;
     reservation.tax_unused_fee(account.fee_tax_percent());
-    let outcome = reservation.take_unused_cdr(command, cdr, origin.now);
+    let limits = &app.settings.plausibility;
+    let outcome = reservation.take_unused_cdr(command, cdr, limits, origin.now);
     let mut tx = app.store.begin(&origin);
     match outcome {
-        UnusedOutcome::NotDue => return Ok(false),
+        UnusedOutcome::NotDue | UnusedOutcome::Implausible => return Ok(false),
         UnusedOutcome::Known => {}
         UnusedOutcome::Noted => tx.save(&mut reservation)?,
         UnusedOutcome::Adjusted(more) => {

@@ -219,7 +219,7 @@ fn times(
 
 impl ChargingPeriod {
     /// Returns whether the vehicle was connected and no energy flowed.
-    fn is_parking(&self) -> bool {
+    pub(super) fn is_parking(&self) -> bool {
         let volume = |kind: &str| {
             let mut dimensions = self.dimensions.iter();
             dimensions.any(|dimension| dimension.kind == kind && !dimension.volume.is_zero())

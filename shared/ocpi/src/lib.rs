@@ -28,6 +28,7 @@ pub mod network;
 pub mod object;
 pub mod page;
 pub mod party;
+pub mod periods;
 pub mod reader;
 pub mod session;
 pub mod signed;

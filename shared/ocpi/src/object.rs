@@ -10,6 +10,7 @@
 use serde_json::{Map, Value};
 
 use super::envelope::StatusCode;
+use super::periods::{PERIODS, bounded};
 use super::reader;
 use kernel::time::Timestamp;
 use models::network::is_believed;
@@ -215,12 +216,12 @@ pub fn patch(
 pub const IDENTITY: [&str; 3] = ["country_code", "party_id", "id"];
 
 /// Applies a partial update of a session. Charging periods are added to the existing ones; a period that exists already is not added again,
-/// so that an update which arrives twice has its effect once.
+/// so that an update which arrives twice has its effect once. The oldest periods of a session that becomes too large are merged
+/// ([`super::periods`]).
 ///
 /// # Errors
 /// As for [`patch`]; a refusal if `charging_periods` is not a list.
 pub fn patch_session(stored: &Value, sent: &Value, now: Timestamp) -> Result<Update, Refusal> {
-    const PERIODS: &str = "charging_periods";
     let mut sent = sent.clone();
     let added = match sent.as_object_mut().and_then(|sent| sent.remove(PERIODS)) {
         None | Some(Value::Null) => Vec::new(),
@@ -237,7 +238,10 @@ pub fn patch_session(stored: &Value, sent: &Value, now: Timestamp) -> Result<Upd
         }
         sent[PERIODS] = Value::Array(periods);
     }
-    patch(stored, &sent, &IDENTITY, now)
+    Ok(match patch(stored, &sent, &IDENTITY, now)? {
+        Update::Changed(session) => Update::Changed(bounded(session)),
+        other => other,
+    })
 }
 
 /// The location, or a part of it.

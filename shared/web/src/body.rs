@@ -66,12 +66,21 @@ impl<T: RequestBody> Body<T> {
 /// # Errors
 /// 400 if the body is larger than 256 KiB; 408 if it does not arrive completely.
 pub async fn collect(body: axum::body::Body) -> Result<Bytes> {
+    collect_within(body, MAX_BODY).await
+}
+
+/// Reads a body of at most this many bytes to its end.
+///
+/// # Errors
+/// 400 if the body is larger; 408 if it does not arrive completely.
+pub async fn collect_within(body: axum::body::Body, max: usize) -> Result<Bytes> {
     let mut parts = body.into_data_stream();
     let mut whole = Vec::new();
     while let Some(part) = parts.next().await {
         let part = part.map_err(|_| Error::request_timeout())?;
-        if whole.len() + part.len() > MAX_BODY {
-            return Err(Error::malformed("The body is larger than 256 KiB."));
+        if whole.len() + part.len() > max {
+            let message = format!("The body is larger than {} KiB.", max / 1024);
+            return Err(Error::malformed(message));
         }
         whole.extend_from_slice(&part);
     }

@@ -14,7 +14,7 @@
 //! tenant may end it. A session that was ended in this way waits for its CDR like any other; if the network reports that it continues, its end is
 //! requested again, and the session stays completed.
 //!
-//! A completed session waits three days for its CDR. Without one, the amount of the last report is billed, otherwise that of the tariff.
+//! A completed session waits three days for its CDR, from the moment at which its end was received. Without one, the amount of the last report is billed, otherwise that of the tariff.
 //! A price that is not plausible becomes final only after a decision about it ([`super::review`]).
 //!
 //! Every transition may be requested twice, late, and in another order than the events happened: reports are ordered by `last_updated`,
@@ -40,11 +40,23 @@ pub const ROOM_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 pub const STOP_PATIENCE: SignedDuration = minutes(5);
 pub const MAX_STOPS: u32 = 5;
 
-/// The time for which a session waits for its CDR after its end.
+/// The time for which a session waits for its CDR after the service received its end.
 pub const CDR_PATIENCE: SignedDuration = days(3);
 
 /// The duration of a session after which the service requests its end from the network.
 pub const LONGEST: SignedDuration = DAY;
+
+/// Returns the time at which the service requests the end of a session that was created and began at these moments: a day after its
+/// start. A network may report a start long ago, by mistake or because a charging point has no clock. If the day would be over when the
+/// service heard of the session, it begins then.
+pub fn longest_until(created: Timestamp, started: Timestamp) -> Timestamp {
+    let until = started.plus(LONGEST);
+    if until > created {
+        until
+    } else {
+        created.plus(LONGEST)
+    }
+}
 
 /// A session is stalled at this time after the request for its end and after the network's last report.
 pub const STALLED_AFTER: SignedDuration = DAY;

@@ -144,8 +144,14 @@ impl Stored<ChargingSession> {
 
     /// Records that the network has reported the end of a session that the tenant has ended.
     pub fn confirm_end(&mut self) {
-        if let Some(settlement @ Settlement::Awaited { .. }) = self.object.state.settlement_mut() {
-            *settlement = Settlement::AWAITED;
+        if let Some(Settlement::Awaited {
+            stop,
+            ended_by_tenant,
+            ..
+        }) = self.object.state.settlement_mut()
+        {
+            *stop = None;
+            *ended_by_tenant = false;
         }
     }
 

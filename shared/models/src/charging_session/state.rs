@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::cost::{PriceCheck, SessionCost};
 use super::network::{
-    AtNetwork, CDR_PATIENCE, LONGEST, ROOM_PATIENCE, START_PATIENCE, Stop, Total,
+    AtNetwork, CDR_PATIENCE, ROOM_PATIENCE, START_PATIENCE, Stop, Total, longest_until,
 };
 use super::review::{PendingReview, Prices};
 use crate::action::Action;
@@ -147,6 +147,9 @@ pub enum Settlement {
         /// Whether the tenant has ended the session, and the network has not reported its end.
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
+        /// When this service received the end. Items of earlier versions lack it, and the session's `ended` counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        heard_at: Option<Timestamp>,
     },
     /// The price of the network waits for a decision. Meanwhile the session has the service's own price.
     UnderReview(PendingReview),
@@ -465,7 +468,7 @@ impl SessionState {
                 operated_by: Operator::Network(network),
                 ..
             } => {
-                let longest = started.plus(LONGEST);
+                let longest = longest_until(created, started);
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
                 let profile = network.profile.as_ref().and_then(|profile| profile.next);
@@ -478,12 +481,13 @@ impl SessionState {
             } if price.is_charging => return Some((price.at, Action::SettleSession)),
             Self::Completed {
                 ended,
-                settlement: Settlement::Awaited { .. },
+                settlement: Settlement::Awaited { heard_at, .. },
                 ..
-            } => next_stop
-                .into_iter()
-                .chain([ended.plus(CDR_PATIENCE)])
-                .min(),
+            } => {
+                let heard_at = heard_at.unwrap_or(*ended);
+                let closes = heard_at.plus(CDR_PATIENCE);
+                next_stop.into_iter().chain([closes]).min()
+            }
             Self::Completed { .. } => self.review().and_then(|review| review.repeat_at),
             Self::Cancelled { .. } | Self::Failed { .. } => next_stop,
         };
@@ -496,6 +500,7 @@ impl Settlement {
     pub const AWAITED: Self = Self::Awaited {
         stop: None,
         ended_by_tenant: false,
+        heard_at: None,
     };
 }
 

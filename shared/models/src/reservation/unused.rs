@@ -2,7 +2,8 @@
 //! names the RESERVE_NOW of the reservation.
 //!
 //! The fee of such a reservation is the larger of its own fee and the total that the network bills. A fee that is neither charged nor
-//! invoiced yet is raised. The difference to a fee that was charged or invoiced becomes an adjustment. CDRs may be received twice, in any
+//! invoiced yet is raised. A CDR that would make the fee more than the own fee by more than half and by more than the tolerance of
+//! [`Plausibility`] is not applied, because nobody could object to it before it is billed. The difference to a fee that was charged or invoiced becomes an adjustment. CDRs may be received twice, in any
 //! order, and before the reservation has expired in this service.
 //!
 //! Nothing is billed for a reservation that was cancelled free of charge, was used or has failed, nor for an EVSE that the reservation is
@@ -10,11 +11,14 @@
 
 use super::outward::OutwardReservation;
 use super::{FeeState, Reservation, ReservationState, ReservationStatus};
+use crate::charging::session::Plausibility;
 use crate::charging_session::network::{Billed, total_of};
 use crate::event_type::EventType;
+use crate::network::ObjectId;
 use crate::stored::Stored;
 use kernel::fields::party::TaxPercent;
 use kernel::id::Id;
+use kernel::money::Currency;
 use kernel::time::Timestamp;
 
 /// The result of a CDR for an unused reservation.
@@ -22,6 +26,8 @@ use kernel::time::Timestamp;
 pub enum UnusedOutcome {
     /// Nothing is due for the reservation, or the CDR has another currency. The CDR was not applied.
     NotDue,
+    /// The amount is not plausible. The CDR was not applied.
+    Implausible,
     /// The CDR was applied before.
     Known,
     /// The CDR was noted, or has changed the fee that is due.
@@ -46,9 +52,11 @@ impl Stored<Reservation> {
         &mut self,
         command: Option<&Id>,
         cdr: &Billed,
+        limits: &Plausibility,
         now: Timestamp,
     ) -> UnusedOutcome {
         let currency = self.object.currency;
+        let (own, before) = (self.object.reservation_fee, self.unused_fee());
         let is_open = self.object.status() == ReservationStatus::Confirmed;
         let is_due = match &self.object.state {
             ReservationState::Confirmed { .. } => true,
@@ -69,7 +77,13 @@ impl Stored<Reservation> {
         if !is_due || !is_current || cdr.currency != currency {
             return UnusedOutcome::NotDue;
         }
-        reserved.unused.cdrs.push(cdr.clone());
+        let mut cdrs = reserved.unused.cdrs.clone();
+        cdrs.push(cdr.clone());
+        let billed = billed(&cdrs, currency).unwrap_or_default();
+        if billed > before && limits.is_excessive(billed, own, currency) {
+            return UnusedOutcome::Implausible;
+        }
+        reserved.unused.cdrs = cdrs;
         if is_open {
             // The fee becomes due when the reservation has ended.
             return UnusedOutcome::Noted;
@@ -82,8 +96,8 @@ impl Stored<Reservation> {
         let own = self.object.reservation_fee;
         let reserved = self.object.state.reserved();
         let billed =
-            reserved.and_then(|reserved| total_of(&reserved.unused.cdrs, self.object.currency));
-        billed.map_or(own, |billed| billed.gross.max(own))
+            reserved.and_then(|reserved| billed(&reserved.unused.cdrs, self.object.currency));
+        billed.map_or(own, |billed| billed.max(own))
     }
 
     /// Corrects the fee of a reservation that has ended by the CDRs so far.
@@ -125,14 +139,24 @@ impl Stored<Reservation> {
     }
 }
 
+/// Returns the total of the CDRs in a currency. A credit that names a CDR counts only beside that one: it may be one that was not plausible,
+/// and whose amount is not to be subtracted from that of another.
+fn billed(cdrs: &[Billed], currency: Currency) -> Option<i64> {
+    let is_known = |named: &ObjectId| cdrs.iter().any(|cdr| cdr.id == *named);
+    let counts = cdrs
+        .iter()
+        .filter(|cdr| cdr.credits.as_ref().is_none_or(is_known));
+    let counts: Vec<Billed> = counts.cloned().collect();
+    total_of(&counts, currency).map(|total| total.gross)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::confirmed_at_network;
     use super::*;
     use crate::charging_session::network::Total;
-    use crate::network::{Module, ObjectId, Owner, PartyId};
+    use crate::network::{Module, Owner, PartyId};
     use kernel::id::Kind;
-    use kernel::money::Currency;
     use kernel::time::minutes;
 
     fn command(number: u128) -> Id {
@@ -162,7 +186,8 @@ mod tests {
     }
 
     fn take(reservation: &mut Stored<Reservation>, cdr: &Billed, now: Timestamp) -> UnusedOutcome {
-        reservation.take_unused_cdr(Some(&command(1)), cdr, now)
+        let limits = Plausibility::default();
+        reservation.take_unused_cdr(Some(&command(1)), cdr, &limits, now)
     }
 
     #[test]
@@ -225,7 +250,8 @@ mod tests {
                 credits: Some(cdr("R1", 0).id),
                 ..cdr("R1-C", -500)
             };
-            let outcome = reservation.take_unused_cdr(None, &credit, start);
+            let limits = Plausibility::default();
+            let outcome = reservation.take_unused_cdr(None, &credit, &limits, start);
             assert_eq!(outcome, UnusedOutcome::Adjusted(-200));
             assert_eq!(reservation.object.fee_due(), due);
         }
@@ -234,5 +260,40 @@ mod tests {
             UnusedOutcome::Noted
         );
         assert_eq!(open.object.fee_due(), 500);
+    }
+
+    #[test]
+    fn a_cdr_beyond_half_and_the_tolerance_is_not_applied() {
+        let (open, start) = kept();
+        let mut expired = open.clone();
+        expired.expire(start);
+        for mut reservation in [open, expired] {
+            let unchanged = reservation.clone();
+            let outcome = take(&mut reservation, &cdr("R1", 1001), start);
+            assert_eq!(outcome, UnusedOutcome::Implausible);
+            assert_eq!(reservation, unchanged);
+            // Its credit does not reduce the corrected amount.
+            let credit = Billed {
+                credit: true,
+                credits: Some(cdr("R1", 0).id),
+                ..cdr("R1-C", -1001)
+            };
+            take(&mut reservation, &credit, start);
+            let outcome = take(&mut reservation, &cdr("R2", 1000), start);
+            assert_eq!(outcome, UnusedOutcome::Noted);
+            assert_eq!(reservation.unused_fee(), 1000);
+        }
+    }
+
+    #[test]
+    fn an_amount_by_half_more_than_our_own_fee_is_applied() {
+        let (mut reservation, start) = kept();
+        reservation.object.reservation_fee = 4000;
+        reservation.expire(start);
+        let outcome = take(&mut reservation, &cdr("R1", 6001), start);
+        assert_eq!(outcome, UnusedOutcome::Implausible);
+        let outcome = take(&mut reservation, &cdr("R2", 6000), start);
+        assert_eq!(outcome, UnusedOutcome::Noted);
+        assert_eq!(reservation.object.fee_due(), 6000);
     }
 }

@@ -120,6 +120,7 @@ impl Stored<ChargingSession> {
     /// ended: then a session that was given up is not reopened but stopped. Returns whether anything changed.
     pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
         let before = self.clone();
+        let report = &self.believed_report(report);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return false;
         };
@@ -235,7 +236,11 @@ impl Stored<ChargingSession> {
             cost: cost.clone(),
             ends_by: None,
             price_check: None,
-            settlement: Settlement::AWAITED,
+            settlement: Settlement::Awaited {
+                stop: None,
+                ended_by_tenant: false,
+                heard_at: Some(now),
+            },
         };
         self.record(EventType::ChargingSessionCompleted);
     }
@@ -252,11 +257,11 @@ impl Stored<ChargingSession> {
         }
         self.complete(now, now);
         self.object.updated = now;
-        if let Some(settlement) = self.object.state.settlement_mut() {
-            *settlement = Settlement::Awaited {
-                stop: None,
-                ended_by_tenant: true,
-            };
+        if let Some(Settlement::Awaited {
+            ended_by_tenant, ..
+        }) = self.object.state.settlement_mut()
+        {
+            *ended_by_tenant = true;
         }
         Ok(())
     }
@@ -338,6 +343,7 @@ impl Stored<ChargingSession> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
+        let cdr = &self.believed_cdr(cdr);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return CdrOutcome::Noted;
         };

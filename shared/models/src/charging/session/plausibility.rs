@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use super::super::battery::MILLIS_PER_HOUR;
 use super::super::tariff::{self, Cost};
-use crate::charging_session::network::{LONGEST, Times, Total};
+use crate::charging_session::network::{
+    CdrReport, LONGEST, ReportedState, SessionReport, Times, Total,
+};
 use crate::charging_session::review::ReviewReason;
 use crate::charging_session::{ChargingSession, StartedBy};
 use crate::charging_station::{Price, PriceType, Tax};
@@ -55,6 +57,11 @@ impl Plausibility {
         set.unwrap_or_else(|| minor_units(TOLERANCE, currency))
     }
 
+    /// Returns whether an amount of a network is more than the service's own by more than half and by more than the tolerance.
+    pub fn is_excessive(&self, network: i64, ours: i64, currency: Currency) -> bool {
+        is_excessive(network, ours, self.tolerance(currency))
+    }
+
     fn assumed_price(&self, currency: Currency) -> Price {
         let set = self.assumed_prices.get(&currency).copied();
         Price {
@@ -82,6 +89,11 @@ fn amounts(text: &str) -> Option<BTreeMap<Currency, i64>> {
         Some((Currency::from_code(code.trim())?, amount.into()))
     });
     read.collect()
+}
+
+fn is_excessive(network: i64, ours: i64, tolerance: i64) -> bool {
+    let (network, ours) = (i128::from(network), i128::from(ours));
+    2 * network > 3 * ours && network - ours > tolerance.into()
 }
 
 /// Converts main units to minor units. The value of one yen is closer to a cent than to a euro.
@@ -113,8 +125,7 @@ impl OwnPrice {
     /// Returns the reason why a price of the network is not plausible; None if it is. An amount that is not above zero needs no
     /// review.
     pub fn objection(&self, total: Total) -> Option<ReviewReason> {
-        let (network, ours) = (i128::from(total.gross), i128::from(self.cost.gross));
-        let is_dear = 2 * network > 3 * ours && network - ours > self.tolerance.into();
+        let is_dear = is_excessive(total.gross, self.cost.gross, self.tolerance);
         match (total.gross > 0, self.is_energy_plausible) {
             (false, _) => None,
             (true, false) => Some(ReviewReason::Energy),
@@ -161,6 +172,56 @@ impl Stored<ChargingSession> {
             tolerance: limits.tolerance(currency),
             is_energy_plausible,
         }
+    }
+
+    /// Returns a report with the start and the times that can be.
+    pub(super) fn believed_report(&self, report: &SessionReport) -> SessionReport {
+        let ended = report.ended.unwrap_or(report.last_updated);
+        let is_over = report.state == ReportedState::Completed;
+        let (started, times) = self.believed(report.started, ended, is_over, report.times);
+        SessionReport {
+            started,
+            times,
+            ..report.clone()
+        }
+    }
+
+    /// Returns a CDR with the start and the times that can be.
+    pub(super) fn believed_cdr(&self, cdr: &CdrReport) -> CdrReport {
+        let (started, times) = self.believed(cdr.started, cdr.ended, true, cdr.times);
+        CdrReport {
+            started,
+            times,
+            ..cdr.clone()
+        }
+    }
+
+    /// Returns the start that a network states, and the times, as far as they can be. A session that was started through the API did not
+    /// begin before the request. A session that was started with a card and is not over began at most a day before its first report; one
+    /// that is over may be reported long after it.
+    fn believed(
+        &self,
+        started: Timestamp,
+        ended: Timestamp,
+        is_over: bool,
+        times: Times,
+    ) -> (Timestamp, Times) {
+        let created = self.object.created;
+        let earliest = match self.object.started_by {
+            StartedBy::Api => created.plus(-CLOCK_TOLERANCE),
+            StartedBy::Card if is_over => started,
+            StartedBy::Card => created.plus(-LONGEST),
+        };
+        if started >= earliest {
+            return (started, times);
+        }
+        let lasted = ended.since(earliest).max(SignedDuration::ZERO);
+        let charging = times.charging.min(lasted);
+        let times = Times {
+            charging,
+            parking: times.parking.min(lasted - charging),
+        };
+        (earliest, times)
     }
 
     /// Checks whether the tariff that the station had when the session began has prices in this currency.
