@@ -1,7 +1,8 @@
 //! `/ocpi/{version}/cdrs`: an operator sends a charge detail record, which never changes.
 //!
-//! The CDR is stored as it is received; if it is too large for that, its oldest charging periods are merged. It is listed as unmatched until it belongs to a charging session of this service. A CDR that
-//! arrives twice is stored once; a CDR with the same id and other content is refused.
+//! The CDR is stored as it is received; if it is too large for that, its oldest charging periods are merged. It is listed as unmatched
+//! until it belongs to a charging session of this service. A CDR that arrives twice is stored once; a CDR with the same id and other
+//! content is refused.
 
 use crate::App;
 use axum::extract::{Path, State};

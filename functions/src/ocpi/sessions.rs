@@ -1,6 +1,7 @@
 //! `/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}`: an operator pushes a session, or the changed fields of one.
 //!
-//! The session is stored as it is received; if it is too large for that, its oldest charging periods are merged. It is listed as unmatched until it belongs to a charging session of this service.
+//! The session is stored as it is received; if it is too large for that, its oldest charging periods are merged. It is listed as unmatched
+//! until it belongs to a charging session of this service.
 
 use crate::App;
 use axum::extract::{Path, State};

@@ -14,7 +14,8 @@
 //! tenant may end it. A session that was ended in this way waits for its CDR like any other; if the network reports that it continues, its end is
 //! requested again, and the session stays completed.
 //!
-//! A completed session waits three days for its CDR, from the moment at which its end was received. Without one, the amount of the last report is billed, otherwise that of the tariff.
+//! A completed session waits three days for its CDR, from the moment at which its end was received. Without one, the amount of the last
+//! report is billed, otherwise that of the tariff.
 //! A price that is not plausible becomes final only after a decision about it ([`super::review`]).
 //!
 //! Every transition may be requested twice, late, and in another order than the events happened: reports are ordered by `last_updated`,
