@@ -20,7 +20,7 @@ use kernel::origin::{Mode, Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration, days};
 use kernel::{Error, Id, Kind, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
-use models::charging_session::network::{CdrReport, ReportedState, SessionReport};
+use models::charging_session::network::{CdrReport, LONGEST, ReportedState, SessionReport};
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::{ChargingStation, Connector};
 use models::network::{ForeignId, Module, ObjectId};
@@ -131,7 +131,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         location: location(object, &session.location_id),
         evse: Some(&session.evse_uid),
         connector: Some(&session.connector_id),
-        started: session.start_date_time,
+        started: believed_start(&report, object.received),
     };
     let place = place(app, mode, &reference).await?;
     // A session that has not begun does not justify a charging session.
@@ -142,6 +142,16 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
     match place {
         Some(Place::Card(_)) if !is_worth => Ok(()),
         place => apply_at_place(app, mode, &reference, place, &Said::Session(&report)).await,
+    }
+}
+
+/// Returns the start by which the session of a report is found. A session that is not over did not begin more than a day ago: a charging
+/// point that says so has no clock.
+fn believed_start(report: &SessionReport, received: Timestamp) -> Timestamp {
+    let is_over = report.state == ReportedState::Completed;
+    match received.since(report.started) > LONGEST && !is_over {
+        true => received,
+        false => report.started,
     }
 }
 
