@@ -31,8 +31,7 @@ const { id: endpoint, secret } = await client.webhookEndpoints.create({ url: run
 const location = { latitude: 51.507, longitude: -0.128, radius: 5000 };
 let id: string;
 try {
-  const window = { ideal_start: hours(1), ideal_end: hours(2) };
-  ({ id } = await client.reservations.create({ driver, vehicle, ...window, connector_type: ["Type2"], location }));
+  ({ id } = await client.reservations.create({ driver, vehicle, ideal_start: hours(1), ideal_end: hours(2), connector_type: ["Type2"], location }));
   await runner.advance(3600); // half an hour before the window the service confirms the reservation
   const signed = await Promise.all((await runner.inbox()).map((delivery) => isOf(delivery, id, secret)));
   assert.ok(signed.includes(true), `no delivery about ${id} was signed with the secret of the endpoint`);
