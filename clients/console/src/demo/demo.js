@@ -200,7 +200,7 @@ async function addDepot(post, vehicles, today) {
   await post(`/v1/sites/${site.id}/prices`, {
     prices: [
       // In the evening the day before that morning has not begun yet.
-      { from: timestamp(Math.min(today, morning - 30 * HOUR)), price_per_kwh: 32 },
+      { from: timestamp(Math.min(Math.floor(today / HOUR) * HOUR, morning - 30 * HOUR)), price_per_kwh: 32 },
       { from: timestamp(morning - 6 * HOUR), price_per_kwh: 9, until: timestamp(morning) },
       { from: timestamp(morning), price_per_kwh: 32, until: timestamp(morning + 18 * HOUR) },
     ],
