@@ -1,7 +1,6 @@
 // Data of the API in components: objects, lists, and what the user starts. Every error is passed on.
 
 import { ApiError, newIdempotencyKey, notifyTabs, pathOf, request } from './client.js';
-import { session } from '../state/session.js';
 import { useRead } from './read.js';
 import { useRemembered } from '../router.js';
 import { useEffect, useRef, useState } from '../ui/html.js';
@@ -20,58 +19,15 @@ export { nullIfMissing, readPages, useRead } from './read.js';
  */
 
 /**
- * A path without its `expand[]`.
- * @template {string} Path
- * @param {Path} path
- */
-function withoutExpand(path) {
-  const [place, query] = path.split('?');
-  const parameters = new URLSearchParams(query);
-  parameters.delete('expand[]');
-  return /** @type {Path} */ (parameters.size ? `${place}?${parameters}` : place);
-}
-
-/** What keys may not expand, by the key and the path. @type {Set<string>} */
-const refused = new Set();
-
-/**
- * Reads with references as objects, or as ids where the key may not read all of those objects.
- * @template T
- * @template {string} Path
- * @param {Path} path with its query
- * @param {(path: Path) => Promise<T>} read
- * @returns {Promise<T>}
- */
-export async function expandedIfAllowed(path, read) {
-  const known = `${session.get()?.key} ${path}`;
-  const plain = withoutExpand(path);
-  if (refused.has(known)) return read(plain);
-  try {
-    return await read(path);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.kind !== 'forbidden' || !/[?&]expand/.test(path)) throw error;
-    const result = await read(plain);
-    refused.add(known);
-    return result;
-  }
-}
-
-/**
  * An object or a page of the API.
  * @template {string} Path
  * @param {Path | null} path with its query; null reads nothing
- * @param {ReadOptions<ResponseTo<'GET', Path> | null> & { orIds?: boolean }} [options] `orIds`: references are ids
- *   where the key may not expand them
+ * @param {ReadOptions<ResponseTo<'GET', Path> | null>} [options]
  * @returns {Resource<ResponseTo<'GET', Path> | null>}
  */
 export function useResource(path, options) {
-  const read = (/** @type {Path} */ from, /** @type {AbortSignal} */ signal) =>
-    request('GET', from, undefined, { signal });
   return useRead(
-    async (signal) => {
-      if (path === null) return null;
-      return options?.orIds ? expandedIfAllowed(path, (from) => read(from, signal)) : read(path, signal);
-    },
+    async (signal) => (path === null ? null : request('GET', path, undefined, { signal })),
     [path],
     options,
   );
@@ -86,7 +42,7 @@ export function useResource(path, options) {
  * A list of the API, page by page. Further pages are read from the URLs that the API returns, unchanged.
  * @template {string} Path
  * @param {Path} path with its filters
- * @param {ReadOptions<Page<Listed<Path>> | null> & { orIds?: boolean }} [options]
+ * @param {ReadOptions<Page<Listed<Path>> | null>} [options]
  * @returns {List<Listed<Path>>}
  */
 export function useList(path, options) {

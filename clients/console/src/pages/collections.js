@@ -5,7 +5,7 @@ import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
 import { search } from '../api/search.js';
-import { expandedIfAllowed, useAction, useList, useRead, useResource } from '../api/resource.js';
+import { useAction, useList, useRead, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
@@ -53,7 +53,6 @@ import { toast } from '../ui/toasts.js';
  * @property {string[]} filters that the list takes: `status`, or a kind of object to choose
  * @property {() => Record<string, unknown>} [initial] what a new object begins with
  * @property {string[]} expand members that are shown by name
- * @property {string[]} [listed] those of them that the columns show; all by default
  * @property {Column<T>[]} columns
  * @property {(object: T) => ([string, Content] | null)[]} facts
  * @property {(props: { object: T }) => Content} [extra] a component with what else belongs to an object
@@ -94,7 +93,6 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     next: t('A fleet is an operator of vehicles with its own billing.'),
     filters: ['status'],
     expand: ['policy_ids'],
-    listed: [],
     columns: [
       status,
       column(t('City'), (one) => `${one.address.city}, ${one.address.country}`),
@@ -132,7 +130,6 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     next: t('A driver is attached to a fleet and drives its vehicles.'),
     filters: ['status', 'fleet'],
     expand: ['fleets', 'vehicles', 'policy_ids'],
-    listed: ['fleets'],
     columns: [
       status,
       column(t('Email'), (one) => one.email),
@@ -169,7 +166,6 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     next: t('A vehicle belongs to a fleet and is reserved for and charged.'),
     filters: ['status', 'fleet', 'driver'],
     expand: ['fleet', 'drivers', 'policy_ids', 'site', 'telemetry'],
-    listed: ['fleet', 'drivers', 'telemetry'],
     columns: [
       status,
       column(t('Model'), (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'),
@@ -212,7 +208,6 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     next: t('A site is a depot: vehicles that charge behind a common limit, and are ready when they depart.'),
     filters: [],
     expand: ['stations'],
-    listed: [],
     initial: () => ({ time_zone: zone.get() }),
     columns: [
       column(t('Plan'), readiness),
@@ -393,13 +388,10 @@ function List({ name, route }) {
   const collection = COLLECTIONS[name];
   const [text, setText] = useRemembered('search', '');
   const filters = Object.fromEntries(collection.filters.map((filter) => [filter, route.query.get(filter)]));
-  const [expand, listed] = [collection.expand, collection.listed ?? collection.expand].map((members) =>
-    members.map((member) => `data.${member}`),
-  );
+  const expand = collection.expand.map((member) => `data.${member}`);
   const between = createdBetween(route.query);
-  const list = useList(address(collection.path, { ...filters, ...between, limit: 25, 'expand[]': listed }), {
+  const list = useList(address(collection.path, { ...filters, ...between, limit: 25, 'expand[]': expand }), {
     every: 15_000,
-    orIds: true,
   });
   const columns = [
     column(t('Name'), (/** @type {Thing} */ one) => html`<a href=${link(`/${name}/${one.id}`)}>${nameOf(one)}</a>`),
@@ -466,7 +458,7 @@ function Found({ collection, filters, text, columns, expand }) {
       const onProgress = (/** @type {Thing[]} */ rows, /** @type {number} */ read) =>
         setState({ ...empty, rows, note: t`Searching: ${rows.length} found in ${number(read)}…` });
       const options = { signal: controller.signal, whole: whole === text, onProgress };
-      expandedIfAllowed(path, (from) => search(from, collection.prefix, text.trim(), options)).then(
+      search(path, collection.prefix, text.trim(), options).then(
         ({ matches, read, more }) =>
           setState({
             rows: matches,
@@ -496,7 +488,7 @@ function Found({ collection, filters, text, columns, expand }) {
 function One({ name, id }) {
   const collection = COLLECTIONS[name];
   const path = /** @type {const} */ (`${collection.path}/${encodeURIComponent(id)}`);
-  const resource = useResource(address(path, { 'expand[]': collection.expand }), { every: 10_000, orIds: true });
+  const resource = useResource(address(path, { 'expand[]': collection.expand }), { every: 10_000 });
   const [editing, setEditing] = useState(false);
   const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
   const object = resource.data;
