@@ -74,10 +74,9 @@ export const fromLocalInput = (value, timeZone) =>
   value ? new Date(momentOf(Date.parse(`${value}Z`), timeZone)).toISOString() : null;
 
 /**
- * The timestamp of such a value in a form that edits a moment. An unchanged value is that moment: read from its text,
- * it would be an hour off where the clocks are put back, and have no seconds.
+ * The timestamp of an edited value. An unchanged one is the moment itself: its text occurs twice in autumn.
  * @param {string} value
- * @param {string | null} [original] the moment
+ * @param {string | null} [original]
  */
 export const fromEdited = (value, original) =>
   original && value === localInput(original) ? original : fromLocalInput(value);

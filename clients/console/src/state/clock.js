@@ -38,12 +38,11 @@ export async function readClock() {
   }
 }
 
-/** How far a time is off that an id corrects, in milliseconds: a response takes a while. */
+/** How far a time is off that an id corrects, in milliseconds. */
 const OFF = 2000;
 
 /**
- * Takes the time of the runner from the id of a request, where the clock itself is refused. Ids are UUIDs of version 7,
- * which begin with the milliseconds since 1970.
+ * Takes the time from the id of a request, which begins with the milliseconds since 1970.
  * @param {string} id
  */
 function followIds(id) {
