@@ -12,7 +12,7 @@ export const ahead = createStore(0);
 /** The service's time, in milliseconds since 1970. */
 export const now = () => Date.now() + ahead.get();
 
-/** Whether the runner refuses its clock, because this browser has not opened the address with the token. */
+/** Whether the runner refuses its clock. */
 export const clockRefused = createStore(false);
 
 /** Whether the service has a clock that this browser can move. */
