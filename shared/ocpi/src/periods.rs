@@ -53,7 +53,7 @@ pub fn size_of(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Merges the oldest periods, so many that at least this many bytes of them are replaced, but not the newest period.
+/// Merges the oldest periods until at least this many bytes of them are replaced. The newest period stays as it is.
 fn merge_oldest(periods: &mut Vec<Value>, bytes: usize) {
     let read = periods.iter().map(lenient::<ChargingPeriod>);
     let Ok(read) = read.collect::<Result<Vec<_>, _>>() else {

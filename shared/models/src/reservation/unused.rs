@@ -3,7 +3,7 @@
 //!
 //! The fee of such a reservation is the larger of its own fee and the total that the network bills. A fee that is neither charged nor
 //! invoiced yet is raised. A CDR that would make the fee more than the own fee by more than half and by more than the tolerance of
-//! [`Plausibility`] is not applied, because nobody could object to it before it is billed. The difference to a fee that was charged or
+//! [`Plausibility`] is not applied: it would be billed at once, without a review. The difference to a fee that was charged or
 //! invoiced becomes an adjustment. CDRs may be received twice, in any
 //! order, and before the reservation has expired in this service.
 //!
