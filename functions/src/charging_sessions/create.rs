@@ -48,7 +48,7 @@ pub async fn handle(
     let policy_warnings = start
         .check_policies(&app, tenant, new.session_limit, now)
         .await?;
-    let (parties, entries) = (start.parties(), start.calendar_entries());
+    let (parties, entries) = (start.parties(now), start.calendar_entries());
     let new = start.with_default_method(new);
     let mut session = ChargingSession::start(new, &parties, &entries, now)?;
     let response = context.respond(&Allowed {

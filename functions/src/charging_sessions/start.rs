@@ -46,7 +46,6 @@ pub struct SessionStart {
     /// The payment method of the session if the request names none.
     default_method: Option<Id>,
     telemetry: Option<VehicleTelemetry>,
-    now: Timestamp,
     currency: Currency,
     of_evse: Vec<Entry>,
     of_vehicle: Vec<Entry>,
@@ -109,7 +108,6 @@ impl SessionStart {
             of_vehicle,
             driver: driver.object,
             telemetry: telemetry.map(|telemetry| telemetry.object),
-            now,
             payment_method,
             default_method,
             station,
@@ -164,7 +162,7 @@ impl SessionStart {
         }
     }
 
-    pub fn parties(&self) -> Parties<'_> {
+    pub fn parties(&self, now: Timestamp) -> Parties<'_> {
         let telemetry = self.telemetry.as_ref();
         Parties {
             station: &self.station,
@@ -174,7 +172,7 @@ impl SessionStart {
             vehicle: &self.vehicle,
             fleet: &self.fleet,
             payment_method: self.payment_method.as_ref(),
-            battery_level: telemetry.and_then(|read| read.recent_level(self.now)),
+            battery_level: telemetry.and_then(|read| read.recent_level(now)),
             odometer: telemetry.and_then(|read| read.odometer.as_ref()),
             currency: self.currency,
             operation: self.operation,

@@ -10,6 +10,8 @@
 //!
 //! When an operator revokes a network, its platform is notified with `DELETE credentials`, if it can be reached.
 
+use std::borrow::Cow;
+
 use crate::App;
 use kernel::origin::{Mode, Origin};
 use kernel::{Error, Id, Timestamp};
@@ -293,27 +295,21 @@ pub async fn start(
     token_a: &str,
     own_url: &str,
 ) -> Result<Network, Error> {
-    let invalid = |param: &'static str| move |why: String| Error::invalid(param, why);
-    let token_a = CredentialsToken::foreign(token_a).map_err(invalid("token"))?;
+    let token_a = CredentialsToken::foreign(token_a).map_err(|why| Error::invalid("token", why))?;
     check_addresses(app, [("url", versions_url)])
         .await
-        .map_err(invalid("url"))?;
+        .map_err(unsuitable)?;
     let platform = app.platform(token_a, None);
     let list: Vec<Version> = platform.get(versions_url).await?;
-    let (version, url) = versions::best(&list)
-        .ok_or_else(|| Error::invalid("url", "the platform has neither version 2.2.1 nor 2.3.0"))?;
+    let best = versions::best(&list);
+    let (version, url) =
+        best.ok_or_else(|| unsuitable("the platform has neither version 2.2.1 nor 2.3.0"))?;
     let VersionDetails { endpoints, .. } = platform.get(url).await?;
     let endpoints = versions::known(endpoints);
-    check_endpoints(app, &endpoints)
-        .await
-        .map_err(invalid("url"))?;
+    check_endpoints(app, &endpoints).await.map_err(unsuitable)?;
     let target = versions::find(&endpoints, module::CREDENTIALS, InterfaceRole::Sender);
-    let target = target.ok_or_else(|| {
-        Error::invalid(
-            "url",
-            "the platform has no endpoint of the module credentials",
-        )
-    })?;
+    let target = target
+        .ok_or_else(|| unsuitable("the platform has no endpoint of the module credentials"))?;
     let origin = shared_origin(mode, app.now());
     let token_b = CredentialsToken::issue(mode)?;
     let network = create(app, &origin, name, OwnToken::new(&token_b, false)).await?;
@@ -347,6 +343,10 @@ pub async fn start(
             Err(error)
         }
     }
+}
+
+fn unsuitable(why: impl Into<Cow<'static, str>>) -> Error {
+    Error::invalid("url", why)
 }
 
 /// Sets the status of a network. Its tokens and parties are released when it is revoked, even if it was revoked before.

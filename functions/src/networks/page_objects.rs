@@ -7,7 +7,7 @@ use models::network::{Module, ObjectId, PartyId};
 use ocpi::cdr::Cdr;
 use ocpi::network::{Network, PartyRefusal};
 use ocpi::object::{Part, Refusal, Update, put, put_part};
-use ocpi::periods::{MAX_RECEIVED, bounded, size_of};
+use ocpi::periods::{MAX_RECEIVED, bounded_within};
 use ocpi::reader::{self, lenient};
 use ocpi::session::Session;
 use ocpi::tariff::Tariff;
@@ -194,25 +194,23 @@ struct Named {
 
 /// An object of a page, unless it is larger than `max` bytes.
 fn read(object: &RawValue, max: usize) -> Result<Value, String> {
-    check_size(object.get().len(), max)?;
+    let size = object.get().len();
+    if size > max {
+        return Err(too_large(size, max));
+    }
     serde_json::from_str(object.get()).map_err(|error| error.to_string())
 }
 
-fn check_size(size: usize, max: usize) -> Result<(), String> {
-    if size > max {
-        return Err(format!("it has {size} bytes, more than {max}"));
-    }
-    Ok(())
+fn too_large(size: usize, max: usize) -> String {
+    format!("it has {size} bytes, more than {max}")
 }
 
 /// An object of a page, if it has the fields that this service needs.
 fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
     let value = if matches!(module, Module::Sessions | Module::Cdrs) {
-        let merged = bounded(read(object, MAX_RECEIVED)?);
-        if object.get().len() > MAX_OBJECT {
-            check_size(size_of(&merged), MAX_OBJECT)?;
-        }
-        merged
+        let received = read(object, MAX_RECEIVED)?;
+        bounded_within(received, object.get().len(), MAX_OBJECT)
+            .map_err(|size| too_large(size, MAX_OBJECT))?
     } else {
         read(object, MAX_OBJECT)?
     };

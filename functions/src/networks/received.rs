@@ -141,7 +141,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
     );
     match place {
         Some(Place::Card(_)) if !is_worth => Ok(()),
-        place => apply_at_place(app, mode, &reference, place, &Said::Session(&report)).await,
+        place => apply(app, mode, &reference, place, &Said::Session(&report)).await,
     }
 }
 
@@ -193,7 +193,7 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
             let object = object.id.clone();
             ApplyReceived { mode, object }.send_at(app, due).await
         }
-        place => apply_at_place(app, mode, &reference, place, &Said::Cdr(&report)).await,
+        place => apply(app, mode, &reference, place, &Said::Cdr(&report)).await,
     }
 }
 
@@ -338,24 +338,8 @@ async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Res
     Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
 }
 
-/// Applies an object, unless it was started with a card and its location or its EVSE is not known: then it waits for that.
-async fn apply_at_place(
-    app: &App,
-    mode: Mode,
-    reference: &Reference<'_>,
-    place: Option<Place>,
-    reported: &Said<'_>,
-) -> Result<(), Error> {
-    if let Some(Place::Card(holder)) = &place {
-        let known = place_of(app, mode, &holder.tenant, reference).await?;
-        if known.is_none() && waits(app, mode, reference.object).await? {
-            return Ok(());
-        }
-    }
-    apply(app, mode, reference, place, reported).await
-}
-
-/// Updates the session to which an object belongs with the object's report.
+/// Updates the session to which an object belongs with the object's report. If the session was started with a card and the location or the
+/// EVSE is not known yet, the object waits for it.
 async fn apply(
     app: &App,
     mode: Mode,
@@ -364,9 +348,23 @@ async fn apply(
     reported: &Said<'_>,
 ) -> Result<(), Error> {
     let (object, now) = (reference.object, app.now());
-    let found = session_of(app, mode, reference, place, now).await?;
+    let found = match place {
+        None => None,
+        Some(Place::Known(Subject { tenant, id })) => {
+            let session = app.store.find::<ChargingSession>(&tenant, &id).await?;
+            session.map(|session| (tenant, session))
+        }
+        Some(Place::Card(holder)) => {
+            let charger = charger_of(app, mode, &holder.tenant, reference).await?;
+            if charger.is_none() && waits(app, mode, object).await? {
+                return Ok(());
+            }
+            let session = by_card(app, reference, &holder, charger).await?;
+            session.map(|session| (holder.tenant, session))
+        }
+    };
     let own = found.filter(|(_, session)| session.is_at(reference.owner()));
-    let Some((tenant, mut session)) = own else {
+    let Some((tenant, session)) = own else {
         if object.revision <= 1 {
             app.settings
                 .metrics
@@ -374,6 +372,19 @@ async fn apply(
         }
         return Ok(());
     };
+    report_to(app, mode, reference, tenant, session, reported).await
+}
+
+/// Updates a session with the report of its object.
+async fn report_to(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+    tenant: Tenant,
+    mut session: Stored<ChargingSession>,
+    reported: &Said<'_>,
+) -> Result<(), Error> {
+    let (object, now) = (reference.object, app.now());
     let origin = Origin::background(tenant.clone(), now);
     let before = session.clone();
     let mut cdr = None;
@@ -445,27 +456,6 @@ async fn match_named_session(
     }
 }
 
-/// The session of an object: the known one, or the one of the card.
-async fn session_of(
-    app: &App,
-    mode: Mode,
-    reference: &Reference<'_>,
-    place: Option<Place>,
-    now: Timestamp,
-) -> Result<Option<(Tenant, Stored<ChargingSession>)>, Error> {
-    Ok(match place {
-        None => None,
-        Some(Place::Known(Subject { tenant, id })) => {
-            let session = app.store.find::<ChargingSession>(&tenant, &id).await?;
-            session.map(|session| (tenant, session))
-        }
-        Some(Place::Card(holder)) => {
-            let session = by_card(app, mode, reference, &holder, now).await?;
-            session.map(|session| (holder.tenant, session))
-        }
-    })
-}
-
 /// Reports in the log and in the metrics that the price of a CDR differs from the price by its tariff.
 fn report_mismatch(
     app: &App,
@@ -507,16 +497,16 @@ async fn charges_elsewhere(
     Ok(false)
 }
 
-/// The new session for an object that was started with a card. None if its place is not known, or the card has no driver with a vehicle.
+/// The new session for an object that was started with a card. None if the station and the connector are not known, or the card has no
+/// driver with a vehicle.
 async fn by_card(
     app: &App,
-    mode: Mode,
     reference: &Reference<'_>,
     holder: &Holder,
-    now: Timestamp,
+    charger: Option<(ChargingStation, Connector)>,
 ) -> Result<Option<Stored<ChargingSession>>, Error> {
     let tenant = &holder.tenant;
-    let Some((station, connector)) = place_of(app, mode, tenant, reference).await? else {
+    let Some((station, connector)) = charger else {
         return Ok(None);
     };
     let reader = tap::Place {
@@ -539,11 +529,11 @@ async fn by_card(
             .map(|reservation| &reservation.object.id),
         currency: references::currency(app, tenant, &found.driver, Some(&found.fleet)).await?,
     };
-    Ok(ChargingSession::by_card(&card, now))
+    Ok(ChargingSession::by_card(&card, app.now()))
 }
 
 /// The station and the connector of an object. The station may be removed by now: its location is not stored any more.
-async fn place_of(
+async fn charger_of(
     app: &App,
     mode: Mode,
     tenant: &Tenant,

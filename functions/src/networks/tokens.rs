@@ -2,18 +2,15 @@
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
-use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Id, Timestamp};
 use models::charge_card::ChargeCard;
 use models::charging::card::{may_be_contract_of, token_type};
+use models::charging::session::CLOCK_TOLERANCE;
 use models::driver::Driver;
 use models::token::{Token, TokenType};
 use ocpi::cost::CdrToken;
 
 use crate::charge_cards;
-
-/// The maximum time by which the clock of a charging station is slow.
-const CLOCK_TOLERANCE: SignedDuration = minutes(15);
 
 /// The tenant, driver and vehicle of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use models::stored::Stored;
 use ocpi::credentials::CredentialsToken;
 use ocpi::envelope::{Envelope, StatusCode};
 use ocpi::network::{Network, NetworkStatus, PartyRefusal};
-use ocpi::periods::{MAX_RECEIVED, bounded, size_of};
+use ocpi::periods::{MAX_RECEIVED, bounded_within};
 use ocpi::versions::OcpiVersion;
 use serde::Deserialize;
 use serde_json::Value;
@@ -497,12 +497,11 @@ impl<S: Send + Sync> FromRequest<S> for JsonWithPeriods {
 
     async fn from_request(request: Request, _: &S) -> Result<Self> {
         let bytes = read_within(request.into_body(), MAX_RECEIVED).await?;
-        let object = bounded(parse(&bytes)?);
-        if bytes.len() > MAX_BODY && size_of(&object) > MAX_BODY {
+        let object = bounded_within(parse(&bytes)?, bytes.len(), MAX_BODY);
+        object.map(Self).map_err(|_| {
             let message = "The body without its charging periods is larger than 256 KiB.";
-            return Err(Reply::transport(HttpStatus::PAYLOAD_TOO_LARGE, message));
-        }
-        Ok(Self(object))
+            Reply::transport(HttpStatus::PAYLOAD_TOO_LARGE, message)
+        })
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) async fn inputs(
         .into_iter()
         .map(|day| SiteDay::id_of(id, day));
     let days: Vec<Id> = days.collect();
-    let (vehicles, days, stations) = tokio::try_join!(
+    let (mut vehicles, days, stations) = tokio::try_join!(
         vehicles(app, tenant, id),
         app.store.get_all::<SiteDay>(tenant, &days),
         app.store
@@ -60,31 +60,14 @@ pub(super) async fn inputs(
     let from = from.min(now.plus(-LAPSED));
     let (owners, calendars) = calendars(app, tenant, &stations, Window { from, ..reach }).await?;
     let takers = profile_takers(app, tenant, &stations).await?;
-    let is_simulated = !tenant.mode.is_live()
-        && stations
-            .iter()
-            .all(|station| station.internal.location.is_none());
-    let mut inputs = PlanInputs {
-        execution: match is_simulated {
-            true => Execution::Simulation,
-            false if takers.is_empty() => Execution::None,
-            false => Execution::Profiles,
-        },
-        vehicles,
-        starts: Vec::new(),
-        days: days.into_iter().map(|day| day.object).collect(),
-        tariff: None,
-        offered: HashMap::new(),
-        reserved: Vec::new(),
-    };
     let taken = entries(&owners, &calendars, &Window { from, ..reach });
     let holders = taken.iter().flat_map(|(entries, _)| entries);
     let holders = holders.map(|entry| entry.holder.clone());
     let charges = site.internal.charges.iter().chain(&site.internal.waiting);
     let last = charges.filter_map(Charge::session);
     let sessions = sessions(app, tenant, holders.chain(last.cloned()), now).await?;
-    inputs.starts = starts(&sessions);
-    let own = attach(&mut inputs.vehicles, sessions, &takers);
+    let starts = starts(&sessions);
+    let own = attach(&mut vehicles, sessions, &takers);
     let reserved = taken.into_iter().map(|(mut entries, power)| {
         entries.retain(|entry| !own.contains(&entry.holder));
         (
@@ -92,12 +75,34 @@ pub(super) async fn inputs(
             power,
         )
     });
-    inputs.reserved = reserved.collect();
+    let execution = execution(tenant, &stations, &takers);
     let stations: Vec<ChargingStation> =
         stations.into_iter().map(|station| station.object).collect();
-    inputs.tariff = tariff(&stations, site.object.currency);
-    inputs.offered = strongest(&stations);
-    Ok(inputs)
+    Ok(PlanInputs {
+        execution,
+        vehicles,
+        starts,
+        days: days.into_iter().map(|day| day.object).collect(),
+        tariff: tariff(&stations, site.object.currency),
+        offered: strongest(&stations),
+        reserved: reserved.collect(),
+    })
+}
+
+/// The execution of the plans of a site: by simulated sessions if none of its stations belongs to a network.
+fn execution(
+    tenant: &Tenant,
+    stations: &[Stored<ChargingStation>],
+    takers: &HashSet<(Id, String)>,
+) -> Execution {
+    let mut locations = stations.iter().map(|station| &station.internal.location);
+    if !tenant.mode.is_live() && locations.all(Option::is_none) {
+        Execution::Simulation
+    } else if takers.is_empty() {
+        Execution::None
+    } else {
+        Execution::Profiles
+    }
 }
 
 /// The time after the end of its last hold in which an active session is still found: a job extends holds.

@@ -48,8 +48,20 @@ pub fn bounded(mut object: Value) -> Value {
     object
 }
 
+/// Returns a session or a CDR, which was received as a text of `received` bytes, with its oldest charging periods merged.
+///
+/// # Errors
+/// Its size in bytes, if both the text and what is left of it are larger than `max`.
+pub fn bounded_within(object: Value, received: usize, max: usize) -> Result<Value, usize> {
+    let object = bounded(object);
+    if received > max && size_of(&object) > max {
+        return Err(size_of(&object));
+    }
+    Ok(object)
+}
+
 /// Returns the size of the JSON text in bytes.
-pub fn size_of(value: &Value) -> usize {
+fn size_of(value: &Value) -> usize {
     value.to_string().len()
 }
 

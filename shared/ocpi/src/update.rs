@@ -21,20 +21,21 @@ pub fn merged(
     if let Some((before, _)) = stored {
         imported.spell_as(before);
     }
-    let mut internal = StationInternal {
-        published: imported.published,
-        imported_status: imported.statuses(),
-        location: None,
-        takes_profiles: Vec::new(),
-    };
+    let imported_status = imported.statuses();
     let ImportedStation {
         mut station,
+        published,
         priced,
         location,
         takes_profiles,
         ..
     } = imported;
-    (internal.location, internal.takes_profiles) = (location, takes_profiles);
+    let mut internal = StationInternal {
+        published,
+        imported_status,
+        location,
+        takes_profiles,
+    };
     (station.created, station.updated) = (now, now);
     let Some((before, before_internal)) = stored else {
         station.show_cheapest_pricing();

@@ -543,12 +543,9 @@ impl UnitOfWork<'_> {
             .all(|(_, connector)| connector.status == ConnectorStatus::Available);
         let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
         let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
-        let key = Key::Station {
-            mode: self.origin.tenant.mode,
-            id: &station.id,
-        };
-        let mut sets = Vec::new();
-        let mut conditions = Vec::new();
+        let (mode, id) = (self.origin.tenant.mode, &station.id);
+        let key = Key::Station { mode, id };
+        let (mut sets, mut conditions) = (Vec::new(), Vec::new());
         let mut update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(key)));

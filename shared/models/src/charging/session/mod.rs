@@ -39,7 +39,7 @@ use kernel::time::{DAY, SECOND, SignedDuration, Timestamp, minutes};
 use kernel::window::Window;
 
 pub use network::{CardSession, CdrOutcome};
-pub use plausibility::Plausibility;
+pub use plausibility::{CLOCK_TOLERANCE, Plausibility};
 
 /// The maximum duration of a session.
 pub const LONGEST: SignedDuration = DAY;

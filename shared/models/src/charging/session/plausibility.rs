@@ -17,8 +17,8 @@ use crate::stored::Stored;
 use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
 
-/// The maximum deviation of a network's clock.
-const CLOCK_TOLERANCE: SignedDuration = minutes(15);
+/// The maximum deviation of the clock of a network and of its charging stations.
+pub const CLOCK_TOLERANCE: SignedDuration = minutes(15);
 
 /// The main units of its currency by which a price may exceed the service's own, and the assumed price of a kWh in main units, if
 /// nothing is set for the currency.
