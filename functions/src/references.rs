@@ -19,6 +19,7 @@ use models::stored::Stored;
 use table::keys::Partition;
 use table::list::{Among, PageRequest};
 use table::stored_item::ById;
+use web::RequestContext;
 
 /// 404 `policy_not_found` unless every policy exists.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
@@ -74,14 +75,20 @@ pub async fn default_method_of_drive(
     Ok(account.object.preferences.default_payment_method)
 }
 
-/// Checks the default payment method that preferences name.
+/// Checks the default payment method that preferences name: sessions and fees are charged to it without naming it.
+///
+/// # Errors
+/// 403 `authentication_error` if the key lacks `payment_methods:write`; 404 `payment_method_not_found`; 400
+/// `payment_method_scope_invalid` for a method of another owner.
 pub async fn default_payment_method(
     app: &App,
+    context: &RequestContext,
     tenant: &Tenant,
     id: Option<&Id>,
     payer: Payer<'_>,
 ) -> Result<(), Error> {
     let param = "preferences.default_payment_method";
+    context.check_charge(id).map_err(|error| error.at(param))?;
     payment_method(app, tenant, id, payer, param)
         .await
         .map(drop)
@@ -235,15 +242,23 @@ async fn newest_that(
 /// payment methods yet.
 pub async fn driver_preferences(
     app: &App,
-    tenant: &Tenant,
+    context: &RequestContext,
     driver: Option<&Id>,
     change: Option<&DriverPreferencesChange>,
 ) -> Result<(), Error> {
     let Some(change) = change else {
         return Ok(());
     };
+    let tenant = context.tenant();
     let payer = driver.map_or(Payer::account(), Payer::driver);
-    default_payment_method(app, tenant, change.default_payment_method.value(), payer).await?;
+    default_payment_method(
+        app,
+        context,
+        tenant,
+        change.default_payment_method.value(),
+        payer,
+    )
+    .await?;
     match &change.preferred_charging_stations {
         Change::Set(ids) => {
             all(

@@ -1,7 +1,7 @@
 //! `/v1/drivers`, with attach and detach.
 
 use serde_json::json;
-use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, with};
+use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
 #[tokio::test]
 async fn a_new_driver_has_every_field_of_the_specification() {
@@ -294,5 +294,26 @@ async fn lists_of_a_driver_and_a_fleet_need_both_to_belong_together() {
         let refused = list(name).await;
         refused.expect_error(404, "driver_or_fleet_not_found", "driver");
     }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_driver_of_a_hundred_vehicles_can_be_deleted() {
+    let (app, crew) = TestApp::with_crew().await;
+    let named = app.alice.create("/v1/drivers", driver()).await;
+    let body = with(vehicle(&crew.fleet), json!({"drivers": [named]}));
+    for _ in 0..100 {
+        app.alice.post_ok("/v1/vehicles", body.clone()).await;
+    }
+    let one_more = app.alice.post("/v1/vehicles", body.clone()).await;
+    one_more.expect_error(409, None, "drivers");
+    let path = path_of(&named);
+    let last = app.alice.get_ok(&path).await["vehicles"][99].clone();
+    app.alice.delete(&path).await.expect(200);
+    app.alice.get(&path).await.expect(404);
+    let last = path_of(last.as_str().expect("an id"));
+    assert_eq!(app.alice.get_ok(&last).await["drivers"], json!([]));
+    let unknown = app.alice.post("/v1/vehicles", body).await;
+    unknown.expect_error(404, "vehicle_owner_not_found", "drivers");
     app.drain().await;
 }

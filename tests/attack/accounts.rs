@@ -106,6 +106,25 @@ async fn a_parent_only_reads_in_a_child_that_is_suspended() {
 }
 
 #[tokio::test]
+async fn a_wallet_that_cannot_be_used_is_not_topped_up() {
+    let app = TestApp::start().await;
+    let child = app.child_of(&app.alice).await;
+    let card = json!({"type": "card", "token": "tok_success"});
+    let card = app.alice.create("/v1/payment_methods", card).await;
+    let path = format!("/v1/accounts/{}/top_up", account_of(&child));
+    let body = json!({"amount": 700, "payment_method": card});
+    for (status, refused) in [("closed", 404), ("suspended", 403)] {
+        app.set_account_status(&account_of(&child), status).await;
+        app.alice.post(&path, body.clone()).await.expect(refused);
+    }
+    assert!(app.alice.get("/v1/transactions").await.ids().is_empty());
+    app.set_account_status(&account_of(&child), "active").await;
+    let topped = app.alice.post_ok(&path, body).await;
+    assert_eq!(topped["wallet_balance"], 700);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn another_instance_learns_of_a_status_within_a_minute() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;

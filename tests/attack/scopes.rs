@@ -652,12 +652,47 @@ async fn a_stored_response_is_for_keys_with_the_scopes_of_the_first() {
     let event = app.alice.get("/v1/events?type=driver.created").await;
     let redeliver = format!("/v1/events/{}/redeliver", event.ids()[0]);
     let charged = json!({"payment_method": card});
+    let charged_by_default = json!({"preferences": {"default_payment_method": card}});
+    let account = format!(
+        "/v1/accounts/{}",
+        app.alice.account.clone().expect("an account")
+    );
     let requests = [
+        (
+            "POST",
+            "/v1/fleets".to_owned(),
+            with(fleet(), charged_by_default.clone()),
+            &["fleets:write", "payment_methods:write"][..],
+        ),
+        (
+            "POST",
+            format!("/v1/fleets/{}", crew.fleet),
+            charged_by_default.clone(),
+            &["fleets:write", "payment_methods:write"],
+        ),
+        (
+            "POST",
+            "/v1/drivers".to_owned(),
+            with(driver(), charged_by_default.clone()),
+            &["drivers:write", "payment_methods:write"],
+        ),
+        (
+            "POST",
+            format!("/v1/drivers/{}", crew.driver),
+            charged_by_default.clone(),
+            &["drivers:write", "payment_methods:write"],
+        ),
+        (
+            "POST",
+            account,
+            charged_by_default,
+            &["accounts:write", "payment_methods:write"],
+        ),
         (
             "POST",
             "/v1/reservations".to_owned(),
             with(app.reservation(&crew, 120), charged.clone()),
-            &["reservations:write", "payment_methods:write"][..],
+            &["reservations:write", "payment_methods:write"],
         ),
         (
             "POST",

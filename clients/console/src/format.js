@@ -4,7 +4,7 @@ import { locale, t } from './i18n.js';
 import { day, momentOf, number, wallClock } from './values.js';
 
 export * from './values.js';
-export { minorUnits, price } from './money.js';
+export { minorUnits, price } from './amounts.js';
 
 /** @typedef {import('./values.js').Moment} Moment */
 

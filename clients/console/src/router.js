@@ -1,6 +1,5 @@
 // Addresses of the console's pages. They are in the fragment of the URL, so any static host can serve the console.
 
-import { useState } from './ui/html.js';
 import { createStore, useStore } from './state/store.js';
 
 /**
@@ -60,23 +59,7 @@ export function setQuery(changes) {
 }
 
 /** @param {string} name @param {unknown} value */
-const remember = (name, value) => history.replaceState({ ...history.state, [name]: value }, '');
-
-/**
- * A state that the entry of the history keeps: whoever comes back to the page finds it as it was.
- * @template T
- * @param {string} name
- * @param {T} otherwise
- * @returns {[T, (next: T) => void]}
- */
-export function useRemembered(name, otherwise) {
-  const [value, setValue] = useState(/** @type {T} */ (history.state?.[name] ?? otherwise));
-  const set = (/** @type {T} */ next) => {
-    remember(name, next);
-    setValue(next);
-  };
-  return [value, set];
-}
+export const remember = (name, value) => history.replaceState({ ...history.state, [name]: value }, '');
 
 history.scrollRestoration = 'manual';
 // A scroll may end when the address is already that of the next page.

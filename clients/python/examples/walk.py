@@ -15,7 +15,7 @@ def verified(deliveries: list[InboxDelivery], reservation: str, secret: str) -> 
     """The event of the delivery that is about this reservation and signed with this secret: the inbox has those of others too."""
     for sent in deliveries:
         try:
-            event = client.webhooks.verify(sent["body"], sent["headers"], secret)
+            event: models.Event = client.webhooks.verify(sent["body"], sent["headers"], secret)
         except errors.SignatureVerificationError:
             continue
         if event.type == "reservation.confirmed" and event.data.object.id == reservation:

@@ -9,12 +9,14 @@ use kernel::{Code, Error};
 use models::account::{Account, AccountChange};
 use models::api_key::Resource;
 use models::payment_method::Payer;
+use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 
 pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts)
-    .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+    .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid])
+    .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
     context: RequestContext,
@@ -30,6 +32,7 @@ pub async fn handle(
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
             &app,
+            &context,
             &tenant,
             preferences.payment_method(),
             Payer::account(),

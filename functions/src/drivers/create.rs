@@ -7,17 +7,19 @@ use kernel::{Code, Error};
 use models::account::Account;
 use models::api_key::Resource;
 use models::driver::{Driver, NewDriver};
+use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, RequestContext, Route};
 
 use crate::references;
 
-pub const ROUTE: Route =
-    Route::post("create-driver", "/v1/drivers", Resource::Drivers).refusing(&[
+pub const ROUTE: Route = Route::post("create-driver", "/v1/drivers", Resource::Drivers)
+    .refusing(&[
         Code::PolicyNotFound,
         Code::PaymentMethodNotFound,
         Code::ChargingStationNotFound,
         Code::PaymentMethodScopeInvalid,
-    ]);
+    ])
+    .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
     context: RequestContext,
@@ -25,7 +27,7 @@ pub async fn handle(
     Body(new): Body<NewDriver>,
 ) -> Result<Reply<Driver>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
-    references::driver_preferences(&app, context.tenant(), None, new.preferences.as_ref()).await?;
+    references::driver_preferences(&app, &context, None, new.preferences.as_ref()).await?;
     let account = app
         .store
         .get::<Account>(context.tenant(), &context.tenant().account)

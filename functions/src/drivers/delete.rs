@@ -10,6 +10,7 @@ use models::driver::Driver;
 use models::vehicle::Vehicle;
 use table::access::Items;
 use table::fleets::Counter;
+use table::unit_of_work::MAX_WRITES;
 use web::{PathId, RequestContext, Route};
 
 use crate::references;
@@ -21,8 +22,8 @@ pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Reso
         Items::Of(Kind::Event),
     ]);
 
-/// The maximum number of items that one transaction may write besides the driver, its event and the idempotency record.
-const MAX_ROWS: usize = 97;
+/// The writes of the last transaction for the driver and its event.
+const OWN_WRITES: usize = 2;
 
 pub async fn handle(
     context: RequestContext,
@@ -37,9 +38,10 @@ pub async fn handle(
     let Driver {
         fleets, vehicles, ..
     } = &driver.object;
-    if 2 * fleets.len() + vehicles.len() > MAX_ROWS {
+    let others = 2 * fleets.len() + OWN_WRITES;
+    if others >= MAX_WRITES {
         return Err(Error::conflict(
-            "The driver has too many fleets and vehicles: detach it first.",
+            "The driver is attached to too many fleets: detach it first.",
             Some("driver"),
         ));
     }
@@ -51,7 +53,7 @@ pub async fn handle(
         vehicle.object.forget_driver(&id, context.now());
     }
     // A crash between two parts leaves a driver whom some vehicles no longer name. The deletion can be repeated.
-    tx.save_in_parts(&mut vehicles).await?;
+    tx.save_in_parts(&mut vehicles, others).await?;
     for fleet in fleets {
         tx.leave(fleet, &id)?;
         tx.count(fleet, Counter::Drivers, -1, Error::Contended)?;

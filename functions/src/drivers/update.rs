@@ -6,6 +6,7 @@ use kernel::Reply;
 use kernel::{Code, Error};
 use models::api_key::Resource;
 use models::driver::{Driver, DriverChange};
+use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
@@ -16,7 +17,8 @@ pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resour
         Code::PaymentMethodNotFound,
         Code::ChargingStationNotFound,
         Code::PaymentMethodScopeInvalid,
-    ]);
+    ])
+    .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
     context: RequestContext,
@@ -31,8 +33,7 @@ pub async fn handle(
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
-    references::driver_preferences(&app, context.tenant(), Some(&id), change.preferences.set())
-        .await?;
+    references::driver_preferences(&app, &context, Some(&id), change.preferences.set()).await?;
     driver.update(change, context.now())?;
     let response = context.changed(&driver)?;
     let mut tx = app.store.begin(&context.origin);

@@ -8,15 +8,18 @@ use models::account::Account;
 use models::api_key::Resource;
 use models::fleet::{Fleet, NewFleet};
 use models::payment_method::Payer;
+use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, RequestContext, Route};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets).refusing(&[
-    Code::PolicyNotFound,
-    Code::PaymentMethodNotFound,
-    Code::PaymentMethodScopeInvalid,
-]);
+pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets)
+    .refusing(&[
+        Code::PolicyNotFound,
+        Code::PaymentMethodNotFound,
+        Code::PaymentMethodScopeInvalid,
+    ])
+    .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
     context: RequestContext,
@@ -28,7 +31,8 @@ pub async fn handle(
         .preferences
         .as_ref()
         .and_then(|preferences| preferences.default_payment_method.value());
-    references::default_payment_method(&app, context.tenant(), method, Payer::account()).await?;
+    references::default_payment_method(&app, &context, context.tenant(), method, Payer::account())
+        .await?;
     let account = app
         .store
         .get::<Account>(context.tenant(), &context.tenant().account)

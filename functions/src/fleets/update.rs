@@ -8,16 +8,18 @@ use kernel::{Code, Error};
 use models::api_key::Resource;
 use models::fleet::{Fleet, FleetChange};
 use models::payment_method::Payer;
+use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 
-pub const ROUTE: Route =
-    Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets).refusing(&[
+pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets)
+    .refusing(&[
         Code::PolicyNotFound,
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
-    ]);
+    ])
+    .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
     context: RequestContext,
@@ -35,6 +37,7 @@ pub async fn handle(
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
             &app,
+            &context,
             context.tenant(),
             preferences.default_payment_method.value(),
             Payer::fleet(&id),

@@ -8,6 +8,7 @@ use kernel::Response;
 use kernel::money::Money;
 use kernel::origin::Origin;
 use kernel::{Code, Error, Kind};
+use models::account::AccountStatus;
 use models::action::Action;
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
@@ -91,6 +92,15 @@ async fn run(
     settle(app, origin, Some(context), transaction).await
 }
 
+/// Checks that the wallet of an account can be used: a parent may top up that of a child.
+fn check_status(status: AccountStatus) -> Result<(), Error> {
+    match status {
+        AccountStatus::Active => Ok(()),
+        AccountStatus::Suspended => Err(Error::suspended()),
+        AccountStatus::Closed => Err(Error::not_found(Kind::Account)),
+    }
+}
+
 /// Checks the request, and writes the pending transaction.
 async fn begin(
     app: &App,
@@ -102,7 +112,11 @@ async fn begin(
     let (origin, param) = (&context.origin, Kind::PaymentMethod.name());
     let tenant = &origin.tenant;
     let owner = match wallet {
-        Wallet::Account(id) => WalletOwner::Account(Box::new(app.store.account(tenant, id).await?)),
+        Wallet::Account(id) => {
+            let account = app.store.account(tenant, id).await?;
+            check_status(account.object.status)?;
+            WalletOwner::Account(Box::new(account))
+        }
         Wallet::Driver(_) | Wallet::Fleet(_) => {
             let owner = app.store.wallet_owner(tenant, wallet).await?;
             owner.ok_or_else(|| Error::not_found(kind(wallet)))?

@@ -3,8 +3,11 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::origin::Tenant;
+use kernel::{Code, Error, Id, Kind};
+use models::MAX_LIST;
 use models::api_key::Resource;
+use models::driver::Driver;
 use models::vehicle::{NewVehicle, Vehicle};
 use table::Store;
 use table::access::Items;
@@ -34,16 +37,13 @@ pub async fn handle(
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
     let mut stored = Vehicle::new(new, context.now())?;
     let vehicle = stored.object.clone();
-    let no_fleet = || Store::no_such_owner(Kind::Fleet);
+    let no_fleet = Store::no_such_fleet;
     if !vehicle.fleet.is(Kind::Fleet) {
         return Err(no_fleet());
     }
-    if vehicle
-        .drivers
-        .iter()
-        .any(|driver| !driver.is(Kind::Driver))
-    {
-        return Err(Store::no_such_owner(Kind::Driver).at("drivers"));
+    let mut drivers = vehicle.drivers.iter();
+    if let Some(unknown) = drivers.find(|driver| !driver.is(Kind::Driver)) {
+        return Err(Store::no_such_driver(unknown));
     }
     let names_drivers = !vehicle.drivers.is_empty();
     let response = context.respond(&vehicle.clone().warned())?;
@@ -63,6 +63,30 @@ pub async fn handle(
                            their metadata and preferences";
             Err(Error::invalid("drivers", message))
         }
+        Err(error) if error.is(Code::VehicleOwnerNotFound) && names_drivers => Err(
+            driver_with_too_many(&app, context.tenant(), &vehicle.drivers)
+                .await?
+                .unwrap_or(error),
+        ),
         done => done,
     }
+}
+
+/// The error for a driver whom as many vehicles name as may; none if there is none among these.
+async fn driver_with_too_many(
+    app: &App,
+    tenant: &Tenant,
+    drivers: &[Id],
+) -> Result<Option<Error>, Error> {
+    let drivers = app.store.get_all::<Driver>(tenant, drivers).await?;
+    let full = drivers
+        .iter()
+        .find(|driver| driver.object.vehicles.len() >= MAX_LIST);
+    Ok(full.map(|driver| {
+        let message = format!(
+            "The driver {} is named by {MAX_LIST} vehicles, the most there can be.",
+            driver.object.id
+        );
+        Error::conflict(message, Some("drivers"))
+    }))
 }

@@ -26,6 +26,9 @@ pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Re
         Items::Of(Kind::Event),
     ]);
 
+/// The writes of the last transaction for the vehicle and its event, its telemetry, its departures, its site and its fleet.
+const OWN_WRITES: usize = 7;
+
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
@@ -45,7 +48,7 @@ pub async fn handle(
         driver.object.forget_vehicle(&id, context.now());
     }
     // A crash between two parts leaves a vehicle that some of its drivers no longer name, and that can be deleted again.
-    tx.save_in_parts(&mut drivers).await?;
+    tx.save_in_parts(&mut drivers, OWN_WRITES).await?;
     if let Some(telemetry) = store
         .find::<VehicleTelemetry>(context.tenant(), &vehicle.object.telemetry)
         .await?

@@ -32,6 +32,7 @@ macro_rules! files {
 const FILES: &[File] = &files! {
     "icon.svg"
     "index.html"
+    "src/amounts.js"
     "src/api/bulk.js"
     "src/api/client.js"
     "src/api/commands.js"

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, key_item, n, new_item, s};
-use kernel::error::{Code, Error, Result};
+use kernel::error::{Code, Error, Result, excerpt};
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 use models::MAX_LIST;
@@ -32,9 +32,16 @@ impl Counter {
 
 impl Store {
     /// Returns the error for a vehicle whose fleet is unknown or not active.
-    pub fn no_such_owner(kind: Kind) -> Error {
-        let message = format!("No such {}, or it is not active.", kind.name());
-        Code::VehicleOwnerNotFound.because(message).at(kind.name())
+    pub fn no_such_fleet() -> Error {
+        Code::VehicleOwnerNotFound
+            .because("No such fleet, or it is not active.")
+            .at(Kind::Fleet.name())
+    }
+
+    /// Returns the error for a vehicle that names an unknown driver.
+    pub fn no_such_driver(driver: &Id) -> Error {
+        let message = format!("There is no driver {:?}.", excerpt(driver.as_str()));
+        Code::VehicleOwnerNotFound.because(message).at("drivers")
     }
 }
 
@@ -181,9 +188,7 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
-        let message =
-            format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
-        let refusal = Code::VehicleOwnerNotFound.because(message).at("drivers");
+        let refusal = Store::no_such_driver(driver);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))

@@ -64,6 +64,9 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(12), 2, Duration::fr
 /// DynamoDB accepts 4 MB.
 const PART: usize = 3_000_000;
 
+/// The maximum number of writes of one transaction, besides an idempotency record and the check of a key: DynamoDB accepts 100 items.
+pub const MAX_WRITES: usize = 98;
+
 impl Store {
     /// Starts a unit of work. Nothing is written before it is committed.
     pub fn begin<'a>(&'a self, origin: &'a Origin) -> UnitOfWork<'a> {
@@ -170,7 +173,8 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Replaces objects as [`UnitOfWork::save`] does, and commits the writes so far whenever the next object would make the
-    /// transaction larger than DynamoDB accepts.
+    /// transaction larger than DynamoDB accepts. `others` is the number of writes that follow in the last transaction, less than
+    /// [`MAX_WRITES`].
     ///
     /// Writes that are committed earlier are not undone if the request is refused or interrupted later. So this is only for changes that
     /// may be made in parts and repeated, such as removing a deleted object's id from other objects.
@@ -178,11 +182,16 @@ impl<'a> UnitOfWork<'a> {
     /// # Errors
     /// `Internal` if an object cannot be written as an item; the error of the failed condition of an earlier part;
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn save_in_parts<T: Record>(&mut self, objects: &mut [Stored<T>]) -> Result<()> {
+    pub async fn save_in_parts<T: Record>(
+        &mut self,
+        objects: &mut [Stored<T>],
+        others: usize,
+    ) -> Result<()> {
+        let most = MAX_WRITES.saturating_sub(others);
         let mut room = PART;
         for stored in objects {
             let size = Size::of(&stored.object)?.bytes;
-            if size > room {
+            if size > room || self.writes.len() >= most {
                 let origin = Origin {
                     dry_run: self.origin.dry_run,
                     ..Origin::background(self.origin.tenant.clone(), self.origin.now)

@@ -17,12 +17,12 @@ const MOST: usize = 50;
 
 /// Rust types in error messages, and their names in JSON.
 const NUMBERS: [(&str, &str); 8] = [
-    ("a nonzero u32", "an integer above 0"),
+    ("a nonzero u32", "an integer from 1 to 4294967295"),
     ("a nonzero u64", "an integer above 0"),
-    ("u8", "an integer"),
-    ("u16", "an integer"),
-    ("u32", "an integer"),
-    ("u64", "an integer"),
+    ("u8", "an integer from 0 to 255"),
+    ("u16", "an integer from 0 to 65535"),
+    ("u32", "an integer from 0 to 4294967295"),
+    ("u64", "an integer of at least 0"),
     ("i64", "an integer"),
     ("f64", "a number"),
 ];
@@ -256,9 +256,9 @@ mod tests {
             read::<f64>(json!([])).err(),
         ];
         let expected = [
+            "an integer from 1 to 4294967295",
             "an integer above 0",
-            "an integer above 0",
-            "an integer",
+            "an integer from 0 to 4294967295",
             "a number",
         ];
         for (fault, expected) in problems.into_iter().zip(expected) {

@@ -2,7 +2,7 @@
 
 import { ApiError, newIdempotencyKey, notifyTabs, pathOf, request } from './client.js';
 import { useRead } from './read.js';
-import { useRemembered } from '../router.js';
+import { remember } from '../router.js';
 import { useEffect, useRef, useState } from '../ui/html.js';
 
 export { nullIfMissing, readPages, useRead } from './read.js';
@@ -31,6 +31,22 @@ export function useResource(path, options) {
     [path],
     options,
   );
+}
+
+/**
+ * A state that the entry of the history keeps: whoever comes back to the page finds it as it was.
+ * @template T
+ * @param {string} name
+ * @param {T} otherwise
+ * @returns {[T, (next: T) => void]}
+ */
+export function useRemembered(name, otherwise) {
+  const [value, setValue] = useState(/** @type {T} */ (history.state?.[name] ?? otherwise));
+  const set = (/** @type {T} */ next) => {
+    remember(name, next);
+    setValue(next);
+  };
+  return [value, set];
 }
 
 /**

@@ -2,7 +2,7 @@
 // sentence of help for each field.
 
 import { t } from '../i18n.js';
-import { minorUnits } from '../money.js';
+import { minorUnits } from '../amounts.js';
 
 /**
  * Fields in the order in which people think of them. Those that are not named follow: the required ones, the others,

@@ -5,7 +5,7 @@ import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
 import { search } from '../api/search.js';
-import { useAction, useList, useRead, useResource } from '../api/resource.js';
+import { useAction, useList, useRead, useRemembered, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
@@ -21,7 +21,7 @@ import { energy, money, number, plug, title, words } from '../format.js';
 import { Departures } from './sites/departures.js';
 import { SiteOverview } from './sites/site.js';
 import { zone } from '../state/zone.js';
-import { go, link, setQuery, useRemembered } from '../router.js';
+import { go, link, setQuery } from '../router.js';
 import { toast } from '../ui/toasts.js';
 
 /**
