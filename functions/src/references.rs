@@ -318,18 +318,15 @@ pub async fn currency(
     driver: &Stored<Driver>,
     fleet: Option<&Fleet>,
 ) -> Result<Currency, Error> {
-    if driver.internal.currency_chosen {
-        return Ok(driver.object.preferences.currency);
-    }
-    match fleet {
-        Some(fleet) => Ok(fleet.preferences.default_currency),
-        None => Ok(app
-            .store
-            .get::<Account>(tenant, &tenant.account)
-            .await?
-            .object
-            .default_currency),
-    }
+    let otherwise = match fleet {
+        Some(fleet) => fleet.preferences.default_currency,
+        None if driver.internal.currency_chosen => driver.object.preferences.currency,
+        None => {
+            let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+            account.object.default_currency
+        }
+    };
+    Ok(driver.currency_or(otherwise))
 }
 
 /// The terms of a new reservation.

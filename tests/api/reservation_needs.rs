@@ -262,7 +262,29 @@ async fn a_start_fee_that_a_cap_refuses_for_little_is_allowed_for_much() {
     assert_eq!(capped["charging_plan"], free["charging_plan"]);
     body["need"]["max_price_per_kwh"] = json!(14);
     let refused = app.alice.post_ok(PATH, body).await;
-    assert_has!(refused["charging_plan"], {"energy_wh": 0, "limited_by": "stations"});
+    assert_has!(refused["charging_plan"], {"energy_wh": 0, "limited_by": "price"});
+}
+
+#[tokio::test]
+async fn a_policy_that_limits_a_need_is_named() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
+        .await;
+    let rules = json!({"denied_operators": ["Voltway"], "max_price_per_kwh": 30});
+    let policy = json!({"name": "Cheap", "mode": "enforcement", "rules": rules});
+    let policy = app.alice.create("/v1/policies", policy).await;
+    let change = json!({"policy_ids": [policy]});
+    app.alice
+        .post_ok(&tests::path_of(&crew.driver), change)
+        .await;
+    let short = app
+        .alice
+        .post_ok(PATH, body(&app, &crew, 10_000, 120))
+        .await;
+    assert_has!(short["charging_plan"], {"energy_wh": 0, "limited_by": "policy"});
+    // Without its own bound, the search begins seven days before the vehicle is to be ready, or now.
+    assert_eq!(short["earliest_start"], short["ideal_start"]);
+    assert_eq!(short["latest_end"], short["need"]["ready_by"]);
 }
 
 #[tokio::test]

@@ -783,9 +783,50 @@ async fn a_plug_that_changes_before_the_confirmation_is_the_one_matched() {
     let (path, vehicle) = of_two_plugs(&app).await;
     let change = json!({"charging_standard": "CCS"});
     app.alice.post_ok(&vehicle, change).await;
+    let plugs = async |plugs: Value| {
+        let change = json!({"connector_type": plugs});
+        app.alice.post(&path, change).await
+    };
+    let refused = plugs(json!(["Type2"])).await;
+    assert_eq!(refused.error().0, 400, "{}", refused.text);
+    plugs(json!(["CCS"])).await.expect(200);
     app.advance(91 * 60).await;
     assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "connector": "2"});
-    assert_eq!(events(&app, &path).await, ["created", "confirmed"]);
+    assert_eq!(
+        events(&app, &path).await,
+        ["created", "updated", "confirmed"]
+    );
+}
+
+#[tokio::test]
+async fn a_price_cap_is_in_the_currency_of_the_reservation() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let price = json!({"currency": "gbp", "price": 30, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY"});
+    app.station(json!({"pricing": [price]})).await;
+    let change = json!({"preferences": {"default_currency": "gbp"}});
+    app.alice.post_ok(&path_of(&crew.fleet), change).await;
+    let confirmed = async |preferences: Value| {
+        let change = json!({"preferences": preferences});
+        app.alice.post_ok(&path_of(&crew.driver), change).await;
+        let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+        let id = app.alice.create("/v1/reservations", body).await;
+        app.advance(21 * 60).await;
+        let shown = app.alice.get_ok(&path_of(&id)).await;
+        app.alice
+            .post(&format!("{}/cancel", path_of(&id)), json!({}))
+            .await;
+        (shown["currency"] == "gbp", shown["status"] == "confirmed")
+    };
+    assert_eq!(
+        confirmed(json!({"max_price_per_kwh": 31})).await,
+        (true, true)
+    );
+    assert_eq!(
+        confirmed(json!({"max_price_per_kwh": 29})).await,
+        (true, false)
+    );
 }
 
 #[tokio::test]

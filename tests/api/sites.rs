@@ -577,3 +577,16 @@ async fn departures_replaced_while_their_vehicle_goes_are_removed() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_limit_has_at_most_a_hundred_windows() {
+    let app = TestApp::start().await;
+    let window = json!({"days_of_week": ["monday"], "start_time": "06:00", "end_time": "07:00"});
+    let site = |count: usize| {
+        let limit = json!({"type": "capacity", "power_w": 1000, "time_windows": vec![window.clone(); count]});
+        json!({"name": "Depot", "time_zone": "UTC", "limits": [limit]})
+    };
+    app.alice.post_ok("/v1/sites", site(100)).await;
+    let refused = app.alice.post("/v1/sites", site(101)).await;
+    refused.expect_error(400, None, "limits[0].time_windows");
+}

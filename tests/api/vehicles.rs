@@ -70,13 +70,8 @@ async fn owners_must_exist_and_be_the_callers() {
     app.alice
         .post_ok(&path_of(&crew.fleet), json!({"status": "suspended"}))
         .await;
-    assert_eq!(
-        app.alice
-            .post("/v1/vehicles", vehicle(&crew.fleet))
-            .await
-            .error(),
-        unknown("fleet")
-    );
+    let refused = app.alice.post("/v1/vehicles", vehicle(&crew.fleet)).await;
+    refused.expect_error(409, None, "fleet");
 }
 
 #[tokio::test]

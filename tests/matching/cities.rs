@@ -246,6 +246,7 @@ impl City {
             standard,
             vehicle: ChargingVehicle::new(&read::<Vehicle>(&self.vehicle), None, at(0)),
             preferences: &preferences,
+            cap_currency: preferences.currency,
             windows: &windows,
             limits: &Limits::new(&policies, &context),
             mode: Mode::Test,

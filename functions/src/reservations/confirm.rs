@@ -117,7 +117,7 @@ enum Attempt {
 /// The objects that an attempt reads for the reservation's request, before it reads any station.
 struct Inputs {
     request: ReservationRequest,
-    driver: Option<Driver>,
+    driver: Option<Stored<Driver>>,
     vehicle: Option<Stored<Vehicle>>,
     fleet: Option<Fleet>,
     /// The stations within the radius, by their entries in the index.
@@ -126,7 +126,7 @@ struct Inputs {
 
 /// The driver and the vehicle of an attempt, if they may use the reservation.
 struct Drive {
-    driver: Driver,
+    driver: Stored<Driver>,
     vehicle: Stored<Vehicle>,
     fleet: Option<Fleet>,
     stations: Vec<IndexedStation>,
@@ -141,14 +141,14 @@ impl Inputs {
     fn drive(self, is_confirmed: bool) -> Result<Drive, FailedReason> {
         let driver = self
             .driver
-            .filter(|driver| is_confirmed || driver.is_active());
+            .filter(|driver| is_confirmed || driver.object.is_active());
         let driver = driver.ok_or(FailedReason::DriverUnavailable)?;
         let vehicle = self
             .vehicle
             .filter(|vehicle| is_confirmed || vehicle.object.is_active())
             .filter(|_| is_confirmed || self.fleet.as_ref().is_none_or(Fleet::is_active));
         let vehicle = vehicle.ok_or(FailedReason::VehicleUnavailable)?;
-        if !is_confirmed && !driver.may_drive(&vehicle.object) {
+        if !is_confirmed && !driver.object.may_drive(&vehicle.object) {
             return Err(FailedReason::DriverUnavailable);
         }
         Ok(Drive {
@@ -192,7 +192,7 @@ async fn read_inputs(
     };
     Ok(Inputs {
         request,
-        driver: driver.map(|driver| driver.object),
+        driver,
         vehicle,
         fleet: fleet.map(|fleet| fleet.object),
         stations,
@@ -323,7 +323,7 @@ async fn match_and_book(
         without_policies.match_request(reservation, windows, &no_limits, tenant.mode, now);
     let first = first_stations(&request, &drive.stations);
     let (policies, telemetry, stations) = tokio::try_join!(
-        policies::of(app, tenant, Some(&driver), fleet, &vehicle),
+        policies::of(app, tenant, Some(&driver.object), fleet, &vehicle),
         app.store
             .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
         app.store.published_stations(tenant, &first),

@@ -51,14 +51,14 @@ pub async fn handle(
     let (driver, vehicle, fleet) = read_named(&app, tenant, &new, now).await?;
     let fleet = fleet.as_ref();
     let terms = references::terms(&app, tenant, &driver, fleet).await?;
-    let driver = driver.object;
     // Nothing is charged for a reservation without a fee.
     if new.payment_method.is_none() && terms.fee > 0 {
-        let method = references::default_method_of_drive(&app, tenant, &driver, fleet).await?;
+        let method =
+            references::default_method_of_drive(&app, tenant, &driver.object, fleet).await?;
         new.payment_method = method;
     }
-    let mut reservation = Reservation::new(new, &driver, &vehicle, fleet, terms, now)?;
-    let policies = policies::of(&app, tenant, Some(&driver), fleet, &vehicle).await?;
+    let mut reservation = Reservation::new(new, &driver.object, &vehicle, fleet, terms, now)?;
+    let policies = policies::of(&app, tenant, Some(&driver.object), fleet, &vehicle).await?;
     let (windows, zone) = (
         matching::windows(&reservation.object, now),
         Fleet::zone(fleet),

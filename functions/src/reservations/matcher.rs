@@ -168,6 +168,7 @@ impl<'a> Matcher<'a> {
             return Ok(found);
         }
         let is_booked = self.search.has_candidates();
+        let mut refused = self.search.summary().refused;
         let (mut possible, mut impossible) = (0, self.energy);
         self.look_for(0);
         let mut found = self.search().await?;
@@ -187,17 +188,32 @@ impl<'a> Matcher<'a> {
                 impossible = energy;
             }
         }
-        self.limited_by = Some(match (is_booked, has_candidates) {
-            (true, _) => LimitedBy::Bookings,
-            (false, true) if found.is_empty() => LimitedBy::Bookings,
-            (false, true) => LimitedBy::Time,
-            (false, false) => LimitedBy::Stations,
+        if found.is_empty() {
+            refused = self.search.summary().refused;
+        }
+        self.limited_by = Some(match has_candidates {
+            _ if is_booked => LimitedBy::Bookings,
+            _ if refused.price > 0 => LimitedBy::Price,
+            _ if refused.policy > 0 => LimitedBy::Policy,
+            true if found.is_empty() => LimitedBy::Bookings,
+            true => LimitedBy::Time,
+            false => LimitedBy::Stations,
         });
         if found.is_empty() {
             self.look_for(0);
             return self.search().await;
         }
-        // If an energy is possible, so is any smaller one, apart from caps.
+        self.most_energy(found, possible, impossible).await
+    }
+
+    /// Searches for the blocks with the most energy, of which `possible` is found and `impossible` is not. If an energy is possible, so is
+    /// any smaller one, apart from caps.
+    async fn most_energy(
+        &mut self,
+        mut found: Vec<Match>,
+        mut possible: u32,
+        mut impossible: u32,
+    ) -> Result<Vec<Match>, Error> {
         while impossible - possible > SHORT_PRECISION {
             let energy = possible.midpoint(impossible);
             self.look_for(energy);

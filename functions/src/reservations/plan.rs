@@ -24,7 +24,7 @@ use crate::policies;
 /// The objects on which a search for connectors depends, besides the reservation and the calendars.
 #[derive(Clone, Copy)]
 pub(super) struct PlanInputs<'a> {
-    pub driver: &'a Driver,
+    pub driver: &'a Stored<Driver>,
     pub vehicle: &'a Vehicle,
     pub fleet: Option<&'a Fleet>,
     pub policies: &'a [Policy],
@@ -52,7 +52,8 @@ impl<'a> PlanInputs<'a> {
                 Some(need) => vehicle.for_need(need),
                 None => vehicle,
             },
-            preferences: &self.driver.preferences,
+            preferences: &self.driver.object.preferences,
+            cap_currency: self.driver.currency_or(reservation.object.currency),
             windows,
             limits,
             mode,
@@ -84,7 +85,7 @@ impl Named {
     /// The inputs of a search under these policies.
     pub fn inputs<'a>(&'a self, policies: &'a [Policy]) -> PlanInputs<'a> {
         PlanInputs {
-            driver: &self.driver.object,
+            driver: &self.driver,
             vehicle: &self.vehicle,
             fleet: self.fleet.as_ref(),
             policies,

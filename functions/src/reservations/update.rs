@@ -7,6 +7,7 @@ use kernel::{Code, Error};
 use models::api_key::Resource;
 use models::reservation::need::ReplanReason;
 use models::reservation::{Reservation, ReservationChange};
+use models::vehicle::Vehicle;
 use web::{Body, PathId, RequestContext, Route};
 
 use super::plan;
@@ -34,6 +35,13 @@ pub async fn handle(
     change.check(now)?;
     let mut reservation = app.store.load::<Reservation>(tenant, &id).await?;
     let is_planned_again = reservation.is_planned_again_by(&change);
+    if change.connector_type.set().is_some() {
+        let vehicle = &reservation.object.vehicle;
+        let vehicle = app.store.find::<Vehicle>(tenant, vehicle).await?;
+        if let Some(vehicle) = vehicle {
+            reservation.match_plug(vehicle.object.charging_standard);
+        }
+    }
     reservation.update(change, now)?;
     if is_planned_again {
         plan::plan_again(&app, tenant, &mut reservation, ReplanReason::Update, now).await?;

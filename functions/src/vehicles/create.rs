@@ -4,10 +4,11 @@ use crate::App;
 use axum::extract::State;
 use kernel::Reply;
 use kernel::origin::Tenant;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Kind};
 use models::MAX_LIST;
 use models::api_key::Resource;
 use models::driver::Driver;
+use models::fleet::Fleet;
 use models::vehicle::{NewVehicle, Vehicle};
 use table::Store;
 use table::access::Items;
@@ -63,29 +64,39 @@ pub async fn handle(
                            their metadata and preferences";
             Err(Error::invalid("drivers", message))
         }
-        Err(error) if error.is(Code::VehicleOwnerNotFound) && names_drivers => Err(
-            driver_with_too_many(&app, context.tenant(), &vehicle.drivers)
+        Err(error) if error.is(Code::VehicleOwnerNotFound) => {
+            Err(state_of_owners(&app, context.tenant(), &vehicle)
                 .await?
-                .unwrap_or(error),
-        ),
+                .unwrap_or(error))
+        }
         done => done,
     }
 }
 
-/// The error for a driver whom as many vehicles name as may; none if there is none among these.
-async fn driver_with_too_many(
+/// The error for a fleet that is not active, or for a driver whom as many vehicles name as may. None if an owner does not exist.
+async fn state_of_owners(
     app: &App,
     tenant: &Tenant,
-    drivers: &[Id],
+    vehicle: &Vehicle,
 ) -> Result<Option<Error>, Error> {
-    let drivers = app.store.get_all::<Driver>(tenant, drivers).await?;
-    let full = drivers
-        .iter()
-        .find(|driver| driver.object.vehicles.len() >= MAX_LIST);
+    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+    let Some(fleet) = fleet else {
+        return Ok(None);
+    };
+    if !fleet.object.is_active() {
+        let message = "The fleet is not active.";
+        return Ok(Some(Error::conflict(message, Some("fleet"))));
+    }
+    let drivers = app
+        .store
+        .get_all::<Driver>(tenant, &vehicle.drivers)
+        .await?;
+    let mut drivers = drivers.iter().map(|driver| &driver.object);
+    let full = drivers.find(|driver| driver.vehicles.len() >= MAX_LIST);
     Ok(full.map(|driver| {
         let message = format!(
-            "The driver {} is named by {MAX_LIST} vehicles, the most there can be.",
-            driver.object.id
+            "{MAX_LIST} vehicles name the driver {}, the most there can be.",
+            driver.id
         );
         Error::conflict(message, Some("drivers"))
     }))

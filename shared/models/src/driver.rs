@@ -95,11 +95,13 @@ pub enum ChargingSpeed {
 pub struct DriverPreferences {
     /// Speed of charging that matching prefers. Other stations are not excluded.
     pub charging_speed: ChargingSpeed,
-    /// Currency of the driver's reservations.
+    /// Currency of the driver's reservations, if a request has set it. Otherwise it is the account's, and that of the vehicle's fleet has
+    /// priority over it.
     pub currency: Currency,
     /// Id of the payment method that pays when a request names none; null if there is none.
     pub default_payment_method: Option<Id>,
-    /// Highest effective price that the driver accepts, in minor units of `currency` per kWh, tax included. Reservations are not matched
+    /// Highest effective price that the driver accepts, in minor units of the reservation's currency per kWh, tax included; of `currency`
+    /// if a request has set that. Reservations are not matched
     /// with connectors of a higher effective price in the reserved window. The effective price is the cost of the expected charge in the
     /// window, divided by its energy. The start fee and the charging time count, parking does not. In live mode a connector of unknown
     /// price is not matched either.
@@ -118,13 +120,13 @@ pub struct DriverPreferencesChange {
     /// Speed of charging that matching prefers. Other stations are not excluded.
     #[serde(default)]
     pub charging_speed: Change<ChargingSpeed>,
-    /// Currency of the driver's reservations.
+    /// Currency of the driver's reservations. Default: that of the vehicle's fleet.
     #[serde(default)]
     pub currency: Change<Currency>,
-    /// Id of a payment method of the driver, the fleet or the account that pays when a request names none. Null removes it.
+    /// Id of a payment method of the driver or the account that pays when a request names none. Null removes it.
     #[serde(default)]
     pub default_payment_method: Patch<Id>,
-    /// Highest effective price that the driver accepts, in minor units of `currency` per kWh with tax. Null removes the limit.
+    /// Highest effective price that the driver accepts, in minor units of the reservation's currency per kWh with tax. Null removes the limit.
     #[serde(default)]
     pub max_price_per_kwh: Patch<u32>,
     /// Whether the driver should receive notifications. It is stored and returned only.
@@ -259,6 +261,15 @@ impl Driver {
 }
 
 impl Stored<Driver> {
+    /// Returns the currency that a request has chosen for the driver, or the other one.
+    pub fn currency_or(&self, otherwise: Currency) -> Currency {
+        if self.internal.currency_chosen {
+            self.object.preferences.currency
+        } else {
+            otherwise
+        }
+    }
+
     /// Attaches the driver to a fleet.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ pub struct FleetPreferences {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetPreferencesChange {
-    /// Length of the period after which invoices of the fleet are drafted, at midnight in its time zone.
+    /// Length of the period after which invoices of the fleet are drafted, at midnight in its time zone. Default: that of the account.
     #[serde(default)]
     pub billing_cycle: Change<BillingCycle>,
     /// Currency of the fleet's invoices, and of reservations of drivers that prefer no other one.
@@ -150,7 +150,7 @@ pub struct FleetPreferencesChange {
     /// Whether drivers of the fleet receive session status notifications.
     #[serde(default)]
     pub notifications: Change<bool>,
-    /// How often a report of the fleet is generated, if the account's `reporting_enabled` is true.
+    /// How often a report of the fleet is generated, if the account's `reporting_enabled` is true. Default: that of the account.
     #[serde(default)]
     pub report_frequency: Change<ReportFrequency>,
 }

@@ -373,8 +373,9 @@ pub struct NewVehicle {
     pub charging_loss: Option<Loss>,
     /// Plug of the vehicle.
     pub charging_standard: ConnectorType,
-    /// Ids of the drivers who may use the vehicle.
+    /// Ids of the drivers who may use the vehicle, at most 90.
     #[serde(default)]
+    #[schema(value_type = Option<Vec<Id>>, max_items = 90)]
     pub drivers: Option<Distinct<Id>>,
     /// Make, model and year.
     #[serde(default)]

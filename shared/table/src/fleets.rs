@@ -31,10 +31,10 @@ impl Counter {
 }
 
 impl Store {
-    /// Returns the error for a vehicle whose fleet is unknown or not active.
+    /// Returns the error for a vehicle that names an unknown fleet.
     pub fn no_such_fleet() -> Error {
         Code::VehicleOwnerNotFound
-            .because("No such fleet, or it is not active.")
+            .because("No such fleet.")
             .at(Kind::Fleet.name())
     }
 

@@ -28,6 +28,8 @@ const LIMITS = {
   battery: t('the battery cannot take more'),
   time: t('the time is too short'),
   bookings: t('the connectors are booked'),
+  price: t('the price cap'),
+  policy: t('a policy'),
   stations: t('no station can serve'),
 };
 

@@ -232,7 +232,10 @@ impl Reservation {
             created: now,
             currency: terms.currency,
             driver: new.driver,
-            earliest_start: need.map_or(new.earliest_start, |need| need.earliest_start),
+            earliest_start: match need {
+                Some(need) => need.earliest_start.or(Some(ideal.from)),
+                None => new.earliest_start,
+            },
             ideal_end: ideal.until,
             ideal_start: ideal.from,
             latest_end: need.map_or(new.latest_end, |need| Some(need.ready_by)),

@@ -109,6 +109,10 @@ pub enum LimitedBy {
     Time,
     /// The suitable connectors, or the vehicle, are reserved for a part of the time.
     Bookings,
+    /// The connectors that can charge this energy by `ready_by` are more expensive than a price cap allows.
+    Price,
+    /// A policy forbids the connectors that can charge this energy by `ready_by`.
+    Policy,
     /// No connector in the area can be reserved.
     Stations,
 }

@@ -67,7 +67,7 @@ impl Stored<Reservation> {
             need.check(now)?;
             let sought = need.sought(now);
             (self.object.ideal_start, self.object.ideal_end) = (sought.from, sought.until);
-            self.object.earliest_start = need.earliest_start;
+            self.object.earliest_start = need.earliest_start.or(Some(sought.from));
             self.object.latest_end = Some(need.ready_by);
             self.object.need = Some(Box::new(need));
         }

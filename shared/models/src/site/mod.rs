@@ -27,7 +27,7 @@ use super::event_type::EventType;
 use super::policy::TimeWindow;
 use super::search::SearchField;
 use super::stored::{Object, Stored};
-use super::{Distinct, check_size, sized};
+use super::{Distinct, MAX_LIST, check_size, sized};
 use charge::{Charge, ShortageReason};
 use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
@@ -54,7 +54,7 @@ pub struct Site {
     /// Limits on the power of the whole site, at most 20.
     pub limits: Vec<SiteLimit>,
     pub metadata: Metadata,
-    /// Name shown in lists, at most 100 characters.
+    /// Name shown in lists.
     pub name: Name,
     /// The quantity that the plan minimizes, once every need is met.
     #[serde(default)]
@@ -119,6 +119,7 @@ pub struct SiteLimit {
     pub power_w: u32,
     /// When the limit holds, in the time zone of the site; empty means always.
     #[serde(default)]
+    #[schema(max_items = 100)]
     pub time_windows: Vec<TimeWindow>,
     /// Whether the limit is never exceeded, or exceeded only to meet a need.
     #[serde(rename = "type")]
@@ -193,7 +194,7 @@ pub struct ShortDeparture {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSite {
-    /// Name shown in lists, at most 100 characters.
+    /// Name shown in lists.
     pub name: Name,
     /// IANA time zone of the weekly schedules of the limits, such as `Europe/London`.
     pub time_zone: ZoneName,
@@ -211,6 +212,7 @@ pub struct NewSite {
     pub optimize: SiteOptimize,
     /// The ids of its charging stations, at most 20. A station belongs to at most one site of the account.
     #[serde(default)]
+    #[schema(value_type = Option<Vec<Id>>, max_items = 20)]
     pub stations: Option<Distinct<Id>>,
 }
 
@@ -220,20 +222,21 @@ impl RequestBody for NewSite {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteUpdate {
-    /// Replaces all limits.
+    /// Replaces all limits, at most 20.
     #[serde(default)]
-    #[schema(max_items = 20)]
+    #[schema(value_type = Vec<SiteLimit>, max_items = 20)]
     pub limits: Change<Vec<SiteLimit>>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// Name shown in lists, at most 100 characters.
+    /// Name shown in lists.
     #[serde(default)]
     pub name: Change<Name>,
     /// The quantity that the plan minimizes, once every need is met.
     #[serde(default)]
     pub optimize: Change<SiteOptimize>,
-    /// Replaces all stations.
+    /// Replaces all stations, at most 20.
     #[serde(default)]
+    #[schema(value_type = Vec<Id>, max_items = 20)]
     pub stations: Change<Distinct<Id>>,
     /// IANA time zone of the weekly schedules of the limits.
     #[serde(default)]
@@ -283,7 +286,15 @@ impl Site {
                 return Err(Error::invalid(param, message));
             }
         }
-        Ok(())
+        let mut limits = self.limits.iter();
+        match limits.position(|limit| limit.time_windows.len() > MAX_LIST) {
+            Some(index) => {
+                let param = format!("limits[{index}].time_windows");
+                let message = format!("must have at most {MAX_LIST} entries");
+                Err(Error::invalid(param, message))
+            }
+            None => Ok(()),
+        }
     }
 }
 

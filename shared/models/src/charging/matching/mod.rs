@@ -64,6 +64,7 @@ use crate::reservation::{
 };
 use crate::vehicle::ConnectorType;
 use kernel::id::Id;
+use kernel::money::Currency;
 use kernel::origin::Mode;
 use kernel::time::{MINUTE, SignedDuration, Timestamp, millis, minutes, whole_millis};
 use kernel::window::Window;
@@ -83,6 +84,8 @@ pub struct MatchRequest<'a> {
     /// The vehicle, for the prices of its charge.
     pub vehicle: ChargingVehicle,
     pub preferences: &'a DriverPreferences,
+    /// The currency of the driver's price cap.
+    pub cap_currency: Currency,
     /// In the order of [`windows`].
     pub windows: &'a [Window],
     pub limits: &'a Limits<'a>,
@@ -366,11 +369,10 @@ fn filter<'a>(
     if request.need().is_some() {
         keep_windows(&mut passing, MatchFilter::TooSlow, |_, _| true)?;
     }
-    let preferences = request.preferences;
     let of_need = request.need().and_then(|need| need.max_price_per_kwh);
     let caps = [
         (of_need, request.reservation.currency),
-        (preferences.max_price_per_kwh, preferences.currency),
+        (request.preferences.max_price_per_kwh, request.cap_currency),
     ];
     for (cap, currency) in caps {
         let Some(cap) = cap else { continue };

@@ -85,6 +85,7 @@ fn request<'a>(
         standard: ConnectorType::Type2,
         vehicle: ChargingVehicle::Any,
         preferences,
+        cap_currency: preferences.currency,
         windows,
         limits,
         mode: Mode::Test,
