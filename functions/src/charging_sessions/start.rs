@@ -74,9 +74,7 @@ impl SessionStart {
         let location = station.internal.location;
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
-        let connector = connectors
-            .find(|connector| connector.id == new.connector)
-            .cloned();
+        let connector = connectors.find(|one| one.id == new.connector).cloned();
         let connector = connector.ok_or_else(|| unknown("connector"))?;
         let evse_time = CalendarOwner::evse_of(&station.id, &connector);
         let vehicle_time = CalendarOwner::Vehicle(vehicle.id.clone());
@@ -90,8 +88,8 @@ impl SessionStart {
         let default_method = match new.payment_method {
             Some(_) => None,
             None => {
-                let (driver, fleet) = (&driver.object, Some(&fleet));
-                references::default_method_of_drive(app, tenant, driver, fleet).await?
+                references::default_method_of_drive(app, tenant, &driver.object, Some(&fleet))
+                    .await?
             }
         };
         let of_evse = calendars.entries(&evse_time);

@@ -6,7 +6,7 @@
 use crate::App;
 use kernel::Response;
 use kernel::money::Money;
-use kernel::origin::Origin;
+use kernel::origin::{Origin, Tenant};
 use kernel::{Code, Error, Kind};
 use models::account::AccountStatus;
 use models::action::Action;
@@ -92,10 +92,15 @@ async fn run(
     settle(app, origin, Some(context), transaction).await
 }
 
-/// Checks that the wallet of an account can be used: a parent may top up that of a child.
-fn check_status(status: AccountStatus) -> Result<(), Error> {
-    match status {
-        AccountStatus::Active => Ok(()),
+/// The owner of a wallet. A parent may top up the wallet of a child that is active.
+async fn owner(app: &App, tenant: &Tenant, wallet: Wallet<'_>) -> Result<WalletOwner, Error> {
+    let Wallet::Account(id) = wallet else {
+        let owner = app.store.wallet_owner(tenant, wallet).await?;
+        return owner.ok_or_else(|| Error::not_found(kind(wallet)));
+    };
+    let account = app.store.account(tenant, id).await?;
+    match account.object.status {
+        AccountStatus::Active => Ok(WalletOwner::Account(Box::new(account))),
         AccountStatus::Suspended => Err(Error::suspended()),
         AccountStatus::Closed => Err(Error::not_found(Kind::Account)),
     }
@@ -111,17 +116,7 @@ async fn begin(
 ) -> Result<Stored<Transaction>, Error> {
     let (origin, param) = (&context.origin, Kind::PaymentMethod.name());
     let tenant = &origin.tenant;
-    let owner = match wallet {
-        Wallet::Account(id) => {
-            let account = app.store.account(tenant, id).await?;
-            check_status(account.object.status)?;
-            WalletOwner::Account(Box::new(account))
-        }
-        Wallet::Driver(_) | Wallet::Fleet(_) => {
-            let owner = app.store.wallet_owner(tenant, wallet).await?;
-            owner.ok_or_else(|| Error::not_found(kind(wallet)))?
-        }
-    };
+    let owner = owner(app, tenant, wallet).await?;
     let payer = match wallet {
         Wallet::Account(_) => Payer::account(),
         Wallet::Driver(id) => Payer::driver(id),

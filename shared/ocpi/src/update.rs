@@ -46,14 +46,9 @@ pub fn merged(
         internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
     }
-    let stored_connector = |id: &str| {
-        before
-            .connectors
-            .iter()
-            .find(|connector| connector.id == id)
-    };
     for connector in &mut station.connectors {
-        let stored = stored_connector(&connector.id);
+        let mut known = before.connectors.iter();
+        let stored = known.find(|known| known.id == connector.id);
         let last = before_internal
             .imported_status
             .get(&connector.evse)
