@@ -4,6 +4,7 @@ mod depot;
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use models::departure::Departure;
@@ -64,6 +65,7 @@ impl Depot {
             vehicles: vehicles.collect(),
             starts: Vec::new(),
             days: Vec::new(),
+            zone: TimeZone::UTC,
             tariff: None,
             offered: HashMap::new(),
             reserved: Vec::new(),

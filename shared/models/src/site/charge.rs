@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,9 @@ use utoipa::ToSchema;
 use super::series::{SLOT, SiteDay, SiteSeries, value_at};
 use crate::charging::battery::{Battery, MILLIS_PER_HOUR};
 use crate::charging::simulation::offered;
+use crate::charging::tariff::energy_price;
 use crate::charging_session::profile::SessionProfile;
-use crate::charging_station::{ChargingStation, PriceType};
+use crate::charging_station::{ChargingStation, Price, PriceType};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::{self, UNKNOWN_LEVEL, VehicleTelemetry};
@@ -187,8 +189,10 @@ pub struct PlanInputs {
     /// Sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
     pub starts: Vec<PendingStart>,
     pub days: Vec<SiteDay>,
-    /// The price of the stations if the site has no prices, in thousandths of a minor unit per kWh.
-    pub tariff: Option<i64>,
+    /// The time zone of the site.
+    pub zone: TimeZone,
+    /// The tariff of the stations, which applies at times for which the site has no prices.
+    pub tariff: Option<SiteTariff>,
     /// W of the strongest connector in order of each type; 0 if none is in order.
     pub offered: HashMap<ConnectorType, u32>,
     /// Reserved EVSEs: the times, and the W of the strongest connector of each. An EVSE serves one vehicle at a time.
@@ -340,12 +344,39 @@ impl SiteVehicle {
     }
 }
 
-/// Returns the energy price of the first station that has one in this currency, in thousandths of a minor unit per kWh, with tax.
-pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<i64> {
-    let mut prices = stations.iter().flat_map(|station| &station.pricing);
-    let price =
-        prices.find(|price| price.kind == PriceType::Energy && price.currency == currency)?;
-    (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
+/// The tariff of a station, whose energy prices are those of a site without prices.
+#[derive(Debug, Clone)]
+pub struct SiteTariff {
+    pricing: Vec<Price>,
+    currency: Currency,
+    zone: TimeZone,
+    /// W of the strongest connector.
+    power: u32,
+}
+
+impl SiteTariff {
+    /// Returns the energy price at a moment in thousandths of a minor unit per kWh, with tax. Of prices that depend on the course of a
+    /// session it is that of the beginning.
+    fn price(&self, at: Timestamp) -> Option<i64> {
+        let price = energy_price(&self.pricing, self.currency, at, &self.zone, self.power)?;
+        (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
+    }
+}
+
+/// Returns the tariff of the first station that has an energy price in this currency.
+pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<SiteTariff> {
+    let is_energy_price = |price: &Price| {
+        price.kind == PriceType::Energy && price.currency == currency && !price.is_for_reservation()
+    };
+    let mut stations = stations.iter();
+    let station = stations.find(|station| station.pricing.iter().any(is_energy_price))?;
+    let powers = station.connectors.iter().map(offered);
+    Some(SiteTariff {
+        pricing: station.pricing.clone(),
+        currency,
+        zone: station.timezone.rules(),
+        power: powers.max().unwrap_or_default(),
+    })
 }
 
 /// Returns the power in W of the strongest connector of each type that is in order: 0 if none is.
@@ -397,12 +428,12 @@ impl PlanInputs {
     }
 
     pub(super) fn price(&self, at: Timestamp) -> Option<(i64, bool)> {
-        let known = value_at(&self.days, SiteSeries::Prices, at);
-        known.or_else(|| self.tariff.map(|tariff| (tariff, false)))
+        let known = value_at(&self.days, SiteSeries::Prices, at, &self.zone);
+        known.or_else(|| Some((self.tariff.as_ref()?.price(at)?, false)))
     }
 
     pub(super) fn carbon(&self, at: Timestamp) -> Option<i64> {
-        value_at(&self.days, SiteSeries::Carbon, at).map(|(value, _)| value)
+        value_at(&self.days, SiteSeries::Carbon, at, &self.zone).map(|(value, _)| value)
     }
 
     pub(super) fn reserved(&self, window: &Window) -> u64 {
@@ -590,4 +621,52 @@ impl Charge {
 pub(super) fn minor_units(millionths: i64) -> i64 {
     let half = 500_000 * millionths.signum();
     millionths.saturating_add(half) / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use serde_json::{Value, json};
+
+    fn price(price: i64, currency: &str, restrictions: Value) -> Value {
+        json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": false, "tax_percent": "20",
+            "type": "ENERGY", "restrictions": restrictions})
+    }
+
+    #[test]
+    fn a_tariff_has_the_price_of_the_local_hour() {
+        let night = json!({"start_time": "23:00", "end_time": "06:00"});
+        let pricing = json!([
+            price(1, "eur", json!({})),
+            price(2, "gbp", json!({"reservation": "RESERVATION"})),
+            price(3, "gbp", json!({"min_energy": 20_000})),
+            price(10, "gbp", night),
+            price(30, "gbp", json!({"day_of_week": ["sat", "sun"]})),
+            price(
+                40,
+                "gbp",
+                json!({"start_date": "2026-07-01", "end_date": "2026-07-10", "start_time": "06:00"})
+            ),
+        ]);
+        let mut without = fixtures::station();
+        without.pricing.clear();
+        let mut station = fixtures::station();
+        station.pricing = serde_json::from_value(pricing).unwrap();
+        let currency = serde_json::from_value(json!("gbp")).unwrap();
+        assert!(tariff(std::slice::from_ref(&without), currency).is_none());
+        let tariff = tariff(&[without, station], currency).unwrap();
+        // In July London is an hour ahead of UTC; the 4th of July 2026 is a Saturday.
+        for (at, want) in [
+            ("2026-07-01T21:59:00Z", Some(48_000)),
+            ("2026-07-01T22:00:00Z", Some(12_000)),
+            ("2026-07-02T04:59:00Z", Some(12_000)),
+            ("2026-07-02T05:00:00Z", Some(48_000)),
+            ("2026-07-04T11:00:00Z", Some(36_000)),
+            ("2026-07-04T22:00:00Z", Some(12_000)),
+            ("2026-07-14T11:00:00Z", None),
+        ] {
+            assert_eq!(tariff.price(Timestamp::parse(at).unwrap()), want, "{at}");
+        }
+    }
 }
