@@ -377,3 +377,44 @@ fn direct_current_is_short_by_limit_only_behind_a_limit() {
         assert_eq!(view.vehicles[0].limited_by, Some(want));
     }
 }
+
+/// The planned Wh of the first vehicle, the missing ones and the reason.
+fn shortage(view: &SitePlan) -> (u32, u32, Option<ShortageReason>) {
+    let van = &view.vehicles[0];
+    (van.energy_wh, van.short_by_wh, van.limited_by)
+}
+
+#[test]
+fn energy_beyond_the_battery_is_short_by_battery() {
+    let battery = Some(ShortageReason::Battery);
+    let need = wh(50_000);
+    // 10 % of 90 kWh are 10,000 metered Wh.
+    let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+    depot.report(0, 90, start());
+    let only = [departure(1, 0, after(8), &need)];
+    let (planned, view) = depot.plan(start(), &only);
+    assert_eq!(shortage(&view), (10_000, 40_000, battery));
+    assert_eq!(planned.charges[0].level, 90.0);
+    // The departure waits beyond the horizon after an hour, and is planned again.
+    let far = [departure(1, 0, after(60), &need)];
+    depot.plan(after(1), &far);
+    let (_, view) = depot.plan(after(20), &far);
+    assert_eq!(shortage(&view), (0, 40_000, battery));
+    let (planned, _) = depot.plan(after(60), &far);
+    let outcome = &planned.ended[0].1;
+    let energies = (outcome.energy_wh, outcome.short_by_wh);
+    assert_eq!(energies, (Some(10_000), 40_000));
+}
+
+#[test]
+fn a_lower_level_has_room_for_energy_that_was_short() {
+    let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+    depot.report(0, 90, start());
+    let only = [departure(1, 0, after(8), &wh(20_000))];
+    depot.plan(start(), &only);
+    depot.report(0, 70, start().plus(minutes(1)));
+    let (_, view) = depot.plan(start().plus(minutes(1)), &only);
+    let (planned, short, _) = shortage(&view);
+    let delivered = view.vehicles[0].delivered_wh;
+    assert_eq!((planned + delivered, short), (20_000, 0));
+}

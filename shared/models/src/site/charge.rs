@@ -41,6 +41,9 @@ pub struct Charge {
     /// The metered Wh that are still needed, and the part of them that has priority.
     pub(super) need: u32,
     pub(super) minimum: u32,
+    /// The Wh of the departure for which the battery has no room.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    pub(super) excess: u32,
     /// Metered Wh, and their price in millionths of a minor unit.
     pub(super) delivered: u32,
     pub(super) cost: i64,
@@ -209,6 +212,8 @@ pub enum ShortageReason {
     Limit,
     /// The connectors of the site are too weak, or out of order.
     Power,
+    /// The battery cannot hold this energy.
+    Battery,
 }
 
 impl SiteVehicle {
@@ -254,13 +259,15 @@ impl SiteVehicle {
         let level = before.map_or_else(|| self.level(now), |charge| charge.level);
         let until = |target| battery.energy_between(Some(level), target);
         let target = departure.target_level.map_or(0, until);
-        let need = departure.energy_wh.unwrap_or(target);
+        let wanted = departure.energy_wh.unwrap_or(target);
+        let need = wanted.min(until(100.0));
         Charge {
             vehicle: self.vehicle.id.clone(),
             departure: departure.id.clone(),
             at: departure.at,
             need,
             minimum: departure.min_level.map_or(0, until).min(need),
+            excess: wanted - need,
             delivered: 0,
             cost: 0,
             carbon: 0,
@@ -464,7 +471,10 @@ impl Charge {
     /// Adds what was charged for the departure before, when its charge was not planned for a time.
     pub(super) fn resume(&mut self, before: Charge, departure: &Departure) {
         if departure.energy_wh.is_some() {
-            self.need = before.need;
+            let wanted = before.wanted();
+            // The present need is at most what the battery has room for.
+            self.need = self.need.min(wanted);
+            self.excess = wanted - self.need;
             self.minimum = self.minimum.min(self.need);
         }
         *self = Self {
@@ -493,10 +503,17 @@ impl Charge {
         self.delivered > 0 || self.metered.is_some()
     }
 
+    /// Returns the Wh that are still needed, whether or not the battery has room for them.
+    fn wanted(&self) -> u32 {
+        self.need.saturating_add(self.excess)
+    }
+
     /// Accounts for metered Wh at a moment.
     fn take(&mut self, energy: u32, inputs: &PlanInputs, at: Timestamp) {
-        let energy = energy.min(self.need);
-        self.need -= energy;
+        let energy = energy.min(self.wanted());
+        let planned = energy.min(self.need);
+        self.need -= planned;
+        self.excess -= energy - planned;
         self.minimum = self.minimum.saturating_sub(energy);
         self.delivered += energy;
         match inputs.price(at) {
@@ -584,11 +601,13 @@ impl Charge {
         let battery = Battery::of(&vehicle.vehicle);
         let risen = battery.energy_between(Some(self.level), level);
         self.level = level;
-        match departure.target_level {
-            Some(target) => self.need = battery.energy_between(Some(level), target),
-            None if !is_metered => self.need = self.need.saturating_sub(risen),
-            None => {}
-        }
+        let wanted = match departure.target_level {
+            Some(target) => battery.energy_between(Some(level), target),
+            None if !is_metered => self.wanted().saturating_sub(risen),
+            None => self.wanted(),
+        };
+        self.need = wanted.min(battery.energy_between(Some(level), 100.0));
+        self.excess = wanted - self.need;
         let minimum = departure.min_level.unwrap_or_default();
         self.minimum = battery.energy_between(Some(level), minimum).min(self.need);
         true
@@ -605,10 +624,10 @@ impl Charge {
         } else {
             capacity.unwrap_or_default() / 25
         };
-        let is_short = self.need > tolerance;
+        let missing = self.wanted();
         let priced = is_metered && !self.is_unpriced && inputs.price(self.at.plus(-SLOT)).is_some();
         DepartureOutcome {
-            short_by_wh: if is_short { self.need } else { 0 },
+            short_by_wh: if missing > tolerance { missing } else { 0 },
             energy_wh: is_metered.then_some(self.delivered),
             cost: priced.then(|| minor_units(self.cost)),
             cost_if_immediate: priced.then(|| minor_units(self.immediate)),

@@ -299,13 +299,17 @@ impl Planned {
     /// Returns the Wh that a vehicle will lack.
     pub(super) fn short_by(&self, place: usize) -> u32 {
         let unserved = self.depot.demands[place].unserved(&self.plan.flows[place]);
-        if unserved > TOLERANCE { unserved } else { 0 }
+        let missing = unserved.saturating_add(self.charges[place].excess);
+        if missing > TOLERANCE { missing } else { 0 }
     }
 
     pub(super) fn limited_by(&self, place: usize, inputs: &PlanInputs) -> Option<ShortageReason> {
         let (demand, charge) = (&self.depot.demands[place], &self.charges[place]);
         if self.short_by(place) == 0 {
             return None;
+        }
+        if charge.excess > 0 && demand.unserved(&self.plan.flows[place]) <= TOLERANCE {
+            return Some(ShortageReason::Battery);
         }
         let suffices = |offered: u32, tolerance: u32| {
             let powers = powers_at(offered, charge, inputs, &self.windows);
