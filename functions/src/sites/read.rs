@@ -83,6 +83,7 @@ pub(super) async fn inputs(
         vehicles,
         starts,
         days: days.into_iter().map(|day| day.object).collect(),
+        zone: site.object.time_zone.rules(),
         tariff: tariff(&stations, site.object.currency),
         offered: strongest(&stations),
         reserved: reserved.collect(),

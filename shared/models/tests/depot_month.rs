@@ -14,6 +14,7 @@ mod depot;
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, hours, minutes};
 use kernel::{Id, Kind};
@@ -243,6 +244,7 @@ impl Simulation {
             vehicles: vehicles.collect(),
             starts: Vec::new(),
             days: Vec::new(),
+            zone: TimeZone::UTC,
             tariff: None,
             offered: HashMap::new(),
             reserved: Vec::new(),

@@ -4,13 +4,15 @@ mod depot;
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
+use models::charging::battery::Battery;
 use models::departure::Departure;
-use models::site::Site;
-use models::site::charge::{Execution, PlanInputs, SiteSession};
+use models::site::charge::{Execution, PlanInputs, ShortageReason, SiteSession};
 use models::site::plan::{Planned, plan};
 use models::site::view::{NotEnforced, SitePlan};
+use models::site::{Site, SiteDay};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::{Reading, VehicleTelemetry};
@@ -64,6 +66,7 @@ impl Depot {
             vehicles: vehicles.collect(),
             starts: Vec::new(),
             days: Vec::new(),
+            zone: TimeZone::UTC,
             tariff: None,
             offered: HashMap::new(),
             reserved: Vec::new(),
@@ -95,6 +98,27 @@ impl Depot {
             takes_profiles,
             profile: None,
         }];
+    }
+
+    /// Replaces the first vehicle by one with 60 kWh at this level, which charges with 50 kW of direct current.
+    fn direct(level: u32, limits: Value) -> Self {
+        let mut depot = Self::new(1, Execution::Simulation, limits);
+        let own =
+            json!({"battery_capacity": 60_000, "max_dc_power": 50_000, "charging_standard": "CCS"});
+        depot.inputs.vehicles[0] = parked(depot::vehicle(0, start(), own), Vec::new());
+        depot.report(0, level, start());
+        depot
+    }
+
+    /// Sets the prices per kWh of the quarter-hours from the start on.
+    fn price(&mut self, prices: &[i64]) {
+        let midnight = start().plus(-hours(18));
+        let mut day = SiteDay::of(&self.site.object.id, midnight);
+        day.prices = vec![None; 72];
+        let prices = prices.iter().map(|price| Some(price * 1000));
+        day.prices.extend(prices);
+        day.prices.resize(96, None);
+        self.inputs.days = vec![day];
     }
 
     /// Plans with these departures of the first vehicle.
@@ -295,4 +319,102 @@ fn schedules_of_limits_follow_the_clocks_of_the_site() {
             }
         }
     }
+}
+
+#[test]
+fn direct_current_flows_in_the_cheap_slot() {
+    let mut depot = Depot::direct(60, json!([]));
+    depot.price(&[20, 20, 20, 20, 20, 5, 20]);
+    let departs = start().plus(minutes(90));
+    let (_, view) = depot.plan(start(), &[departure(1, 0, departs, &level(80))]);
+    let van = &view.vehicles[0];
+    assert_eq!((van.short_by_wh, van.limited_by), (0, None), "{van:?}");
+    let cost = van.cost.expect("a cost");
+    // The least energy before the cheap slot with which the rest fits into it.
+    let battery = Battery::of(&depot.inputs.vehicles[0].vehicle);
+    let fits = |before: &u32| {
+        let level = 60.0 + battery.share_of(*before);
+        before
+            + battery
+                .charge(u32::MAX, Some(level))
+                .energy_within(minutes(15))
+            >= 12_766
+    };
+    let before = (0..12_766).find(fits).expect("an energy");
+    let best = i64::from(before * 20 + (12_766 - before) * 5) / 1000;
+    assert!((cost - best).abs() <= 1, "{cost} instead of {best}");
+    // With 50 kW at every level all but 266 Wh would flow in the cheap slot.
+    let gap = view.gap_cost.expect("a gap");
+    assert!((cost - gap - 68).abs() <= 1, "{gap}");
+}
+
+#[test]
+fn direct_current_without_a_limit_is_not_short() {
+    let mut depot = Depot::direct(60, json!([]));
+    depot.price(&[5, 32, 32, 32, 5, 5]);
+    let departs = start().plus(minutes(80));
+    let (_, view) = depot.plan(start(), &[departure(1, 0, departs, &level(80))]);
+    let van = &view.vehicles[0];
+    assert_eq!((van.short_by_wh, van.limited_by), (0, None), "{van:?}");
+}
+
+#[test]
+fn direct_current_is_short_by_limit_only_behind_a_limit() {
+    let limit = |power: u32| json!([{"type": "capacity", "power_w": power}]);
+    for (limits, want) in [
+        (json!([]), ShortageReason::Time),
+        (limit(60_000), ShortageReason::Time),
+        (limit(5_000), ShortageReason::Limit),
+    ] {
+        let mut depot = Depot::direct(60, limits);
+        let minutes = if want == ShortageReason::Limit {
+            90
+        } else {
+            15
+        };
+        let departs = start().plus(kernel::time::minutes(minutes));
+        let (_, view) = depot.plan(start(), &[departure(1, 0, departs, &level(100))]);
+        assert_eq!(view.vehicles[0].limited_by, Some(want));
+    }
+}
+
+/// The planned Wh of the first vehicle, the missing ones and the reason.
+fn shortage(view: &SitePlan) -> (u32, u32, Option<ShortageReason>) {
+    let van = &view.vehicles[0];
+    (van.energy_wh, van.short_by_wh, van.limited_by)
+}
+
+#[test]
+fn energy_beyond_the_battery_is_short_by_battery() {
+    let battery = Some(ShortageReason::Battery);
+    let need = wh(50_000);
+    // 10 % of 90 kWh are 10,000 metered Wh.
+    let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+    depot.report(0, 90, start());
+    let only = [departure(1, 0, after(8), &need)];
+    let (planned, view) = depot.plan(start(), &only);
+    assert_eq!(shortage(&view), (10_000, 40_000, battery));
+    assert_eq!(planned.charges[0].level, 90.0);
+    // The departure waits beyond the horizon after an hour, and is planned again.
+    let far = [departure(1, 0, after(60), &need)];
+    depot.plan(after(1), &far);
+    let (_, view) = depot.plan(after(20), &far);
+    assert_eq!(shortage(&view), (0, 40_000, battery));
+    let (planned, _) = depot.plan(after(60), &far);
+    let outcome = &planned.ended[0].1;
+    let energies = (outcome.energy_wh, outcome.short_by_wh);
+    assert_eq!(energies, (Some(10_000), 40_000));
+}
+
+#[test]
+fn a_lower_level_has_room_for_energy_that_was_short() {
+    let mut depot = Depot::new(1, Execution::Simulation, json!([]));
+    depot.report(0, 90, start());
+    let only = [departure(1, 0, after(8), &wh(20_000))];
+    depot.plan(start(), &only);
+    depot.report(0, 70, start().plus(minutes(1)));
+    let (_, view) = depot.plan(start().plus(minutes(1)), &only);
+    let (planned, short, _) = shortage(&view);
+    let delivered = view.vehicles[0].delivered_wh;
+    assert_eq!((planned + delivered, short), (20_000, 0));
 }

@@ -5,6 +5,7 @@ mod depot;
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use kernel::window::Window;
@@ -105,6 +106,7 @@ impl Depot {
             vehicles: vehicles.collect(),
             starts: Vec::new(),
             days: Vec::new(),
+            zone: TimeZone::UTC,
             tariff: None,
             offered: HashMap::new(),
             reserved: Vec::new(),

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::time::Instant;
 
+use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use models::departure::Departure;
@@ -91,6 +92,7 @@ fn the_largest_site() {
             vehicles: vehicles.collect(),
             starts: Vec::new(),
             days: [0, 1].map(prices).to_vec(),
+            zone: TimeZone::UTC,
             tariff: None,
             offered: HashMap::from([(ConnectorType::Ccs, offered)]),
             reserved: Vec::new(),

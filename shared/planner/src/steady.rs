@@ -2,7 +2,8 @@
 //!
 //! IEC 61851-1 has no current between 0 and 6 A, so a flow has a minimum. A flow below it is *small*. The pass changes a plan step by step.
 //! First it raises or empties each small flow, with energy of other slots of the same vehicle, or in exchange with another vehicle, and
-//! chooses the cheapest way. Then it moves whole runs (consecutive slots with flow) into others if that costs nothing.
+//! chooses the cheapest way. Then it moves whole runs (consecutive slots with flow) of vehicles that have minima into others if that costs
+//! nothing.
 //!
 //! Every step keeps the energy of each vehicle and makes no flow small. No load grows beyond the capacity, nor beyond the threshold if it
 //! was not beyond it before. The cheapest way is the one that delays minima least, and of these the one with the least price; runs are
@@ -67,7 +68,13 @@ impl Depot {
         for vehicle in &order {
             pass.fix(*vehicle, |pass, slot| pass.exchange(*vehicle, slot, &order));
         }
-        for vehicle in order {
+        // A vehicle without minima may charge in as many runs as it likes.
+        let switches = |vehicle: &usize| {
+            minima
+                .get(*vehicle)
+                .is_some_and(|least| least.iter().any(|least| *least > 0))
+        };
+        for vehicle in order.into_iter().filter(switches) {
             pass.join_runs(vehicle);
         }
         pass.finish(plan)

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,9 @@ use utoipa::ToSchema;
 use super::series::{SLOT, SiteDay, SiteSeries, value_at};
 use crate::charging::battery::{Battery, MILLIS_PER_HOUR};
 use crate::charging::simulation::offered;
+use crate::charging::tariff::energy_price;
 use crate::charging_session::profile::SessionProfile;
-use crate::charging_station::{ChargingStation, PriceType};
+use crate::charging_station::{ChargingStation, Price, PriceType};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::{self, UNKNOWN_LEVEL, VehicleTelemetry};
@@ -39,6 +41,9 @@ pub struct Charge {
     /// The metered Wh that are still needed, and the part of them that has priority.
     pub(super) need: u32,
     pub(super) minimum: u32,
+    /// The Wh of the departure for which the battery has no room.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    pub(super) excess: u32,
     /// Metered Wh, and their price in millionths of a minor unit.
     pub(super) delivered: u32,
     pub(super) cost: i64,
@@ -187,8 +192,10 @@ pub struct PlanInputs {
     /// Sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
     pub starts: Vec<PendingStart>,
     pub days: Vec<SiteDay>,
-    /// The price of the stations if the site has no prices, in thousandths of a minor unit per kWh.
-    pub tariff: Option<i64>,
+    /// The time zone of the site.
+    pub zone: TimeZone,
+    /// The tariff of the stations, which applies at times for which the site has no prices.
+    pub tariff: Option<SiteTariff>,
     /// W of the strongest connector in order of each type; 0 if none is in order.
     pub offered: HashMap<ConnectorType, u32>,
     /// Reserved EVSEs: the times, and the W of the strongest connector of each. An EVSE serves one vehicle at a time.
@@ -205,6 +212,8 @@ pub enum ShortageReason {
     Limit,
     /// The connectors of the site are too weak, or out of order.
     Power,
+    /// The battery cannot hold this energy.
+    Battery,
 }
 
 impl SiteVehicle {
@@ -250,13 +259,15 @@ impl SiteVehicle {
         let level = before.map_or_else(|| self.level(now), |charge| charge.level);
         let until = |target| battery.energy_between(Some(level), target);
         let target = departure.target_level.map_or(0, until);
-        let need = departure.energy_wh.unwrap_or(target);
+        let wanted = departure.energy_wh.unwrap_or(target);
+        let need = wanted.min(until(100.0));
         Charge {
             vehicle: self.vehicle.id.clone(),
             departure: departure.id.clone(),
             at: departure.at,
             need,
             minimum: departure.min_level.map_or(0, until).min(need),
+            excess: wanted - need,
             delivered: 0,
             cost: 0,
             carbon: 0,
@@ -340,12 +351,39 @@ impl SiteVehicle {
     }
 }
 
-/// Returns the energy price of the first station that has one in this currency, in thousandths of a minor unit per kWh, with tax.
-pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<i64> {
-    let mut prices = stations.iter().flat_map(|station| &station.pricing);
-    let price =
-        prices.find(|price| price.kind == PriceType::Energy && price.currency == currency)?;
-    (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
+/// The tariff of a station, whose energy prices are those of a site without prices.
+#[derive(Debug, Clone)]
+pub struct SiteTariff {
+    pricing: Vec<Price>,
+    currency: Currency,
+    zone: TimeZone,
+    /// W of the strongest connector.
+    power: u32,
+}
+
+impl SiteTariff {
+    /// Returns the energy price at a moment in thousandths of a minor unit per kWh, with tax. Of prices that depend on the course of a
+    /// session it is that of the beginning.
+    fn price(&self, at: Timestamp) -> Option<i64> {
+        let price = energy_price(&self.pricing, self.currency, at, &self.zone, self.power)?;
+        (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
+    }
+}
+
+/// Returns the tariff of the first station that has an energy price in this currency.
+pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<SiteTariff> {
+    let is_energy_price = |price: &Price| {
+        price.kind == PriceType::Energy && price.currency == currency && !price.is_for_reservation()
+    };
+    let mut stations = stations.iter();
+    let station = stations.find(|station| station.pricing.iter().any(is_energy_price))?;
+    let powers = station.connectors.iter().map(offered);
+    Some(SiteTariff {
+        pricing: station.pricing.clone(),
+        currency,
+        zone: station.timezone.rules(),
+        power: powers.max().unwrap_or_default(),
+    })
 }
 
 /// Returns the power in W of the strongest connector of each type that is in order: 0 if none is.
@@ -397,12 +435,12 @@ impl PlanInputs {
     }
 
     pub(super) fn price(&self, at: Timestamp) -> Option<(i64, bool)> {
-        let known = value_at(&self.days, SiteSeries::Prices, at);
-        known.or_else(|| self.tariff.map(|tariff| (tariff, false)))
+        let known = value_at(&self.days, SiteSeries::Prices, at, &self.zone);
+        known.or_else(|| Some((self.tariff.as_ref()?.price(at)?, false)))
     }
 
     pub(super) fn carbon(&self, at: Timestamp) -> Option<i64> {
-        value_at(&self.days, SiteSeries::Carbon, at).map(|(value, _)| value)
+        value_at(&self.days, SiteSeries::Carbon, at, &self.zone).map(|(value, _)| value)
     }
 
     pub(super) fn reserved(&self, window: &Window) -> u64 {
@@ -433,7 +471,10 @@ impl Charge {
     /// Adds what was charged for the departure before, when its charge was not planned for a time.
     pub(super) fn resume(&mut self, before: Charge, departure: &Departure) {
         if departure.energy_wh.is_some() {
-            self.need = before.need;
+            let wanted = before.wanted();
+            // The present need is at most what the battery has room for.
+            self.need = self.need.min(wanted);
+            self.excess = wanted - self.need;
             self.minimum = self.minimum.min(self.need);
         }
         *self = Self {
@@ -462,10 +503,17 @@ impl Charge {
         self.delivered > 0 || self.metered.is_some()
     }
 
+    /// Returns the Wh that are still needed, whether or not the battery has room for them.
+    fn wanted(&self) -> u32 {
+        self.need.saturating_add(self.excess)
+    }
+
     /// Accounts for metered Wh at a moment.
     fn take(&mut self, energy: u32, inputs: &PlanInputs, at: Timestamp) {
-        let energy = energy.min(self.need);
-        self.need -= energy;
+        let energy = energy.min(self.wanted());
+        let planned = energy.min(self.need);
+        self.need -= planned;
+        self.excess -= energy - planned;
         self.minimum = self.minimum.saturating_sub(energy);
         self.delivered += energy;
         match inputs.price(at) {
@@ -553,11 +601,13 @@ impl Charge {
         let battery = Battery::of(&vehicle.vehicle);
         let risen = battery.energy_between(Some(self.level), level);
         self.level = level;
-        match departure.target_level {
-            Some(target) => self.need = battery.energy_between(Some(level), target),
-            None if !is_metered => self.need = self.need.saturating_sub(risen),
-            None => {}
-        }
+        let wanted = match departure.target_level {
+            Some(target) => battery.energy_between(Some(level), target),
+            None if !is_metered => self.wanted().saturating_sub(risen),
+            None => self.wanted(),
+        };
+        self.need = wanted.min(battery.energy_between(Some(level), 100.0));
+        self.excess = wanted - self.need;
         let minimum = departure.min_level.unwrap_or_default();
         self.minimum = battery.energy_between(Some(level), minimum).min(self.need);
         true
@@ -574,10 +624,10 @@ impl Charge {
         } else {
             capacity.unwrap_or_default() / 25
         };
-        let is_short = self.need > tolerance;
+        let missing = self.wanted();
         let priced = is_metered && !self.is_unpriced && inputs.price(self.at.plus(-SLOT)).is_some();
         DepartureOutcome {
-            short_by_wh: if is_short { self.need } else { 0 },
+            short_by_wh: if missing > tolerance { missing } else { 0 },
             energy_wh: is_metered.then_some(self.delivered),
             cost: priced.then(|| minor_units(self.cost)),
             cost_if_immediate: priced.then(|| minor_units(self.immediate)),
@@ -590,4 +640,52 @@ impl Charge {
 pub(super) fn minor_units(millionths: i64) -> i64 {
     let half = 500_000 * millionths.signum();
     millionths.saturating_add(half) / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use serde_json::{Value, json};
+
+    fn price(price: i64, currency: &str, restrictions: Value) -> Value {
+        json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": false, "tax_percent": "20",
+            "type": "ENERGY", "restrictions": restrictions})
+    }
+
+    #[test]
+    fn a_tariff_has_the_price_of_the_local_hour() {
+        let night = json!({"start_time": "23:00", "end_time": "06:00"});
+        let pricing = json!([
+            price(1, "eur", json!({})),
+            price(2, "gbp", json!({"reservation": "RESERVATION"})),
+            price(3, "gbp", json!({"min_energy": 20_000})),
+            price(10, "gbp", night),
+            price(30, "gbp", json!({"day_of_week": ["sat", "sun"]})),
+            price(
+                40,
+                "gbp",
+                json!({"start_date": "2026-07-01", "end_date": "2026-07-10", "start_time": "06:00"})
+            ),
+        ]);
+        let mut without = fixtures::station();
+        without.pricing.clear();
+        let mut station = fixtures::station();
+        station.pricing = serde_json::from_value(pricing).unwrap();
+        let currency = serde_json::from_value(json!("gbp")).unwrap();
+        assert!(tariff(std::slice::from_ref(&without), currency).is_none());
+        let tariff = tariff(&[without, station], currency).unwrap();
+        // In July London is an hour ahead of UTC; the 4th of July 2026 is a Saturday.
+        for (at, want) in [
+            ("2026-07-01T21:59:00Z", Some(48_000)),
+            ("2026-07-01T22:00:00Z", Some(12_000)),
+            ("2026-07-02T04:59:00Z", Some(12_000)),
+            ("2026-07-02T05:00:00Z", Some(48_000)),
+            ("2026-07-04T11:00:00Z", Some(36_000)),
+            ("2026-07-04T22:00:00Z", Some(12_000)),
+            ("2026-07-14T11:00:00Z", None),
+        ] {
+            assert_eq!(tariff.price(Timestamp::parse(at).unwrap()), want, "{at}");
+        }
+    }
 }

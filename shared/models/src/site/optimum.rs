@@ -1,15 +1,17 @@
 //! The best plan of the charges of a site.
 //!
 //! The power of direct current falls as the level rises. At first a vehicle has its full power in every slot. Then its flows are rolled
-//! forward along its curve: where the battery takes less than planned, its power is lowered, and the plan is made again, at most five
-//! times. What the battery would not take in the end is not planned: it is missing.
+//! forward along its curve: where the battery takes less than planned, its power is lowered, and the plan is made again, at most four
+//! times. A vehicle whose battery would not take the last plan either is planned by itself, until what its battery does not take in a slot
+//! fits into later ones, or with the powers of a charge at once; the best of these plans counts. What the battery would not take in the
+//! end is not planned: it is missing.
 //!
 //! Alternating current flows with at least 6 A or not at all. The best plan is changed so that as few flows as possible are below that;
-//! the view shows the cost of this change, and the flows that remain below.
+//! the view shows the cost in comparison with the best plan for full power at every level, and the flows that remain below.
 
 use std::collections::BTreeSet;
 
-use planner::{Demand, Depot, Plan, Slot};
+use planner::{Aims, Demand, Depot, Plan, Slot};
 
 use super::charge::{Charge, Execution, PlanInputs, SiteVehicle, TOLERANCE, energy, power};
 use super::limits::Limits;
@@ -20,7 +22,10 @@ use kernel::time::{Timestamp, whole_millis};
 use kernel::window::Window;
 
 /// The maximum number of times that a plan is made again because batteries take less than planned at their levels then.
-const TIGHTENED: usize = 5;
+const TIGHTENED: usize = 4;
+
+/// The maximum number of times that the flows of a single vehicle are planned again for this reason.
+const FITTED: usize = 12;
 
 /// Returns the windows between a moment and the last departure: quarter-hours, divided at departures.
 pub(super) fn windows(charges: &[Charge], from: Timestamp) -> Vec<Window> {
@@ -44,8 +49,8 @@ pub(super) fn windows(charges: &[Charge], from: Timestamp) -> Vec<Window> {
     bounds.into_iter().map(window).collect()
 }
 
-/// The result of planning: the windows, the depot, the plan, the best plan if vehicles could charge with any power, and the power in W in
-/// each window that is not planned.
+/// The result of planning: the windows, the depot, the plan, the best plan of the same energy if vehicles could charge with any power at
+/// any level, and the power in W in each window that is not planned.
 pub(super) struct Optimum {
     pub(super) windows: Vec<Window>,
     pub(super) depot: Depot,
@@ -81,29 +86,28 @@ pub(super) fn optimum(
         slots: slots(site, inputs, &windows, &forced, &fixed),
         demands: of_planned.map(|(demand, _)| demand.clone()).collect(),
     };
-    let best = best(&mut depot, &planned, inputs, &windows);
-    let least = least(&planned, &depot, inputs, &windows);
-    let steady = depot.steady(&best, &least, TOLERANCE).plan;
+    let full = depot.clone();
+    let first = depot.plan();
+    let best = best(&mut depot, first.clone(), &planned, inputs, &windows);
+    let steady = steady(&depot, &best, &planned, inputs, &windows);
+    let plan = executable(&steady, &planned, inputs, &windows);
+    let best = relaxed(full, first, &plan);
     let of_planned = demands.iter_mut().zip(&forced);
     let of_planned = of_planned.filter(|(_, forced)| forced.is_none());
     for ((demand, _), lowered) in of_planned.zip(std::mem::take(&mut depot.demands)) {
         *demand = lowered;
     }
-    let executable = |plan: Plan| {
+    let whole = |plan: Plan| {
         let mut flows = plan.flows.into_iter();
-        let pairs = charges.iter().zip(&demands).zip(&forced);
-        let flows = pairs.map(|((charge, demand), forced)| match forced {
-            Some(forced) => served(demand, forced),
-            None => {
-                let flows = flows.next().unwrap_or_default();
-                taken(charge, inputs, offered(charge, inputs), &windows, &flows)
-            }
+        let flows = demands.iter().zip(&forced).map(|(demand, forced)| {
+            let forced = forced.as_ref().map(|forced| served(demand, forced));
+            forced.unwrap_or_else(|| flows.next().unwrap_or_default())
         });
         Plan {
             flows: flows.collect(),
         }
     };
-    let (plan, best) = (executable(steady), executable(best));
+    let (plan, best) = (whole(plan), whole(best));
     depot.demands = demands;
     Optimum {
         windows,
@@ -131,35 +135,205 @@ fn least(
     least.collect()
 }
 
-/// Returns the best plan of a depot. Lowers the energy of its demands to what the batteries take at their levels then.
-fn best(depot: &mut Depot, charges: &[&Charge], inputs: &PlanInputs, windows: &[Window]) -> Plan {
-    let powers = depot.demands.iter().map(|demand| demand.power.clone());
-    let full: Vec<Vec<u32>> = powers.collect();
-    let mut best = depot.plan();
-    for round in 1..=TIGHTENED {
+/// Returns the best plan of a depot, which has this plan for full powers. Lowers the energy of its demands to what the batteries take at
+/// their levels then.
+fn best(
+    depot: &mut Depot,
+    mut best: Plan,
+    charges: &[&Charge],
+    inputs: &PlanInputs,
+    windows: &[Window],
+) -> Plan {
+    let at_once = depot.demands.iter().zip(charges).map(|(demand, charge)| {
+        let offered = offered(charge, inputs);
+        taken(charge, inputs, offered, windows, &demand.power)
+    });
+    let at_once: Vec<Vec<u32>> = at_once.collect();
+    for _ in 0..TIGHTENED {
         let mut is_tightened = false;
         for (place, charge) in charges.iter().enumerate() {
             let demand = &mut depot.demands[place];
-            if !tighten(charge, inputs, windows, &best.flows[place], demand) {
-                continue;
-            }
-            is_tightened = true;
-            if round == TIGHTENED {
-                // The flows of a charge at once: a battery that is less full takes at least as much.
-                let offered = offered(charge, inputs);
-                demand.power = taken(charge, inputs, offered, windows, &full[place]);
-            }
+            is_tightened |= tighten(charge, inputs, windows, &best.flows[place], demand);
         }
         if !is_tightened {
             break;
         }
         best = depot.plan();
     }
-    best
+    complete(depot, best, &at_once, charges, inputs, windows)
 }
 
-/// Returns the maximum Wh of direct current that a battery takes in each window if it charges with these flows: the power falls as the level
-/// rises. With `carries`, what does not fit into a window flows as soon as it can. None for a constant power.
+/// Returns the plan if the batteries take it. Otherwise those vehicles whose battery takes noticeably less are planned one by one, or with
+/// the powers of a charge at once, if one of these plans is better.
+fn complete(
+    depot: &mut Depot,
+    best: Plan,
+    at_once: &[Vec<u32>],
+    charges: &[&Charge],
+    inputs: &PlanInputs,
+    windows: &[Window],
+) -> Plan {
+    let lacks = |place: &usize| {
+        let (demand, charge) = (&depot.demands[*place], charges[*place]);
+        let offered = offered(charge, inputs);
+        let flows = taken(charge, inputs, offered, windows, &best.flows[*place]);
+        let possible = demand.need - demand.unserved(&at_once[*place]);
+        sum(&flows) + u64::from(TOLERANCE) < possible.into()
+    };
+    let direct = (0..charges.len()).filter(|place| is_direct(charges[*place], inputs));
+    let lacking: Vec<usize> = direct.filter(lacks).collect();
+    if lacking.is_empty() {
+        return best;
+    }
+    let (mut fitted, mut immediate) = (depot.clone(), depot.clone());
+    let mut plan = best.clone();
+    for place in lacking {
+        // The flows of a charge at once: a battery that is less full takes at least as much.
+        let at_once = &at_once[place];
+        immediate.demands[place].power.clone_from(at_once);
+        let fitted = &mut fitted.demands[place].power;
+        match fit(depot, &plan, place, charges[place], inputs, windows) {
+            Some(flows) => {
+                fitted.clone_from(&flows);
+                plan.flows[place] = flows;
+            }
+            None => fitted.clone_from(at_once),
+        }
+    }
+    let candidates = [fitted, immediate].map(|depot| {
+        let plan = depot.plan();
+        (depot, plan)
+    });
+    let aims = |(depot, plan): &(Depot, Plan)| {
+        noticeable_aims(depot, &executable(plan, charges, inputs, windows))
+    };
+    let mut chosen = (depot.clone(), best);
+    for candidate in candidates {
+        if aims(&candidate) < aims(&chosen) {
+            chosen = candidate;
+        }
+    }
+    *depot = chosen.0;
+    chosen.1
+}
+
+/// Returns flows of a vehicle that its battery takes and that serve its whole need, in the room that the others leave; None if none are
+/// found.
+fn fit(
+    depot: &Depot,
+    others: &Plan,
+    place: usize,
+    charge: &Charge,
+    inputs: &PlanInputs,
+    windows: &[Window],
+) -> Option<Vec<u32>> {
+    let loads = depot.loads(others).into_iter().zip(&others.flows[place]);
+    let loads = loads.map(|(load, own)| load - u64::from(*own));
+    let slots = depot.slots.iter().zip(loads).map(|(slot, load)| Slot {
+        capacity: slot.capacity.saturating_sub(load),
+        threshold: slot.threshold.saturating_sub(load),
+        ..*slot
+    });
+    let mut own = Depot {
+        slots: slots.collect(),
+        demands: vec![depot.demands[place].clone()],
+    };
+    for _ in 0..FITTED {
+        let plan = own.plan();
+        let (flows, demand) = (&plan.flows[0], &mut own.demands[0]);
+        if demand.unserved(flows) > TOLERANCE {
+            return None;
+        }
+        let carried = carried(charge, inputs, windows, flows);
+        if sum(&carried) + u64::from(TOLERANCE) >= demand.need.into() {
+            return Some(carried);
+        }
+        tighten(charge, inputs, windows, flows, demand);
+    }
+    None
+}
+
+fn sum(flows: &[u32]) -> u64 {
+    flows.iter().copied().map(u64::from).sum()
+}
+
+/// Returns the values of a plan for each aim, except that unserved energy counts only where it is noticeable.
+fn noticeable_aims(depot: &Depot, plan: &Plan) -> Aims {
+    let mut aims = depot.aims(plan);
+    (aims.unserved_minimum, aims.unserved) = (0, 0);
+    let noticeable = |unserved: u64| {
+        if unserved > TOLERANCE.into() {
+            unserved
+        } else {
+            0
+        }
+    };
+    for (demand, flows) in depot.demands.iter().zip(&plan.flows) {
+        let minimum = u64::from(demand.minimum).saturating_sub(sum(flows));
+        aims.unserved_minimum += noticeable(minimum);
+        aims.unserved += noticeable(demand.unserved(flows).into());
+    }
+    aims
+}
+
+/// Changes a plan so that as few flows as possible are below the minimum of their vehicle.
+fn steady(
+    depot: &Depot,
+    best: &Plan,
+    charges: &[&Charge],
+    inputs: &PlanInputs,
+    windows: &[Window],
+) -> Plan {
+    let least = least(charges, depot, inputs, windows);
+    let steady = depot.steady(best, &least, TOLERANCE).plan;
+    let energies = |plan: &Plan| {
+        let plan = executable(plan, charges, inputs, windows);
+        plan.flows.into_iter().map(|flows| sum(&flows))
+    };
+    if energies(&steady)
+        .zip(energies(best))
+        .all(|(new, old)| new >= old)
+    {
+        return steady;
+    }
+    // Direct current has moved to where the battery takes less: it stays where it was.
+    let mut fixed = depot.clone();
+    let planned = fixed.demands.iter_mut().zip(charges).zip(&best.flows);
+    for ((demand, _), flows) in planned.filter(|((_, charge), _)| is_direct(charge, inputs)) {
+        demand.power.clone_from(flows);
+    }
+    fixed.steady(best, &least, TOLERANCE).plan
+}
+
+/// Returns the part of a plan that the batteries take.
+fn executable(plan: &Plan, charges: &[&Charge], inputs: &PlanInputs, windows: &[Window]) -> Plan {
+    let flows = charges.iter().zip(&plan.flows);
+    let flows =
+        flows.map(|(charge, flows)| taken(charge, inputs, offered(charge, inputs), windows, flows));
+    Plan {
+        flows: flows.collect(),
+    }
+}
+
+/// Returns the best plan of the energy of another one for full powers. `first` is the best plan of the whole need.
+fn relaxed(mut full: Depot, first: Plan, plan: &Plan) -> Plan {
+    let mut has_less = false;
+    let flows = first.flows.iter().zip(&plan.flows);
+    for (demand, (first, flows)) in full.demands.iter_mut().zip(flows) {
+        has_less |= sum(flows) + u64::from(TOLERANCE) < sum(first);
+        demand.need -= demand.unserved(flows);
+        demand.minimum = demand.minimum.min(demand.need);
+    }
+    if has_less { full.plan() } else { first }
+}
+
+/// Checks whether a vehicle charges with direct current, so that its power depends on the level.
+fn is_direct(charge: &Charge, inputs: &PlanInputs) -> bool {
+    path(charge, inputs, 0, &[], &[], false).is_some()
+}
+
+/// Returns the maximum Wh of direct current that a battery takes in each window if it charges with these flows, and the Wh that it does:
+/// the power falls as the level rises. With `carries`, what does not fit into a window flows as soon as it can. None for a constant power.
 fn path(
     charge: &Charge,
     inputs: &PlanInputs,
@@ -167,21 +341,33 @@ fn path(
     windows: &[Window],
     flows: &[u32],
     carries: bool,
-) -> Option<Vec<u32>> {
+) -> Option<Vec<(u32, u32)>> {
     let vehicle = inputs.vehicle(charge)?;
     let battery = Battery::of(&vehicle.vehicle);
     battery.charge(offered, None).taper()?;
     let (mut level, mut carried) = (charge.level, 0);
-    let most = windows.iter().zip(flows).map(|(window, flow)| {
+    let path = windows.iter().zip(flows).map(|(window, flow)| {
         let length = window.until.since(window.from);
         let most = battery.charge(offered, Some(level)).energy_within(length);
         let wanted = flow.saturating_add(carried);
         let flow = wanted.min(most);
         carried = if carries { wanted - flow } else { 0 };
         level += battery.share_of(flow);
-        most
+        (most, flow)
     });
-    Some(most.collect())
+    Some(path.collect())
+}
+
+/// Returns the Wh that flow in each window until the departure if those that do not fit into a window flow as soon as they can.
+fn carried(charge: &Charge, inputs: &PlanInputs, windows: &[Window], flows: &[u32]) -> Vec<u32> {
+    let there = windows
+        .iter()
+        .take_while(|window| window.until <= charge.at);
+    let there = &windows[..there.count()];
+    let path = path(charge, inputs, offered(charge, inputs), there, flows, true);
+    let mut carried: Vec<u32> = path.into_iter().flatten().map(|(_, flow)| flow).collect();
+    carried.resize(windows.len(), 0);
+    carried
 }
 
 /// Returns the power in W that the connectors of the site offer to the vehicle of a charge.
@@ -203,6 +389,7 @@ fn tighten(
     let Some(most) = path(charge, inputs, offered, windows, flows, true) else {
         return false;
     };
+    let most: Vec<u32> = most.into_iter().map(|(most, _)| most).collect();
     let exceeded = flows.iter().zip(&most);
     let Some(first) = exceeded.clone().position(|(flow, most)| flow > most) else {
         return false;
@@ -225,11 +412,7 @@ pub(super) fn taken(
     flows: &[u32],
 ) -> Vec<u32> {
     match path(charge, inputs, offered, windows, flows, false) {
-        Some(most) => flows
-            .iter()
-            .zip(&most)
-            .map(|(flow, most)| *flow.min(most))
-            .collect(),
+        Some(path) => path.into_iter().map(|(_, flow)| flow).collect(),
         None => flows.to_vec(),
     }
 }
@@ -270,22 +453,34 @@ fn slots(
 
 /// Returns the Wh that a charge still needs, without those that are assumed to have flowed until `from`.
 fn demand(charge: &Charge, inputs: &PlanInputs, windows: &[Window], from: Timestamp) -> Demand {
-    let vehicle = inputs.vehicle(charge);
-    let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
-    let session = vehicle.and_then(SiteVehicle::session);
+    let session = inputs.vehicle(charge).and_then(SiteVehicle::session);
     let assumed = session.map_or(0, |session| session.assumed(from));
-    let mut power = powers(power, charge, windows);
-    // A vehicle that is not plugged in leaves the power of the present slot to others. When its session begins, the site is planned again.
-    if inputs.execution == Execution::Profiles && session.is_none() {
-        power.iter_mut().take(1).for_each(|power| *power = 0);
-    }
     Demand {
         key: charge.departure.to_string(),
-        power,
+        power: powers_at(offered(charge, inputs), charge, inputs, windows),
         need: charge.need.saturating_sub(assumed),
         minimum: charge.minimum.saturating_sub(assumed),
         prices: None,
     }
+}
+
+/// Returns the Wh that a charge can have in each window at connectors that offer this power in W, if the battery takes full power at every
+/// level.
+pub(super) fn powers_at(
+    offered: u32,
+    charge: &Charge,
+    inputs: &PlanInputs,
+    windows: &[Window],
+) -> Vec<u32> {
+    let vehicle = inputs.vehicle(charge);
+    let power = vehicle.map_or(0, |vehicle| vehicle.power(offered, charge));
+    let mut powers = powers(power, charge, windows);
+    // A vehicle that is not plugged in leaves the power of the present slot to others. When its session begins, the site is planned again.
+    let is_plugged_in = vehicle.is_some_and(|vehicle| vehicle.session().is_some());
+    if inputs.execution == Execution::Profiles && !is_plugged_in {
+        powers.iter_mut().take(1).for_each(|power| *power = 0);
+    }
+    powers
 }
 
 /// Returns the weight of a Wh of each window in the aim of the site: its price, or its carbon dioxide; where that is unknown, the highest

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use planner::{Depot, Plan};
 
-use super::charge::{Charge, PlanInputs, ShortageReason, SiteVehicle, TOLERANCE};
-use super::optimum::{Optimum, offered, optimum, powers, taken, windows};
+use super::charge::{Charge, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE};
+use super::optimum::{Optimum, offered, optimum, powers, powers_at, taken, windows};
 use super::{MOST_VEHICLES, PlanSummary, ShortDeparture, Site, SitePlanReason};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::event_type::EventType;
@@ -41,7 +41,7 @@ pub struct Planned {
     pub(super) windows: Vec<Window>,
     pub(super) depot: Depot,
     pub(super) plan: Plan,
-    /// The best plan if vehicles could charge with any power.
+    /// The best plan of the same energy if vehicles could charge with any power at any level.
     pub(super) best: Plan,
     /// The power in W in each window that is not planned.
     pub(super) fixed: Vec<u64>,
@@ -299,28 +299,53 @@ impl Planned {
     /// Returns the Wh that a vehicle will lack.
     pub(super) fn short_by(&self, place: usize) -> u32 {
         let unserved = self.depot.demands[place].unserved(&self.plan.flows[place]);
-        if unserved > TOLERANCE { unserved } else { 0 }
+        let missing = unserved.saturating_add(self.charges[place].excess);
+        if missing > TOLERANCE { missing } else { 0 }
     }
 
     pub(super) fn limited_by(&self, place: usize, inputs: &PlanInputs) -> Option<ShortageReason> {
         let (demand, charge) = (&self.depot.demands[place], &self.charges[place]);
-        let most = |powers: &[u32]| powers.iter().copied().map(u64::from).sum::<u64>();
         if self.short_by(place) == 0 {
             return None;
         }
-        if most(&demand.power) + u64::from(TOLERANCE) >= u64::from(demand.need) {
-            return Some(ShortageReason::Limit);
+        if charge.excess > 0 && demand.unserved(&self.plan.flows[place]) <= TOLERANCE {
+            return Some(ShortageReason::Battery);
         }
-        let own = inputs
-            .vehicle(charge)
-            .map_or(0, |vehicle| vehicle.power(u32::MAX, charge));
-        let own = powers(own, charge, &self.windows);
-        let own = taken(charge, inputs, u32::MAX, &self.windows, &own);
-        if most(&own) >= u64::from(demand.need) {
-            Some(ShortageReason::Power)
+        let suffices = |offered: u32, tolerance: u32| {
+            let powers = powers_at(offered, charge, inputs, &self.windows);
+            let most = taken(charge, inputs, offered, &self.windows, &powers);
+            let most: u64 = most.into_iter().map(u64::from).sum();
+            most + u64::from(tolerance) >= u64::from(demand.need)
+        };
+        Some(if suffices(offered(charge, inputs), TOLERANCE) {
+            if self.reaches_capacity(place, inputs) {
+                ShortageReason::Limit
+            } else {
+                ShortageReason::Time
+            }
+        } else if suffices(u32::MAX, 0) {
+            ShortageReason::Power
         } else {
-            Some(ShortageReason::Time)
-        }
+            ShortageReason::Time
+        })
+    }
+
+    /// Checks whether the vehicles use the whole capacity of a slot in which this one could charge with more power.
+    fn reaches_capacity(&self, place: usize, inputs: &PlanInputs) -> bool {
+        let is_planned = |charge: &Charge| {
+            let session = inputs.vehicle(charge).and_then(SiteVehicle::session);
+            session.is_none_or(SiteSession::is_limited)
+        };
+        let charges = self.charges.iter().zip(&self.plan.flows);
+        let planned = charges.filter(|(charge, _)| is_planned(charge));
+        let planned: Vec<&Vec<u32>> = planned.map(|(_, flows)| flows).collect();
+        let (charge, flows) = (&self.charges[place], &self.plan.flows[place]);
+        let powers = powers_at(offered(charge, inputs), charge, inputs, &self.windows);
+        let mut slots = self.depot.slots.iter().enumerate();
+        slots.any(|(slot, limit)| {
+            let load: u64 = planned.iter().map(|flows| u64::from(flows[slot])).sum();
+            flows[slot] < powers[slot] && load + u64::from(TOLERANCE) >= limit.capacity
+        })
     }
 
     /// Returns the departures that will lack energy, the greatest shortage first.

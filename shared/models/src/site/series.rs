@@ -1,6 +1,8 @@
 //! The prices and the carbon intensity of a site's electricity, by quarter-hours. Those of a UTC day are one item.
 
+use jiff::ToSpan as _;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -280,7 +282,7 @@ pub fn days_of(window: &Window) -> Vec<Timestamp> {
 
 fn begin(date: Date) -> Timestamp {
     let millis = date
-        .to_zoned(jiff::tz::TimeZone::UTC)
+        .to_zoned(TimeZone::UTC)
         .map_or(0, |begin| begin.timestamp().as_millisecond());
     Timestamp::from_unix_millis(millis)
 }
@@ -308,8 +310,13 @@ impl SiteDay {
     }
 }
 
-/// Returns the value of a series at a moment, and whether it is the value of an earlier day.
-pub fn value_at(days: &[SiteDay], series: SiteSeries, at: Timestamp) -> Option<(i64, bool)> {
+/// Returns the value of a series at a moment, and whether it is the value of the same local time of an earlier day.
+pub fn value_at(
+    days: &[SiteDay],
+    series: SiteSeries,
+    at: Timestamp,
+    zone: &TimeZone,
+) -> Option<(i64, bool)> {
     let known = |at: Timestamp| {
         let day = begin(at.utc_date()).unix_millis();
         let found = days.iter().find(|stored| stored.from == day)?;
@@ -320,8 +327,32 @@ pub fn value_at(days: &[SiteDay], series: SiteSeries, at: Timestamp) -> Option<(
         let slot = (at.unix_millis() - day) / whole_millis(SLOT);
         *values.get(usize::try_from(slot).ok()?)?
     };
-    (0..4).find_map(|back| {
-        let value = known(at.plus(-kernel::time::days(back)))?;
-        Some((value, back > 0))
-    })
+    let earlier = |back: i32| {
+        let local = at.civil_in(zone).checked_sub(back.days()).ok()?;
+        let moment = zone.to_timestamp(local).ok()?;
+        Some((known(Timestamp::from(moment))?, true))
+    };
+    let present = known(at).map(|value| (value, false));
+    present.or_else(|| (1..4).find_map(earlier))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assumed_values_are_those_of_the_same_local_time() {
+        let zone = TimeZone::get("Europe/London").unwrap();
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let site = Id::new(Kind::Site, at("2027-03-01T00:00:00Z"));
+        let mut day = SiteDay::of(&site, at("2027-03-27T00:00:00Z"));
+        day.prices = (0..96).map(Some).collect();
+        let value = |text: &str| value_at(&[day.clone()], SiteSeries::Prices, at(text), &zone);
+        assert_eq!(value("2027-03-27T12:15:00Z"), Some((49, false)));
+        // The clocks change in the night of the 28th of March.
+        assert_eq!(value("2027-03-28T00:30:00Z"), Some((2, true)));
+        assert_eq!(value("2027-03-28T11:15:00Z"), Some((49, true)));
+        assert_eq!(value("2027-03-30T11:15:00Z"), Some((49, true)));
+        assert_eq!(value("2027-03-31T11:15:00Z"), None);
+    }
 }

@@ -26,8 +26,9 @@ pub struct SitePlan {
     /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles. A simulated
     /// session does not follow it.
     pub enforced: bool,
-    /// The price of charging with at least 6 A of alternating current, in minor units: the cost of this plan less that of the best plan for any
-    /// power. Negative where a `min_level` comes later and the energy is cheaper. Null without prices.
+    /// The price of charging with at least 6 A of alternating current, and with direct current whose power falls as the level rises, in
+    /// minor units: the cost of this plan less that of the best plan of the same energy for any power at any level. Negative where a
+    /// `min_level` comes later and the energy is cheaper. Null without prices.
     #[schema(required)]
     pub gap_cost: Option<i64>,
     /// The reason why not all vehicles follow the plan.

@@ -32,6 +32,7 @@ const SHORT = {
   time: t('the time until the departure is too short'),
   limit: t('the limit of the site'),
   power: t('the power of the connectors'),
+  battery: t('the battery cannot take more'),
 };
 
 /** Why vehicles do not follow the plan. @type {Record<string, string>} */

@@ -12,6 +12,7 @@ mod stretch;
 #[cfg(test)]
 mod tests;
 
+use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
 
 pub use self::course::{Course, Usage};
@@ -37,6 +38,19 @@ pub fn currency(pricing: &[Price], preferred: Currency, begins: Timestamp) -> Cu
 pub fn is_known(pricing: &[Price], currency: Currency, begins: Timestamp) -> bool {
     let mut in_currency = pricing.iter().filter(|price| price.currency == currency);
     in_currency.any(|price| price.is_for_session(begins))
+}
+
+/// Returns the ENERGY price of that currency which holds at the beginning of a session that begins then and charges with this power in W.
+pub fn energy_price<'a>(
+    pricing: &'a [Price],
+    currency: Currency,
+    begins: Timestamp,
+    zone: &TimeZone,
+    power: u32,
+) -> Option<&'a Price> {
+    let pricing = prices_of(pricing, currency, begins);
+    let place = Stretch::first(begins, zone, power).price(&pricing, PriceType::Energy)?;
+    Some(pricing[place])
 }
 
 /// Returns the cost at the prices of that currency. At any moment the first price of a type that holds is used, as in OCPI.

@@ -134,7 +134,23 @@ fn marks(
     marks
 }
 
-impl Stretch<'_> {
+impl<'a> Stretch<'a> {
+    /// Returns the beginning of a session that charges with this power in W.
+    pub(super) fn first(at: Timestamp, zone: &'a TimeZone, power: u32) -> Self {
+        Self {
+            began: Mark {
+                elapsed: Decimal::ZERO,
+                energy: Decimal::ZERO,
+            },
+            at,
+            zone,
+            power: power.into(),
+            energy: Decimal::ZERO,
+            charging: Decimal::ZERO,
+            parking: Decimal::ZERO,
+        }
+    }
+
     /// Returns the index of the first price of a kind that holds.
     pub(super) fn price(&self, pricing: &[&Price], kind: PriceType) -> Option<usize> {
         pricing.iter().position(|price| {
