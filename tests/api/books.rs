@@ -116,6 +116,7 @@ async fn what_is_wrong_in_billing_details_is_named() {
         ("vat_id", json!("123456789")),
         ("timezone", json!("Mars/Olympus")),
         ("invoice_prefix", json!("R #")),
+        ("invoice_prefix", json!("R-Cn")),
         ("payment_terms_days", json!(366)),
         ("reservation_fee_tax_percent", json!("101")),
         ("reservation_fee_tax_percent", json!(19)),

@@ -6,7 +6,9 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};
-use tests::{Client, Crew, TestApp, TestResponse, assert_has, cases, id_of, path_of, with};
+use tests::{
+    Client, Crew, TestApp, TestResponse, assert_contains, assert_has, cases, id_of, path_of, with,
+};
 
 use crate::books::{buyer, finalized, own, seller};
 use crate::invoices::no_show;
@@ -358,6 +360,56 @@ async fn lines_are_credited_and_more_than_is_left_is_refused() {
     let unknown = app.alice.post("/v1/credit_notes", unknown).await;
     unknown.expect_error(404, "invoice_not_found", "invoice");
     app.drain().await;
+}
+
+#[tokio::test]
+async fn the_rest_of_a_line_is_at_most_what_its_rate_has_left() {
+    let app = TestApp::start().await;
+    let (_, invoice) = invoiced(&app, &[1190, 595]).await;
+    credit(&app.alice, &invoice, json!({"amount": 1000}))
+        .await
+        .expect(200);
+    let lines = invoice["line_items"].as_array().expect("lines");
+    let line = lines.iter().find(|line| line["amount"] == 1190);
+    let line = &line.expect("a line")["id"];
+    let more = json!({"lines": [{"line_item": line, "amount": 786}]});
+    let refused = credit(&app.alice, &invoice, more).await;
+    assert_contains(&refused.body["message"], "at most 785");
+    refused.expect_error(400, None, "lines[0].amount");
+    let rest = json!({"lines": [{"line_item": line}]});
+    let note = credit(&app.alice, &invoice, rest).await.expect(200);
+    assert_eq!(note.body["amount"], 785);
+    assert_has!(agree(&app.alice, &invoice).await, {"status": "paid", "amount_due": 0});
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_credit_to_a_wallet_of_another_currency_takes_no_number() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let session = json!({"currency": "eur", "amount_due": 1190});
+    app.completed_session(&crew, session).await;
+    let euros = with(window(&app, &crew), json!({"currency": "eur"}));
+    let invoice = finalized(&app.alice, euros).await;
+    pay(&app.alice, &crew, &invoice).await;
+    app.drain().await;
+    let gbp = json!({"preferences": {"default_currency": "gbp"}});
+    app.alice.post_ok(&path_of(&crew.fleet), gbp).await;
+    let currency = async |code: &str| {
+        let body = json!({"default_currency": code});
+        app.alice.post_ok(&own(&app.alice), body).await;
+    };
+    currency("usd").await;
+    let to_wallet = json!({"amount": 100, "destination": "wallet"});
+    let refused = credit(&app.alice, &invoice, to_wallet.clone()).await;
+    refused.expect_error(409, None, "destination");
+    currency("eur").await;
+    let note = credit(&app.alice, &invoice, to_wallet).await.expect(200);
+    let number = note.body["number"].as_str().expect("a number");
+    assert!(number.ends_with("-1"), "{number}");
+    app.drain().await;
+    assert_has!(refunds(&app.alice, &note.id()).await[0], {"status": "succeeded"});
+    assert_has!(app.alice.get_ok(&own(&app.alice)).await, {"wallet_balance": 100});
 }
 
 #[tokio::test]

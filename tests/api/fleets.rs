@@ -272,6 +272,44 @@ async fn a_fleet_is_not_deleted_before_its_fees_are_on_an_invoice() {
 }
 
 #[tokio::test]
+async fn a_fleet_with_a_draft_invoice_is_not_deleted() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    let fleet = emptied(&app, &crew).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let draft = app.alice.create("/v1/invoices", window).await;
+    let refused = app.alice.delete(&fleet).await;
+    refused.expect_error(409, None, "fleet");
+    let finalize = format!("/v1/invoices/{draft}/finalize");
+    app.alice.post_ok(&finalize, json!({})).await;
+    app.alice.delete_ok(&fleet).await;
+}
+
+#[tokio::test]
+async fn a_fleet_keeps_its_voided_charges_of_earlier_periods() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.advance(120).await;
+    app.completed_session(&crew, json!({})).await;
+    let fleet = emptied(&app, &crew).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let invoice = finalized(&app.alice, window.clone()).await;
+    app.advance(40 * 86_400).await;
+    app.drain().await;
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let id = kernel::Id::from(crew.fleet.as_str());
+    let stored = store.load::<models::fleet::Fleet>(&tenant, &id).await;
+    let period = stored.expect("the fleet").internal.billing;
+    let end = window["period_end"].as_str().expect("a time").to_owned();
+    assert!(period.expect("a period").from.to_string() > end);
+    let void = format!("/v1/invoices/{}/void", id_of(&invoice));
+    app.alice.post_ok(&void, json!({})).await;
+    let refused = app.alice.delete(&fleet).await;
+    refused.expect_error(409, None, "fleet");
+    finalized(&app.alice, window).await;
+    app.alice.delete_ok(&fleet).await;
+}
+
+#[tokio::test]
 async fn what_a_reservation_waits_for_is_not_deleted() {
     let (app, crew) = TestApp::with_crew().await;
     let id = app

@@ -215,6 +215,12 @@ impl Scene {
     /// A session that was billed by its CDR, and charged to a payment method then. Returns that method too.
     async fn charged(&self) -> (Value, Value, String) {
         let method = self.app.payment_method("tok_success", json!({})).await;
+        let (session, theirs) = self.charged_to(&method).await;
+        (session, theirs, method)
+    }
+
+    /// A session that was billed by its CDR, and charged to this payment method then.
+    async fn charged_to(&self, method: &str) -> (Value, Value) {
         let session = self.start_with(json!({"payment_method": method})).await;
         let theirs = self.begin().await;
         self.app.advance(3600).await;
@@ -222,7 +228,18 @@ impl Scene {
         assert_eq!(self.shown(&session).await["amount_paid"], 0);
         self.bill(&self.cdr(&theirs, json!({}))).await;
         self.app.drain().await;
-        (session, theirs, method)
+        (session, theirs)
+    }
+
+    /// The totals of a cost analysis of the fleet.
+    async fn cost_analysis(&self) -> Value {
+        self.app.advance(1).await;
+        let now = self.app.now();
+        let parameters = json!({"type": "cost_analysis", "period_start": now.plus(days(-30)), "period_end": now});
+        let body = json!({"fleet": self.crew.fleet, "parameters": parameters});
+        let report = self.app.alice.create("/v1/reports", body).await;
+        self.app.drain().await;
+        self.get(&path_of(&report)).await["totals"][0].clone()
     }
 
     /// An invoice of everything until now, and the type and amount of its lines, in the order of time.
@@ -1165,7 +1182,81 @@ mod billing {
         assert_eq!(each(&adjusted, "amount"), json!([268]));
         let (invoice, lines) = scene.invoice().await;
         assert_eq!(lines, [energy(968), adjustment(-968)]);
-        assert_has!(invoice, {"/totals/paid": 0, "amount_due": 0});
+        assert_has!(invoice, {"/totals/paid": 0, "/totals/refunded": 0, "amount_due": 0});
+    }
+
+    /// Refunds a part of the only charge.
+    async fn refund(scene: &Scene, amount: i64) -> Value {
+        let charges = scene.get("/v1/transactions?type=charge").await;
+        let charge = charges["data"].as_array().and_then(|list| {
+            let mut charges = list.iter();
+            charges.find(|charge| !charge["charging_session"].is_null())
+        });
+        let refund = format!("{}/refund", path_of(id_of(charge.expect("a charge"))));
+        let refund = scene.post(&refund, json!({"amount": amount})).await;
+        scene.app.drain().await;
+        scene.get(&path_of(id_of(&refund))).await
+    }
+
+    #[tokio::test]
+    async fn a_credit_of_a_refunded_amount_counts_once() {
+        let scene = Scene::new().await;
+        let (_, theirs, _) = scene.charged().await;
+        let (draft, _) = scene.invoice().await;
+        let path = path_of(id_of(&draft));
+        refund(&scene, 300).await;
+        credited(&scene, &theirs, 242).await;
+        let adjusted = scene.get("/v1/transactions?type=adjustment").await;
+        assert_eq!(adjusted["data"], json!([]));
+        let shown = scene.get(&path).await;
+        assert_has!(shown["totals"], {"gross": 726, "paid": 726, "refunded": 58, "due": 0});
+        assert_has!(scene.cost_analysis().await, {"gross": 726, "paid": 726, "refunded": 58});
+        // The next draft has the same amounts.
+        scene.app.alice.delete_ok(&path).await;
+        let (draft, _) = scene.invoice().await;
+        assert_eq!(draft["totals"], shown["totals"]);
+        refund(&scene, 668).await;
+        let shown = scene.get(&path_of(id_of(&draft))).await;
+        assert_has!(shown["totals"], {"paid": 726, "refunded": 726});
+        assert_has!(scene.cost_analysis().await, {"paid": 726, "refunded": 726});
+    }
+
+    #[tokio::test]
+    async fn a_refund_returns_a_credit_that_could_not_be_returned() {
+        let scene = Scene::new().await;
+        let driver = path_of(&scene.crew.driver);
+        let currency = async |code: &str| {
+            let preferences = json!({"preferences": {"currency": code}});
+            scene.post(&driver, preferences).await
+        };
+        currency("eur").await;
+        let card = scene.app.payment_method("tok_success", json!({})).await;
+        let top_up = json!({"amount": 968, "payment_method": card});
+        scene.post(&format!("{driver}/top_up"), top_up).await;
+        let wallet = json!({"type": "wallet", "driver": scene.crew.driver});
+        let wallet = scene.app.alice.create("/v1/payment_methods", wallet).await;
+        let (_, theirs) = scene.charged_to(&wallet).await;
+        currency("usd").await;
+        credited(&scene, &theirs, 242).await;
+        let adjusted = scene.get("/v1/transactions?type=adjustment").await;
+        assert_has!(adjusted["data"][0], {"amount": 242, "status": "failed"});
+        let (invoice, _) = scene.invoice().await;
+        let path = path_of(id_of(&invoice));
+        scene.post(&format!("{path}/finalize"), json!({})).await;
+        let totals = async || scene.get(&path).await["totals"].clone();
+        assert_has!(totals().await, {"gross": 726, "paid": 726, "refunded": 0});
+        currency("eur").await;
+        // The first refunds return the credit, and no credit note is needed for that.
+        for (amount, refunded) in [(200, 0), (100, 58), (668, 726)] {
+            let refund = refund(&scene, amount).await;
+            assert_has!(refund, {"status": "succeeded"});
+            assert_eq!(refund["credit_note"].is_null(), refunded == 0);
+            assert_has!(totals().await, {"paid": 726, "refunded": refunded, "due": 0});
+            assert_has!(scene.cost_analysis().await, {"paid": 726, "refunded": refunded, "due": 0});
+        }
+        let notes = scene.get("/v1/credit_notes").await;
+        assert_eq!(each(&notes["data"], "amount"), json!([668, 58]));
+        assert_eq!(scene.get(&driver).await["wallet_balance"], 968);
     }
 
     #[tokio::test]

@@ -14,7 +14,8 @@
 //!
 //! If a session or a fee was charged directly, the amount paid for it is returned at once, by transactions of type `adjustment`, and the
 //! adjustment counts as settled on the invoice that shows it. An amount that a refund has returned before settles the adjustment as well,
-//! and is not returned again. Everything is written in one transaction, on the condition that the session or the reservation has not
+//! and is not returned again; it then counts as returned by the adjustment, and no longer as refunded. The same holds for a refund that
+//! returns an amount later because the transaction of type `adjustment` has failed. Everything is written in one transaction, on the condition that the session or the reservation has not
 //! changed since it was read, so that no invoice bills it meanwhile. A credit that cannot be applied yet, because a charge, a refund or an
 //! invoice is in progress, waits and is tried again.
 
@@ -71,7 +72,7 @@ struct Credited {
     invoice: Option<Id>,
     /// The amount that was paid for it, in minor units.
     paid: i64,
-    /// The part of `paid` that was refunded.
+    /// The part of `paid` that was refunded, except what settles earlier credits.
     refunded: i64,
     /// The part of `paid` that settles earlier credits.
     settled: i64,
@@ -247,6 +248,7 @@ async fn credited(
 ) -> Result<Credited> {
     use kernel::Kind::LineItem;
     let settled = others.iter().map(|other| -other.internal.paid).sum();
+    let used: i64 = others.iter().map(|other| other.internal.refunded).sum();
     let tenant = &tx.origin().tenant;
     let line = &adjustment.object.line;
     if let Some(id) = &line.charging_session {
@@ -255,7 +257,7 @@ async fn credited(
         return Ok(Credited {
             invoice: session.object.invoice.clone(),
             paid: session.object.amount_paid(),
-            refunded: session.object.amount_refunded(),
+            refunded: session.object.amount_refunded() + used,
             settled,
             charge: Some(session.object.charge_id()),
             is_charging: session.object.is_charging_payment(),
@@ -270,7 +272,7 @@ async fn credited(
     Ok(Credited {
         invoice: reservation.internal.invoice.clone(),
         paid: fee.map_or(0, |fee| fee.paid),
-        refunded: fee.map_or(0, |fee| fee.refunded),
+        refunded: fee.map_or(0, |fee| fee.refunded) + used,
         settled,
         charge: reservation.charge_id(),
         is_charging: reservation.next_action().is_some(),
@@ -305,7 +307,8 @@ async fn on_draft(
 ) -> Result<()> {
     settle(app, tx, adjustment, &target.credited).await?;
     let line = adjustment.object.line.clone();
-    draft.add_line(&line, adjustment.internal.paid);
+    let settled = &adjustment.internal;
+    draft.add_line(&line, settled.paid, settled.refunded);
     tx.add_draft_line(draft, line).await?;
     adjustment.apply(Some(&draft.object.id));
     Ok(())
@@ -392,11 +395,13 @@ async fn settle(
             fleet: adjustment.object.fleet.clone(),
             amount: Money::new(left, adjustment.object.currency),
             reason: line.description.clone().try_into().ok(),
+            is_of_network: true,
         };
         for refund in refund::of_charge(app, tx, charge, &owner).await? {
             tx.create(&mut refund.adjusting(line.charging_session.as_ref()))?;
         }
     }
     adjustment.internal.paid = -amount;
+    adjustment.internal.refunded = left.max(0) - amount;
     Ok(())
 }

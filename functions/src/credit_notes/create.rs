@@ -90,7 +90,7 @@ async fn on_draft(
         Adjustment::on_draft(id, fleet.clone(), *currency, described, &taxes, lines, now);
     let item = line.object.line.clone();
     let note = CreditNote::on_draft(&draft.object, credit, item.id.clone(), now)?;
-    draft.add_line(&item, 0);
+    draft.add_line(&item, 0, 0);
     draft.credit_lines(&line.internal.lines);
     tx.add_draft_line(draft, item).await?;
     tx.create(&mut line)?;

@@ -19,14 +19,13 @@ use kernel::fields::text::Description;
 use kernel::money::Money;
 use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind};
-use models::account::Account;
-use models::credit_note::CreditNote;
-use models::fleet::Fleet;
+use models::credit_note::{CreditNote, CreditNoteType};
 use models::invoice::{Invoice, LineItem};
 use models::stored::Stored;
 use models::transaction::{NewRefund, RefundDestination, Transaction};
 use table::UnitOfWork;
 use table::list::{Cursor, PageRequest};
+use table::wallets::Wallet;
 
 use crate::App;
 
@@ -40,6 +39,8 @@ pub struct Owner {
     pub fleet: Option<Id>,
     pub amount: Money,
     pub reason: Option<Description>,
+    /// Whether a charging network has caused the refund. The refund is begun even if no wallet can receive it.
+    pub is_of_network: bool,
 }
 
 /// A charge, and the amount that is to be refunded of it.
@@ -60,8 +61,9 @@ struct Shares {
 /// credited to the wallet of the fleet, or of the account for an invoice of the account; with the destination `wallet`, so is everything.
 ///
 /// # Errors
-/// 409 while another refund that would reduce the sum is pending, and if more than 40 charges would be refunded; `Unavailable` if DynamoDB
-/// cannot be reached.
+/// 409 while another refund that would reduce the sum is pending, if more than 40 charges would be refunded, and if no wallet is in the
+/// currency of an amount that a wallet would receive, unless a network has caused the credit note; `Unavailable` if DynamoDB cannot be
+/// reached.
 pub async fn begin(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -77,6 +79,7 @@ pub async fn begin(
         fleet: note.fleet.clone(),
         amount: Money::new(note.totals.refunded, note.currency),
         reason: note.reason.clone(),
+        is_of_network: note.kind == CreditNoteType::Network,
     };
     let mut sum = 0;
     for refund in shares.begin(app, tx, &owner, destination).await? {
@@ -266,20 +269,26 @@ impl Shares {
     }
 }
 
-/// The wallet that receives the part that no charge has paid: the fleet's, or the account's if the fleet has none in this currency.
+/// The wallet that receives the money: the fleet's, or the account's if the fleet was deleted or has another currency.
+///
+/// # Errors
+/// 409 if no wallet can receive the money, except for a credit of a network: its refund fails then, and shows the reason.
 async fn wallet(app: &App, tx: &UnitOfWork<'_>, owner: &Owner) -> Result<Id, Error> {
     let tenant = &tx.origin().tenant;
-    let Some(id) = &owner.fleet else {
-        return Ok(tenant.account.clone());
-    };
-    let fleet = app.store.find::<Fleet>(tenant, id).await?;
-    let account = app.store.find::<Account>(tenant, &tenant.account).await?;
-    let by_fleet = fleet
-        .is_some_and(|fleet| fleet.object.preferences.default_currency == owner.amount.currency);
-    let by_account =
-        account.is_some_and(|account| account.object.default_currency == owner.amount.currency);
-    Ok(match !by_fleet && by_account {
-        true => tenant.account.clone(),
-        false => id.clone(),
-    })
+    let currency = owner.amount.currency;
+    let of_fleet = owner.fleet.as_ref().map(Wallet::Fleet);
+    let of_account = Wallet::Account(&tenant.account);
+    for wallet in of_fleet.into_iter().chain([of_account]) {
+        let funds = app.store.funds(tenant, wallet).await?;
+        if funds.is_some_and(|funds| funds.currency == currency) {
+            return Ok(wallet.owner().clone());
+        }
+    }
+    if owner.is_of_network {
+        return Ok(of_fleet.unwrap_or(of_account).owner().clone());
+    }
+    let message = format!(
+        "The wallets of the fleet and the account cannot take the money, because neither is in {currency}."
+    );
+    Err(Error::conflict(message, Some("destination")))
 }

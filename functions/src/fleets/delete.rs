@@ -1,5 +1,5 @@
-//! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet, and whose charges of the current billing
-//! period are all on an invoice.
+//! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet, and whose charges are all on a final
+//! invoice.
 
 use crate::App;
 use axum::extract::State;
@@ -34,6 +34,12 @@ pub async fn handle(
     if unbilled::is_any(&app, &context.origin, &fleet).await? {
         return Err(Error::conflict(
             "The fleet has charges that no invoice bills; please create an invoice of them first.",
+            Some("fleet"),
+        ));
+    }
+    if unbilled::has_draft(&app, &context.origin, &id).await? {
+        return Err(Error::conflict(
+            "The fleet has a draft invoice; please finalize or delete it first.",
             Some("fleet"),
         ));
     }

@@ -5,25 +5,28 @@ use std::collections::BTreeMap;
 use kernel::origin::Origin;
 use kernel::time::millis;
 use kernel::window::Window;
-use kernel::{Error, Id};
+use kernel::{Error, Id, Kind};
 use models::charging_session::{ChargingSession, SessionStatus};
+use models::condition::Condition;
 use models::fleet::Fleet;
 use models::invoice::{Billable, Invoice, InvoiceStatus};
 use models::stored::Stored;
+use table::keys::Partition;
 
 use super::recur;
 use crate::App;
 
-/// Returns whether something of a fleet's billing period is not on a valid invoice: a session, a reservation fee or an additional amount of
-/// a charging network, or a session whose price is not final. What was free of charge, and credits, do not count.
+/// Returns whether something of a fleet is not on a valid invoice: a session, a reservation fee or an additional amount of a charging
+/// network, or a session whose price is not final. What was free of charge, and credits, do not count. Earlier billing periods count as
+/// well, because an invoice of them may have been voided or deleted.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
 pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result<bool, Error> {
     let (tenant, fleet_id) = (&origin.tenant, &fleet.object.id);
-    let billing = fleet.internal.billing;
+    let (created, billing) = (fleet.object.created, fleet.internal.billing);
     let period = Window {
-        from: billing.map_or(fleet.object.created, |period| period.from),
+        from: billing.map_or(created, |period| period.from.min(created)),
         until: origin.now.plus(millis(1)),
     };
     let mut invoices = Invoices {
@@ -60,6 +63,22 @@ pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result
         }
     }
     Ok(false)
+}
+
+/// Returns whether a fleet has a draft, which would be finalized without the fleet as its buyer.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn has_draft(app: &App, origin: &Origin, fleet: &Id) -> Result<bool, Error> {
+    let (tenant, kind) = (&origin.tenant, Kind::Invoice);
+    let drafts = Partition::Status {
+        tenant,
+        kind,
+        status: InvoiceStatus::Draft.as_str(),
+    };
+    let of_fleet = vec![Condition::equals("fleet", fleet)];
+    let found = app.store.newest_id(drafts, kind, of_fleet).await?;
+    Ok(found.is_some())
 }
 
 /// Whether the price of a session that will be billed is not final, or is being charged.

@@ -22,7 +22,9 @@
 //!
 //! A refund that a client requests is a separate transaction. It names the charge by its key and the provider's id, so it needs no payment
 //! method. It returns the charge or a part of it, to its source or to a wallet; the pending and succeeded refunds of a charge together
-//! never exceed the charge. If the provider declines it, it ends `failed`, and can be requested again.
+//! never exceed the charge. If the provider declines it, it ends `failed`, and can be requested again. The same holds for a transaction of
+//! type `adjustment`, which returns the credit of a network: the charge records its amount, and the next refunds that a client requests
+//! return it.
 //!
 //! # Invariants
 //!

@@ -1,5 +1,7 @@
 //! `settle-transaction`: sends a pending refund, once. The same queue processes top-ups that their requests did not finish.
 
+use std::collections::BTreeMap;
+
 use kernel::origin::{Origin, Tenant};
 use models::charging_session::ChargingSession;
 use models::credit_note::{Credit, CreditNote, CreditNoteType};
@@ -36,6 +38,7 @@ impl Job for SettleTransaction {
         Self::NAME,
         Deployment::in_background()
             .writing(&[
+                Items::Of(Kind::Adjustment),
                 Items::Of(Kind::Transaction),
                 Items::Of(Kind::ChargingSession),
                 Items::Of(Kind::CreditNote),
@@ -93,18 +96,54 @@ async fn refund(
         Some(id) => app.store.find::<Transaction>(&origin.tenant, id).await?,
         None => None,
     };
+    let mut covered = Vec::new();
     if let Some(mut charge) = charge {
         charge.count_refund(&transaction.object);
+        covered = cover(app, &mut tx, &transaction.object, &mut charge).await?;
         tx.save(&mut charge)?;
     }
     match (transaction.object.kind, &outcome) {
-        // Only the adjustment of an invoice counts as settled.
+        // The adjustment counts as settled on its invoice. If its amount could not be returned, the charge has recorded that.
         (TransactionType::Adjustment, _) => {}
-        (_, PaymentOutcome::Succeeded) => reach(app, &mut tx, &mut transaction.object).await?,
+        (_, PaymentOutcome::Succeeded) => {
+            reach(app, &mut tx, &mut transaction.object, covered).await?;
+        }
         (_, PaymentOutcome::Declined(_)) => note_failure(app, &mut tx, &transaction.object).await?,
     }
     tx.save(&mut transaction)?;
     tx.commit_without_response().await
+}
+
+/// Lets a refund return what could not be returned because of credits of a network. The invoice shows these credits as settled, so this part
+/// is no refund of the invoice, and no reason for a credit note. Returns the parts with the invoices that have claimed the credits.
+async fn cover(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    refund: &Transaction,
+    charge: &mut Stored<Transaction>,
+) -> Result<Vec<(Option<Id>, i64)>, Error> {
+    let is_requested =
+        refund.kind == TransactionType::Refund && refund.status == TransactionStatus::Succeeded;
+    let mut covered = Vec::new();
+    if !is_requested || refund.credit_note.is_some() || charge.internal.unreturned == 0 {
+        return Ok(covered);
+    }
+    let subject = refund.charging_session.as_ref();
+    let subject = subject.or(refund.reservation.as_ref());
+    let mut left = refund.amount.min(charge.internal.unreturned);
+    for mut adjustment in app.store.adjustments(&tx.origin().tenant).await? {
+        if adjustment.object.line.subject() != subject {
+            continue;
+        }
+        let part = adjustment.cover(left);
+        if part > 0 {
+            left -= part;
+            charge.internal.unreturned -= part;
+            covered.push((adjustment.internal.invoice.clone(), part));
+            tx.save(&mut adjustment)?;
+        }
+    }
+    Ok(covered)
 }
 
 /// Records on an invoice that a refund of one of its credit notes has failed: when the charge is refunded again, no further credit note is
@@ -134,17 +173,18 @@ async fn note_failure(
     Ok(())
 }
 
-/// Credits a final invoice with a refund that no credit note has caused, and names the credit note in it.
+/// Credits a final invoice with `amount` of a refund that no credit note has caused, and names the credit note in it.
 async fn credit(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     invoice: &mut Stored<Invoice>,
     refund: &mut Transaction,
+    amount: i64,
 ) -> Result<(), Error> {
     if refund.credit_note.is_some() || invoice.object.number.is_none() {
         return Ok(());
     }
-    let amount = invoice.cover_refund(refund.amount);
+    let amount = invoice.cover_refund(amount);
     let amount = amount.min(invoice.creditable());
     if amount <= 0 {
         return Ok(());
@@ -157,8 +197,13 @@ async fn credit(
 }
 
 /// Counts a refund on the objects that its charge paid: the session or the reservation, and the invoice that bills it. A final invoice
-/// receives a credit note.
-async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &mut Transaction) -> Result<(), Error> {
+/// receives a credit note. The parts in `covered` return credits, and do not count on the invoices of these.
+async fn reach(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    refund: &mut Transaction,
+    covered: Vec<(Option<Id>, i64)>,
+) -> Result<(), Error> {
     let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
     let mut billed_by = refund.invoice.clone();
     if let Some(id) = &refund.charging_session
@@ -176,19 +221,29 @@ async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &mut Transaction) -> 
         billed_by = reservation.internal.invoice.clone();
         tx.save(&mut reservation)?;
     }
-    let Some(id) = billed_by else {
-        return Ok(());
-    };
-    // The order matters: the transaction that creates an invoice also ends its state of being in the making.
-    if app.store.is_in_the_making(tenant, &id).await? {
-        return Err(Error::Contended);
-    }
-    match app.store.find::<Invoice>(tenant, &id).await? {
-        Some(mut invoice) if invoice.object.status != InvoiceStatus::Void => {
-            invoice.count_refund(refund.amount);
-            credit(app, tx, &mut invoice, refund).await?;
-            tx.save(&mut invoice)
+    let mut changes = BTreeMap::new();
+    changes.extend(billed_by.clone().map(|id| (id, refund.amount)));
+    let mut rest = refund.amount;
+    for (id, part) in covered {
+        rest -= part;
+        if let Some(id) = id {
+            *changes.entry(id).or_default() -= part;
         }
-        _ => Ok(()),
     }
+    for (id, change) in changes {
+        // The order matters: the transaction that creates an invoice also ends its state of being in the making.
+        if app.store.is_in_the_making(tenant, &id).await? {
+            return Err(Error::Contended);
+        }
+        let found = app.store.find::<Invoice>(tenant, &id).await?;
+        let valid = found.filter(|invoice| invoice.object.status != InvoiceStatus::Void);
+        if let Some(mut invoice) = valid {
+            invoice.count_refund(change);
+            if billed_by.as_ref() == Some(&id) {
+                credit(app, tx, &mut invoice, refund, rest).await?;
+            }
+            tx.save(&mut invoice)?;
+        }
+    }
+    Ok(())
 }

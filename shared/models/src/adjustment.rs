@@ -58,6 +58,10 @@ pub struct AdjustmentInternal {
     /// The amount paid, in minor units. It is negative for a credit whose amount was returned, because of it or by an earlier refund.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paid: i64,
+    /// The refunded part of `paid`, in minor units. It is negative for a credit whose amount a refund of the session or the reservation has
+    /// returned, so that this refund does not count on an invoice that shows both.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub refunded: i64,
 }
 
 impl Object for Adjustment {
@@ -106,6 +110,15 @@ impl Stored<Adjustment> {
         };
         self.object.line = own;
         Some(Adjustment::of_network(rest))
+    }
+
+    /// Lets a refund of the session or the reservation return what the service has not returned because of this credit. Returns the part of
+    /// `amount` that is used for it.
+    pub fn cover(&mut self, amount: i64) -> i64 {
+        let AdjustmentInternal { paid, refunded, .. } = &mut self.internal;
+        let part = amount.min(*refunded - *paid).max(0);
+        *refunded -= part;
+        part
     }
 
     /// Checks whether the adjustment represents a credit note of the invoice that has claimed it.

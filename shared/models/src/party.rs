@@ -1,7 +1,8 @@
 //! The details that accounts and fleets show on invoices, as sellers and as buyers.
 
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use kernel::fields::address::Address;
@@ -54,8 +55,9 @@ pub struct BillingDetailsChange {
     /// IBAN to which invoices are paid; blanks are removed. Null removes it.
     #[serde(default)]
     pub iban: Patch<Iban>,
-    /// Prefix of the numbers of later invoices: `<prefix><year>-<sequence>`. Null restores the default.
-    #[serde(default)]
+    /// Prefix of the numbers of later invoices: `<prefix><year>-<sequence>`. It must not end in `CN`, in upper or lower case, because the
+    /// numbers of credit notes are `<prefix>CN<year>-<sequence>`. Null restores the default.
+    #[serde(default, deserialize_with = "distinct_prefix")]
     pub invoice_prefix: Patch<InvoicePrefix>,
     /// Registered name that invoices show. Null: the `name`.
     #[serde(default)]
@@ -72,6 +74,17 @@ pub struct BillingDetailsChange {
     /// VAT identifier with the prefix of its country, such as `DE123456789`. Null removes it.
     #[serde(default)]
     pub vat_id: Patch<VatId>,
+}
+
+/// Reads the prefix of a request. A stored prefix is read as it is.
+fn distinct_prefix<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Patch<InvoicePrefix>, D::Error> {
+    let prefix = Patch::deserialize(deserializer)?;
+    if let Patch::Set(prefix) = &prefix {
+        InvoicePrefix::check_distinct(prefix).map_err(D::Error::custom)?;
+    }
+    Ok(prefix)
 }
 
 /// The details of a fleet as the buyer on its invoices.

@@ -99,6 +99,10 @@ pub struct TransactionInternal {
     /// For a charge: the total of its pending refunds, in minor units.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refunding: i64,
+    /// For a charge: the total that could not be returned because of credits of a network and that no later refund has returned, in minor
+    /// units.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unreturned: i64,
     /// For a refund: whether it returns only a part of its charge.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_partial: bool,
@@ -431,8 +435,10 @@ impl Stored<Transaction> {
     /// Records on a charge that a refund of it has ended. A failed refund can be requested again.
     pub fn count_refund(&mut self, refund: &Transaction) {
         self.internal.refunding -= refund.amount;
-        if refund.status == TransactionStatus::Succeeded {
-            self.object.amount_refunded += refund.amount;
+        match (refund.status, refund.kind) {
+            (TransactionStatus::Succeeded, _) => self.object.amount_refunded += refund.amount,
+            (_, TransactionType::Adjustment) => self.internal.unreturned += refund.amount,
+            _ => {}
         }
     }
 

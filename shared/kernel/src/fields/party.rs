@@ -100,6 +100,21 @@ impl TryFrom<String> for Bic {
 pub struct InvoicePrefix(String);
 checked_string!(InvoicePrefix);
 
+impl InvoicePrefix {
+    /// Checks that no number with this prefix is also the number of a credit note with a shorter prefix, which has `CN` after the prefix.
+    ///
+    /// # Errors
+    /// The reason why the prefix is refused.
+    pub fn check_distinct(&self) -> Result<(), &'static str> {
+        if self.0.to_ascii_uppercase().ends_with("CN") {
+            return Err(
+                "must not end in CN, which the numbers of credit notes have after their prefix",
+            );
+        }
+        Ok(())
+    }
+}
+
 impl TryFrom<String> for InvoicePrefix {
     type Error = &'static str;
 

@@ -45,7 +45,8 @@ pub struct NewCreditNote {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCreditLine {
-    /// The amount to credit, in minor units, tax included. Default: the part of the line that is not credited yet.
+    /// The amount to credit, in minor units, tax included. Default: the part of the line that is not credited yet, at most what is left of
+    /// the invoice at the rates of the line.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,

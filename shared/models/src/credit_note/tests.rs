@@ -212,7 +212,7 @@ fn a_draft_takes_a_credit_as_a_line_of_at_most_what_is_due() {
         credit.by_line(),
         now(),
     );
-    invoice.add_line(&adjustment.object.line, 0);
+    invoice.add_line(&adjustment.object.line, 0, 0);
     let totals = &invoice.object.totals;
     assert_eq!((totals.gross, totals.due, totals.paid), (500, 0, 500));
     assert_eq!(totals.net + totals.tax, totals.gross);

@@ -57,7 +57,7 @@ pub struct Billable {
     pub what: Id,
     /// Minor units that were paid already.
     pub paid: i64,
-    /// The refunded part of `paid`, in minor units.
+    /// The refunded part of `paid`, in minor units. It is negative for a credit that a refund has settled.
     pub refunded: i64,
     /// The version of the stored object.
     pub version: u64,
@@ -130,7 +130,7 @@ impl NewInvoice {
             line: adjustment.line.clone(),
             what: adjustment.id.clone(),
             paid: stored.internal.paid,
-            refunded: 0,
+            refunded: stored.internal.refunded,
             version: stored.version,
             claimed_by: stored.internal.invoice.clone(),
             credits: stored.internal.lines.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::credits::{SetOff, gross, less, share};
+use super::credits::{SetOff, gross, less, share, within};
 use super::totals::TaxAmount;
 use super::{Invoice, InvoiceStatus, LineItem};
 use crate::stored::Stored;
@@ -53,10 +53,11 @@ impl Stored<Invoice> {
         Ok(share(&self.left(), amount))
     }
 
-    /// Splits the amount to credit of each line into tax rates. Without an amount the rest of the line is credited.
+    /// Splits the amount to credit of each line into tax rates. Without an amount the rest of the line is credited, as far as the invoice
+    /// has as much left at its rates.
     ///
     /// # Errors
-    /// 400 for more than is left to credit of a line, or of the invoice; 409 if more than 500 lines of the invoice would be credited
+    /// 400 for more than is left to credit of a line and of its rates, or of the invoice; 409 if more than 500 lines of the invoice would be credited
     /// individually.
     pub fn credit_of_lines(
         &self,
@@ -73,17 +74,12 @@ impl Stored<Invoice> {
         let mut left = self.left();
         let mut found = Vec::new();
         for (place, (line, amount)) in lines.iter().enumerate() {
-            let of_line = self.left_of(line);
-            let at_rate = |tax: &TaxAmount| -> i64 {
-                let like = left.iter().filter(|other| other.is_like(tax));
-                like.map(TaxAmount::gross).sum()
-            };
+            let of_line = within(&self.left_of(line), &left);
             let most = gross(&of_line).max(0);
             let taxes = share(&of_line, amount.unwrap_or(most));
-            let fits = taxes.iter().all(|tax| tax.gross() <= at_rate(tax).max(0));
-            if taxes.is_empty() || amount.is_some_and(|amount| amount > most) || !fits {
+            if taxes.is_empty() || amount.is_some_and(|amount| amount > most) {
                 let message = format!(
-                    "must credit at most what is left of the line, {most}, and of its rates of tax"
+                    "must be at most {most}, which is what is left of the line and of its rates of tax on the invoice"
                 );
                 return Err(Error::invalid(format!("lines[{place}].amount"), message));
             }
@@ -152,10 +148,10 @@ impl Stored<Invoice> {
         Ok((credited, refunded))
     }
 
-    /// Adds the line of a credit to a draft; `paid` of it is settled already.
-    pub fn add_line(&mut self, line: &LineItem, paid: i64) {
+    /// Adds the line of a credit to a draft; `paid` of it is settled already, and `refunded` of that by refunds.
+    pub fn add_line(&mut self, line: &LineItem, paid: i64, refunded: i64) {
         let invoice = &mut self.object;
-        invoice.totals.add(line.sums(), paid);
+        invoice.totals.add(line.sums(), paid, refunded);
         invoice.amount_due = invoice.totals.due;
         let paid = invoice.totals.paid;
         invoice.amount_paid = (paid != 0 || invoice.amount_paid.is_some()).then_some(paid);

@@ -66,6 +66,23 @@ pub(super) fn less(taxes: &[TaxAmount], taken: &[TaxAmount]) -> Vec<TaxAmount> {
     left
 }
 
+/// Limits amounts to what is left at their rates.
+pub(super) fn within(taxes: &[TaxAmount], left: &[TaxAmount]) -> Vec<TaxAmount> {
+    let fitting = taxes.iter().filter_map(|tax| {
+        if tax.gross() <= 0 {
+            return Some(tax);
+        }
+        let at_rate = left.iter().find(|other| other.is_like(tax));
+        let at_rate = at_rate.filter(|at_rate| at_rate.gross() > 0)?;
+        Some(if at_rate.gross() < tax.gross() {
+            at_rate
+        } else {
+            tax
+        })
+    });
+    fitting.cloned().collect()
+}
+
 /// Splits a gross amount into tax rates, in proportion to their gross amounts. The undivided rest goes to the largest remainders.
 pub(super) fn share(of: &[TaxAmount], amount: i64) -> Vec<TaxAmount> {
     let whole = i128::from(gross(of));

@@ -27,7 +27,8 @@ pub struct InvoiceTotals {
     pub paid: i64,
     /// The amount that credit notes have deducted from the amount due.
     pub credited: i64,
-    /// The amount that was paid and refunded.
+    /// The amount that was paid and refunded. If a charging network credits an amount that was refunded, it reduces `paid`, and is not
+    /// counted here.
     pub refunded: i64,
     /// The same as `amount_due`.
     pub due: i64,
@@ -199,12 +200,13 @@ impl InvoiceTotals {
         totals
     }
 
-    /// Adds the sums of a line, of which `paid` was paid before.
-    pub(super) fn add(&mut self, (line, taxes): (Total, &[TaxAmount]), paid: i64) {
+    /// Adds the sums of a line, of which `paid` was paid before, and `refunded` of that refunded.
+    pub(super) fn add(&mut self, (line, taxes): (Total, &[TaxAmount]), paid: i64, refunded: i64) {
         self.net += line.net;
         self.tax += line.tax();
         self.gross += line.gross;
         self.paid += paid;
+        self.refunded += refunded;
         self.due += line.gross - paid;
         for tax in taxes {
             tax.add_to(&mut self.by_rate);

@@ -202,7 +202,10 @@ impl Summary {
             currency: adjustment.currency,
         };
         let single = || of_adjustment(stored);
-        self.count(&counted, single, |totals| totals.add_adjustment(line, paid));
+        let refunded = stored.internal.refunded;
+        self.count(&counted, single, |totals| {
+            totals.add_adjustment(line, paid, refunded);
+        });
     }
 
     /// Counts a refund, if the report covers it. A refund of an invoice belongs to no vehicle, driver or session.

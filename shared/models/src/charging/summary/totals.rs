@@ -76,12 +76,14 @@ impl Totals {
         self.due += fee.amount - fee.paid;
     }
 
-    pub(super) fn add_adjustment(&mut self, line: &LineItem, paid: i64) {
+    /// Adds an adjustment of which `paid` is paid, and `refunded` of that refunded.
+    pub(super) fn add_adjustment(&mut self, line: &LineItem, paid: i64, refunded: i64) {
         self.adjustments += 1;
         self.adjustments_gross += line.amount;
         self.net += line.net;
         self.tax += line.tax;
         self.paid += paid;
+        self.refunded += refunded;
         self.due += line.amount - paid;
     }
 
