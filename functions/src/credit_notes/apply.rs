@@ -15,9 +15,9 @@
 //! If a session or a fee was charged directly, the amount paid for it is returned at once, by transactions of type `adjustment`, and the
 //! adjustment counts as settled on the invoice that shows it. An amount that a refund has returned before settles the adjustment as well,
 //! and is not returned again; it then counts as returned by the adjustment, and no longer as refunded. The same holds for a refund that
-//! returns an amount later because the transaction of type `adjustment` has failed. Everything is written in one transaction, on the condition that the session or the reservation has not
-//! changed since it was read, so that no invoice bills it meanwhile. A credit that cannot be applied yet, because a charge, a refund or an
-//! invoice is in progress, waits and is tried again.
+//! returns an amount later because the transaction of type `adjustment` has failed. Everything is written in one transaction, on the
+//! condition that the session or the reservation has not changed since it was read, so that no invoice bills it meanwhile. A credit that
+//! cannot be applied yet, because a charge, a refund or an invoice is in progress, waits and is tried again.
 
 use kernel::error::{ErrorClass, Result};
 use kernel::money::Money;

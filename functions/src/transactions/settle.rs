@@ -114,8 +114,8 @@ async fn refund(
     tx.commit_without_response().await
 }
 
-/// Lets a refund return what could not be returned because of credits of a network. The invoice shows these credits as settled, so this part
-/// is no refund of the invoice, and no reason for a credit note. Returns the parts with the invoices that have claimed the credits.
+/// Lets a refund return what could not be returned because of credits of a network. The invoice shows these credits as settled, so this
+/// part is no refund of the invoice, and no reason for a credit note. Returns the parts with the invoices that have claimed the credits.
 async fn cover(
     app: &App,
     tx: &mut UnitOfWork<'_>,

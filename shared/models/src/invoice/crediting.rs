@@ -57,8 +57,8 @@ impl Stored<Invoice> {
     /// has as much left at its rates.
     ///
     /// # Errors
-    /// 400 for more than is left to credit of a line and of its rates, or of the invoice; 409 if more than 500 lines of the invoice would be credited
-    /// individually.
+    /// 400 for more than is left to credit of a line and of its rates, or of the invoice; 409 if more than 500 lines of the invoice would
+    /// be credited individually.
     pub fn credit_of_lines(
         &self,
         lines: &[(&LineItem, Option<i64>)],
