@@ -172,8 +172,10 @@ fn lines_are_credited_once_at_their_rates() {
 fn a_line_is_not_credited_beyond_what_is_left_of_its_rate() {
     let mut invoice = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
     amount(&mut invoice, 1297 / 2).unwrap();
-    assert!(lines(&mut invoice, &json!([line(1, None)])).is_err());
-    assert!(lines(&mut invoice, &json!([line(1, Some(53))])).is_ok());
+    assert!(lines(&mut invoice, &json!([line(1, Some(107))])).is_err());
+    assert!(lines(&mut invoice.clone(), &json!([line(1, Some(53))])).is_ok());
+    let rest = lines(&mut invoice, &json!([line(1, None)])).unwrap();
+    assert_eq!(rest.object.amount, 54);
 }
 
 #[test]
