@@ -180,6 +180,12 @@ fn named(member: &str) -> Option<&'static str> {
     let word = word
         .trim_start_matches("default_")
         .trim_start_matches("preferred_");
+    // The stations of a site.
+    let word = if word == "stations" {
+        "charging_stations"
+    } else {
+        word
+    };
     let kind = Kind::ALL
         .iter()
         .find(|kind| [word, word.trim_end_matches('s')].contains(&kind.name()));
