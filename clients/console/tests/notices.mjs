@@ -116,6 +116,7 @@ try {
     for (const path of main) tabs.push([path, await open(path)]);
     // What follows from opening a page, which counts as an input.
     await pause(15_000);
+    await Promise.all(tabs.map(([, { asked }]) => settle(asked)));
     for (const [, { asked }] of tabs) asked.length = 0;
     await pause(MINUTE);
     // Closing a tab takes time, in which the others go on.
