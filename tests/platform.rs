@@ -10,6 +10,7 @@ pub use cpo::{Behaviour, Generated, Received};
 use cpo::{Cpo, Options, Script};
 use kernel::{Id, Mode, Timestamp};
 use models::network::PartyId;
+use ocpi::network::Network;
 use serde_json::{Value, json};
 use table::networks::shared_origin;
 
@@ -143,6 +144,23 @@ impl Deref for Connected {
 }
 
 impl Connected {
+    /// Pulls nothing from the platform before a moment.
+    ///
+    /// # Panics
+    /// The network cannot be changed.
+    pub async fn put_off_pulls(&self, app: &TestApp, until: Timestamp) {
+        let origin = shared_origin(Mode::Test, app.now());
+        let store = &app.app().store;
+        let id = Id::from(self.network.as_str());
+        let network = store.load::<Network>(&origin.tenant, &id).await;
+        let mut network = network.expect("the network");
+        network.internal.next_pull_at = Some(until);
+        let mut tx = store.begin(&origin);
+        tx.save(&mut network).expect("the network is changed");
+        let saved = tx.commit_without_response().await;
+        saved.expect("the network is saved");
+    }
+
     /// Connects a platform that has registered with a token A. Nothing was pulled from it.
     pub async fn to(app: &TestApp) -> Self {
         Self::with(app, |_| {}).await

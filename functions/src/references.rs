@@ -318,15 +318,14 @@ pub async fn currency(
     driver: &Stored<Driver>,
     fleet: Option<&Fleet>,
 ) -> Result<Currency, Error> {
-    let otherwise = match fleet {
-        Some(fleet) => fleet.preferences.default_currency,
-        None if driver.internal.currency_chosen => driver.object.preferences.currency,
-        None => {
-            let account = app.store.get::<Account>(tenant, &tenant.account).await?;
-            account.object.default_currency
-        }
-    };
-    Ok(driver.currency_or(otherwise))
+    if let Some(chosen) = driver.chosen_currency() {
+        return Ok(chosen);
+    }
+    if let Some(fleet) = fleet {
+        return Ok(fleet.preferences.default_currency);
+    }
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    Ok(account.object.default_currency)
 }
 
 /// The terms of a new reservation.

@@ -1,6 +1,6 @@
 //! `/v1/fleets`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::{Crew, TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
 use crate::books::finalized;
@@ -237,23 +237,37 @@ async fn emptied(app: &TestApp, crew: &Crew) -> String {
     format!("/v1/fleets/{}", crew.fleet)
 }
 
+/// Checks that a fleet is not deleted, because something of it has to be billed first.
+async fn expect_kept(app: &TestApp, fleet: &str) {
+    let refused = app.alice.delete(fleet).await;
+    refused.expect_error(409, None, "fleet");
+    app.alice.get_ok(fleet).await;
+}
+
+/// The body of an invoice for the last hour of a fleet.
+fn last_hour(app: &TestApp, crew: &Crew) -> Value {
+    json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet})
+}
+
+/// Voids the invoice of a fleet, which is not deleted before the same window is billed again.
+async fn void_and_bill_again(app: &TestApp, fleet: &str, invoice: &Value, window: Value) {
+    let void = format!("/v1/invoices/{}/void", id_of(invoice));
+    app.alice.post_ok(&void, json!({})).await;
+    expect_kept(app, fleet).await;
+    finalized(&app.alice, window).await;
+    app.alice.delete_ok(fleet).await;
+}
+
 #[tokio::test]
 async fn a_fleet_is_not_deleted_before_its_charges_are_on_an_invoice() {
     let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     app.completed_session(&crew, json!({"amount_due": 0})).await;
     let fleet = emptied(&app, &crew).await;
-    let refused = app.alice.delete(&fleet).await;
-    refused.expect_error(409, None, "fleet");
-    app.alice.get_ok(&fleet).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    expect_kept(&app, &fleet).await;
+    let window = last_hour(&app, &crew);
     let invoice = finalized(&app.alice, window.clone()).await;
-    let void = format!("/v1/invoices/{}/void", id_of(&invoice));
-    app.alice.post_ok(&void, json!({})).await;
-    let refused = app.alice.delete(&fleet).await;
-    refused.expect_error(409, None, "fleet");
-    finalized(&app.alice, window).await;
-    app.alice.delete_ok(&fleet).await;
+    void_and_bill_again(&app, &fleet, &invoice, window).await;
 }
 
 #[tokio::test]
@@ -263,8 +277,7 @@ async fn a_fleet_is_not_deleted_before_its_fees_are_on_an_invoice() {
     let before = app.now();
     no_show(&app, &crew, None).await;
     let fleet = emptied(&app, &crew).await;
-    let refused = app.alice.delete(&fleet).await;
-    refused.expect_error(409, None, "fleet");
+    expect_kept(&app, &fleet).await;
     let window =
         json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
     finalized(&app.alice, window).await;
@@ -276,10 +289,9 @@ async fn a_fleet_with_a_draft_invoice_is_not_deleted() {
     let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let fleet = emptied(&app, &crew).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let window = last_hour(&app, &crew);
     let draft = app.alice.create("/v1/invoices", window).await;
-    let refused = app.alice.delete(&fleet).await;
-    refused.expect_error(409, None, "fleet");
+    expect_kept(&app, &fleet).await;
     let finalize = format!("/v1/invoices/{draft}/finalize");
     app.alice.post_ok(&finalize, json!({})).await;
     app.alice.delete_ok(&fleet).await;
@@ -291,7 +303,7 @@ async fn a_fleet_keeps_its_voided_charges_of_earlier_periods() {
     app.advance(120).await;
     app.completed_session(&crew, json!({})).await;
     let fleet = emptied(&app, &crew).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let window = last_hour(&app, &crew);
     let invoice = finalized(&app.alice, window.clone()).await;
     app.advance(40 * 86_400).await;
     app.drain().await;
@@ -301,12 +313,7 @@ async fn a_fleet_keeps_its_voided_charges_of_earlier_periods() {
     let period = stored.expect("the fleet").internal.billing;
     let end = window["period_end"].as_str().expect("a time").to_owned();
     assert!(period.expect("a period").from.to_string() > end);
-    let void = format!("/v1/invoices/{}/void", id_of(&invoice));
-    app.alice.post_ok(&void, json!({})).await;
-    let refused = app.alice.delete(&fleet).await;
-    refused.expect_error(409, None, "fleet");
-    finalized(&app.alice, window).await;
-    app.alice.delete_ok(&fleet).await;
+    void_and_bill_again(&app, &fleet, &invoice, window).await;
 }
 
 #[tokio::test]

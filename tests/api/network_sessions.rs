@@ -74,6 +74,13 @@ impl Scene {
         (scene, session, theirs)
     }
 
+    /// Moves the clock by days in which the network calls the service and is not called: the pull of every hour takes time.
+    async fn pass(&self, seconds: u32) {
+        let after = self.app.now().plus_seconds(i64::from(seconds) + 3600);
+        self.cpo.put_off_pulls(&self.app, after).await;
+        self.app.advance(seconds).await;
+    }
+
     async fn get(&self, path: &str) -> Value {
         self.app.alice.get_ok(path).await
     }
@@ -613,7 +620,7 @@ mod stop {
         assert_eq!(scene.status(&session).await, is("active"));
         let scene = Scene::new().await;
         let (session, _) = scene.active().await;
-        scene.app.advance(86_400 - 900).await;
+        scene.pass(86_400 - 900).await;
         assert!(scene.commands("STOP_SESSION").is_empty());
         scene.app.advance(960).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
@@ -659,7 +666,7 @@ mod stop {
         let created = shown["created"].as_str().expect("a time");
         let created = Timestamp::parse(created).expect("a time");
         assert_has!(shown, {"status": "active", "session_started": created.plus(days(-1))});
-        scene.app.advance(86_400 - 60).await;
+        scene.pass(86_400 - 60).await;
         assert!(scene.commands("STOP_SESSION").is_empty());
         scene.app.advance(120).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
@@ -713,7 +720,7 @@ mod billing {
     async fn without_a_cdr_the_last_report_is_billed_after_three_days() {
         let (scene, session, theirs) = Scene::charging().await;
         scene.complete(&theirs).await;
-        scene.app.advance(3 * 86_400 - 60).await;
+        scene.pass(3 * 86_400 - 60).await;
         assert_eq!(scene.invoice().await.1, []);
         scene.app.advance(60).await;
         assert_eq!(scene.invoice().await.1, [energy(968)]);
@@ -783,7 +790,7 @@ mod billing {
         let end =
             json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
         scene.report(&with(theirs, end)).await;
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         assert_eq!(scene.shown(&session).await["cost_source"], "tariff");
         assert_eq!(scene.invoice().await.1, [energy(242)]);
     }
@@ -811,7 +818,7 @@ mod billing {
             let end =
                 json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
             scene.report(&with(theirs, end)).await;
-            scene.app.advance(3 * 86_400).await;
+            scene.pass(3 * 86_400).await;
             let window = json!({"period_start": now.plus(days(-30)), "period_end": scene.app.now().plus(minutes(1)),
                 "fleet": scene.crew.fleet, "currency": "eur"});
             let invoice = finalized(client, window).await;
@@ -1126,7 +1133,7 @@ mod billing {
     async fn a_credit_also_returns_what_an_adjustment_billed() {
         let (scene, _, theirs) = Scene::charging().await;
         scene.complete(&theirs).await;
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         let first = paid(&scene).await;
         assert_eq!(first["amount_paid"], 968);
         let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
@@ -1149,7 +1156,7 @@ mod billing {
     async fn a_credit_of_an_adjustment_on_a_draft_is_a_line_of_it() {
         let (scene, _, theirs) = Scene::charging().await;
         scene.complete(&theirs).await;
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         let first = paid(&scene).await;
         let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
         scene.bill(&scene.cdr(&theirs, cost)).await;
@@ -1298,9 +1305,9 @@ mod billing {
     async fn a_session_billed_without_a_cdr_is_on_the_current_invoice() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;
-        scene.app.advance(5 * 86_400).await;
+        scene.pass(5 * 86_400).await;
         scene.complete(&theirs).await;
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         let shown = scene.shown(&session).await;
         assert_has!(shown, {"status": "completed", "amount_due": 0, "cost_source": "network_session"});
         scene.app.advance(1).await;
@@ -1326,7 +1333,7 @@ mod billing {
         scene.report(&with(theirs.clone(), begun)).await;
         scene.complete(&theirs).await;
         assert_eq!(scene.shown(&session).await["amount_due"], 968);
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         assert_has!(scene.shown(&session).await, {"amount_due": 0, "cost_source": "cdr"});
         assert_eq!(scene.invoice().await.1, [energy(0)]);
     }
@@ -1351,7 +1358,7 @@ mod billing {
         let end =
             json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
         scene.report(&with(theirs, end)).await;
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         let shown = scene.shown(&session).await;
         assert_has!(shown, {"currency": "eur", "amount_due": 242, "cost_source": "tariff"});
     }
@@ -1458,7 +1465,7 @@ mod review {
         // The event is sent again after 14 days, once.
         assert_eq!(events_of(&scene, "review_opened").await, 1);
         for (days, sent) in [(13, 1), (1, 2), (14, 2)] {
-            scene.app.advance(days * 86_400).await;
+            scene.pass(days * 86_400).await;
             assert_eq!(events_of(&scene, "review_opened").await, sent);
         }
         assert_eq!(scene.shown(&session).await["review"], review);
@@ -1542,7 +1549,7 @@ mod review {
         {
             let (scene, session, theirs) = Scene::charging().await;
             scene.bill(&costing(&scene, &theirs, 10.0, 25.0)).await;
-            scene.app.advance(after * 86_400).await;
+            scene.pass(after * 86_400).await;
             assert_eq!(scene.invoice().await.1, []);
             operate(&scene, &session, decision).await.expect("decided");
             scene.app.advance(1).await;
@@ -1617,7 +1624,7 @@ mod review {
         // The previously billed amount is unchanged.
         assert_has!(shown, {"amount_due": 968, "cost_source": "cdr"});
         assert_eq!(scene.invoice().await.1, []);
-        scene.app.advance(14 * 86_400).await;
+        scene.pass(14 * 86_400).await;
         assert_eq!(events_of(&scene, "review_opened").await, 2);
         decide(&scene, &session, accept()).await.expect(200);
         let (invoice, lines) = scene.invoice().await;
@@ -1638,7 +1645,7 @@ mod review {
             "total_cost": {"excl_vat": 5_000, "incl_vat": 6_050}});
         scene.report(&with(theirs, end)).await;
         assert_eq!(scene.shown(&session).await["review"], Value::Null);
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         assert_has!(scene.shown(&session).await["review"], {"network": 605_000, "ours": 484});
         assert_eq!(scene.invoice().await.1, []);
         decide(&scene, &session, accept()).await.expect(200);
@@ -1673,7 +1680,7 @@ mod end_stalled {
         scene.app.advance(3600).await;
         scene.stop(&session).await.expect(200);
         assert_eq!(end(scene, &session).await.error(), refusal());
-        scene.app.advance(86_400 - 60).await;
+        scene.pass(86_400 - 60).await;
         assert_eq!(scene.shown(&session).await["stalled_at"], Value::Null);
         // A message may arrive a moment after it is due.
         scene.app.advance(120).await;
@@ -1686,7 +1693,7 @@ mod end_stalled {
     async fn a_session_that_its_network_loses_can_be_ended() {
         let scene = Scene::new().await;
         let (session, theirs) = stalled(&scene).await;
-        scene.app.advance(86_400).await;
+        scene.pass(86_400).await;
         assert_eq!(scene.events().await, ["stalled", "started"]);
         let taken = scene.app.alice.post(PATH, scene.body(json!({}))).await;
         assert_eq!(taken.status, 409);
@@ -1710,10 +1717,10 @@ mod end_stalled {
         let more = json!({"kwh": 5, "last_updated": scene.app.now()});
         scene.report(&with(theirs, more)).await;
         // After a day its end is requested, and after another day it is stalled.
-        scene.app.advance(2 * 86_400 + 60).await;
+        scene.pass(2 * 86_400 + 60).await;
         end(&scene, &session).await.expect(200);
         assert_eq!(scene.invoice().await.1, []);
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         assert_eq!(scene.invoice().await.1, [energy(242)]);
     }
 
@@ -1743,7 +1750,7 @@ mod end_stalled {
         scene.report(&goes_on(&scene, 90)).await;
         assert_eq!(scene.shown(&session).await["energy_consumed"], 20_000);
         assert_eq!(scene.commands("STOP_SESSION").len(), stops);
-        scene.app.advance(3 * 86_400).await;
+        scene.pass(3 * 86_400).await;
         assert_eq!(scene.invoice().await.1, [energy(968)]);
     }
 
@@ -1761,7 +1768,7 @@ mod end_stalled {
         assert_has!(scene.shown(&session).await, {"status": "active", "stalled_at": null});
         assert_eq!(scene.commands("STOP_SESSION").len(), stops + 1);
         assert_eq!(end(&scene, &session).await.error(), refusal());
-        scene.app.advance(86_400 + 60).await;
+        scene.pass(86_400 + 60).await;
         assert_ne!(scene.shown(&session).await["stalled_at"], Value::Null);
         // The network's report of the end applies.
         scene.complete(&theirs).await;
@@ -2107,7 +2114,7 @@ pub mod cards {
         card(&scene, json!({})).await;
         let theirs = with(tapped(&scene), json!({"location_id": "NOWHERE"}));
         scene.report(&theirs).await;
-        scene.app.advance(12 * 86_400).await;
+        scene.pass(12 * 86_400).await;
         let location = other_location(&scene, "NOWHERE");
         scene.cpo.put("/locations/NL/EXA/NOWHERE", &location).await;
         scene.app.advance(3600).await;
@@ -2176,7 +2183,7 @@ pub mod cards {
         let start = scene.app.now();
         scene.app.advance(3600).await;
         let end = scene.app.now();
-        scene.app.advance(2 * 86_400).await;
+        scene.pass(2 * 86_400).await;
         let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": end.plus(minutes(-10)),
             "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
         scene.report(&with(theirs, ended)).await;
@@ -2198,10 +2205,10 @@ pub mod cards {
             let theirs = tapped(&scene);
             scene.app.advance(3600).await;
             let end = scene.app.now();
-            scene.app.advance(5 * 86_400).await;
+            scene.pass(5 * 86_400).await;
             let change = json!({"status": "COMPLETED", "kwh": 10, "end_date_time": end, "last_updated": end});
             scene.report(&with(theirs.clone(), change)).await;
-            scene.app.advance(3 * 86_400 - 60).await;
+            scene.pass(3 * 86_400 - 60).await;
             assert_eq!(scene.invoice().await.1, []);
             let shown = sessions(&scene).await.remove(0);
             assert_has!(shown, {"status": "completed", "session_started": theirs["start_date_time"], "session_ended": end});
@@ -2222,7 +2229,7 @@ pub mod cards {
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
         scene.report(&theirs).await;
-        scene.app.advance(7 * 86_400 + 7200).await;
+        scene.pass(7 * 86_400 + 7200).await;
         let now = scene.app.now();
         let (start, end) = (now.plus(minutes(-60)), now.plus(minutes(60)));
         let ended = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now,

@@ -1770,9 +1770,11 @@ mod sync {
             }
             connection.write_all(GONE).await.expect("sent");
         };
-        tokio::join!(app.drain(), answered(true));
-        let follows = timeout(Duration::from_secs(20), answered(false));
-        let (_, follows) = tokio::join!(app.drain(), follows);
+        let pulled_twice = async {
+            answered(true).await;
+            timeout(Duration::from_secs(20), answered(false)).await
+        };
+        let (_, follows) = tokio::join!(app.drain(), pulled_twice);
         follows.expect("another pull");
     }
 

@@ -13,21 +13,26 @@ async fn depot(app: &TestApp, power: u32, vans: usize, departure: &Value) -> (St
     let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let mut paths = Vec::new();
     for _ in 0..vans {
-        let body = with(
-            vehicle(&fleet),
-            json!({"site": site, "max_ac_power": 11_000}),
-        );
-        let id = app.alice.create("/v1/vehicles", body).await;
-        let path = format!("/v1/vehicles/{id}");
-        let level = json!({"battery": {"level": 20}});
-        app.alice.post_ok(&format!("{path}/telemetry"), level).await;
-        let departures = json!({"departures": [departure]});
-        let path_of_departures = format!("{path}/departures");
-        app.alice.post_ok(&path_of_departures, departures).await;
-        paths.push(path);
+        paths.push(van(app, &site, &fleet, departure).await);
     }
     app.drain().await;
     (format!("/v1/sites/{site}"), paths)
+}
+
+/// A van at a site, at 20 %, that needs a level at a moment. Returns its path.
+async fn van(app: &TestApp, site: &str, fleet: &str, departure: &Value) -> String {
+    let body = with(
+        vehicle(fleet),
+        json!({"site": site, "max_ac_power": 11_000}),
+    );
+    let id = app.alice.create("/v1/vehicles", body).await;
+    let path = format!("/v1/vehicles/{id}");
+    let level = json!({"battery": {"level": 20}});
+    app.alice.post_ok(&format!("{path}/telemetry"), level).await;
+    let departures = json!({"departures": [departure]});
+    let path_of_departures = format!("{path}/departures");
+    app.alice.post_ok(&path_of_departures, departures).await;
+    path
 }
 
 #[tokio::test]
@@ -290,6 +295,32 @@ async fn an_outage_has_the_site_planned_again_at_once() {
 }
 
 #[tokio::test]
+async fn a_new_tariff_has_a_site_without_prices_planned_again() {
+    let app = TestApp::start().await;
+    let pricing = |price: u32| {
+        json!({"pricing": [{"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
+            "type": "ENERGY"}]})
+    };
+    let station = app.station(pricing(45)).await;
+    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 10_000});
+    let (site, _) = depot(&app, 60_000, 1, &departure).await;
+    let stations = json!({"stations": [station]});
+    app.alice.post_ok(&site, stations).await;
+    app.drain().await;
+    let cost = async || {
+        let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+        plan["vehicles"][0]["cost"].as_i64().expect("a cost")
+    };
+    let before = cost().await;
+    app.change_station(&station, pricing(30)).await;
+    app.drain().await;
+    let (dear, cheap) = (before * 30, cost().await * 45);
+    assert!(before > 0 && dear.abs_diff(cheap) <= 45, "{dear} {cheap}");
+    let shown = app.alice.get_ok(&site).await;
+    assert_eq!(shown["plan"]["changed_because"], json!(["prices"]));
+}
+
+#[tokio::test]
 async fn a_site_counts_a_reservation_and_its_session_once() {
     let (app, crew) = TestApp::with_crew().await;
     let connector = json!({"id": "1", "power": 11.0, "status": "available", "type": "Type2"});
@@ -379,8 +410,8 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
 async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
-    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
-    let (site, vans) = depot(&app, 60_000, 1, &departure).await;
+    // Before its prices are known, a site charges at once.
+    let (site, _) = depot(&app, 60_000, 0, &Value::Null).await;
     let quarter = app.now().unix_millis() / 900_000 * 900_000;
     let after =
         |hours| kernel::Timestamp::from_unix_millis(quarter).plus(kernel::time::hours(hours));
@@ -388,6 +419,10 @@ async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
         {"from": after(4), "price_per_kwh": 10, "until": after(9)}]});
     let path = format!("{site}/prices");
     app.alice.post_ok(&path, prices).await;
+    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    let id = site.trim_start_matches("/v1/sites/");
+    let van = van(&app, id, &fleet, &departure).await;
     app.drain().await;
     let vehicle = async || {
         let plan = app.alice.get_ok(&format!("{site}/plan")).await;
@@ -396,11 +431,10 @@ async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
     let before = vehicle().await;
     app.advance(2 * 60 * 60).await;
     let waiting = vehicle().await;
-    // Until it had prices, the vehicle was charged at once.
-    assert!(waiting["delivered_wh"].as_u64() < Some(10), "{waiting}");
+    assert_eq!(waiting["delivered_wh"], 0, "{waiting}");
     assert_eq!(waiting["cost_if_immediate"], before["cost_if_immediate"]);
     app.advance(6 * 60 * 60 + 60).await;
-    let path = format!("{}/departures", vans[0]);
+    let path = format!("{van}/departures");
     let over = app.alice.get_ok(&path).await["departures"][0].clone();
     let cost = |member: &str| over[member].as_i64().expect("a cost");
     assert_eq!(over["cost_if_immediate"], before["cost_if_immediate"]);

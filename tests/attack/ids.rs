@@ -28,7 +28,7 @@ fn hostile() -> Vec<(&'static str, String)> {
         ("NUL", format!("{id}\0")),
         ("a line break", format!("{id}\r\n")),
         ("a separator of keys", format!("{id}#")),
-        ("the key of another row", "IDEM#k".into()),
+        ("the key of another item", "IDEM#k".into()),
         ("a whole key", format!("acct_{:032x}#test#{id}", 1)),
         ("a wildcard", "*".into()),
         ("a path", "../drivers".into()),
@@ -38,7 +38,10 @@ fn hostile() -> Vec<(&'static str, String)> {
             "an id of a kind that is never stored",
             format!("req_{:032x}", 1),
         ),
-        ("an id of a kind with other rows", format!("net_{:032x}", 1)),
+        (
+            "an id of a kind with other items",
+            format!("net_{:032x}", 1),
+        ),
     ]
 }
 
@@ -180,6 +183,7 @@ async fn a_path_that_names_no_possible_id_is_404() {
 async fn a_query_that_names_no_possible_id_is_400_or_404() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
+    let mut tried = 0;
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
         let parameters = operation(&route)["parameters"].as_array();
@@ -195,7 +199,12 @@ async fn a_query_that_names_no_possible_id_is_400_or_404() {
         let path = event["rawPath"].as_str().expect("a path");
         let body = event["body"].as_str().map(str::to_owned);
         for name in names {
-            for (what, id) in hostile() {
+            tried += 1;
+            for (place, (what, id)) in hostile().into_iter().enumerate() {
+                // Each of the other parameters is tried with some of the texts: all of them are read by a few functions.
+                if !holds_id(name) && place % 4 != tried % 4 {
+                    continue;
+                }
                 let id = id.chars().take(LONGEST_IN_PATH).collect::<String>();
                 let path = format!("{path}?{}={}", encoded(name), encoded(&id));
                 let method = route.method.as_str();

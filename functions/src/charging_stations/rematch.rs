@@ -26,7 +26,7 @@ use crate::stream::record::StreamRecord;
 
 /// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, or whose
 /// station is now closed in their window, plans the reservations by need again whose block is at the station, if it depends on the change,
-/// and plans the sites again whose vehicles can be charged with more or less power than before.
+/// and plans the sites again whose vehicles can be charged with more or less power than before, or at other prices.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -43,8 +43,13 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     if let Some(because) = because {
         done = replan(app, mode, id, because).await;
     }
-    if strongest([&old]) != strongest([&new]) {
-        done = both(done, plan_sites_again(app, mode, id).await);
+    let for_sites = if strongest([&old]) != strongest([&new]) {
+        Some(SitePlanReason::Stations)
+    } else {
+        (old.pricing != new.pricing).then_some(SitePlanReason::Prices)
+    };
+    if let Some(because) = for_sites {
+        done = both(done, plan_sites_again(app, mode, id, because).await);
     }
     both(done, rematch(app, mode, &old, &new, withdrawn).await)
 }
@@ -147,13 +152,18 @@ async fn replan(app: &App, mode: Mode, station: &Id, because: ReplanReason) -> R
 }
 
 /// Plans the sites again to which a station belongs.
-async fn plan_sites_again(app: &App, mode: Mode, station: &Id) -> Result<()> {
+async fn plan_sites_again(
+    app: &App,
+    mode: Mode,
+    station: &Id,
+    because: SitePlanReason,
+) -> Result<()> {
     for (tenant, site) in app.store.sites_of_station(mode, station).await? {
         let origin = Origin::background(tenant, app.now());
         let Some(mut site) = app.store.find::<Site>(&origin.tenant, &site).await? else {
             continue;
         };
-        site.plan_again(SitePlanReason::Stations, origin.now);
+        site.plan_again(because, origin.now);
         let mut tx = app.store.begin(&origin);
         tx.save(&mut site)?;
         tx.commit_without_response().await?;

@@ -53,7 +53,10 @@ impl<'a> PlanInputs<'a> {
                 None => vehicle,
             },
             preferences: &self.driver.object.preferences,
-            cap_currency: self.driver.currency_or(reservation.object.currency),
+            cap_currency: self
+                .driver
+                .chosen_currency()
+                .unwrap_or(reservation.object.currency),
             windows,
             limits,
             mode,

@@ -261,13 +261,10 @@ impl Driver {
 }
 
 impl Stored<Driver> {
-    /// Returns the currency that a request has chosen for the driver, or the other one.
-    pub fn currency_or(&self, otherwise: Currency) -> Currency {
-        if self.internal.currency_chosen {
-            self.object.preferences.currency
-        } else {
-            otherwise
-        }
+    /// Returns the currency that a request has chosen for the driver.
+    pub fn chosen_currency(&self) -> Option<Currency> {
+        let chosen = self.internal.currency_chosen;
+        chosen.then_some(self.object.preferences.currency)
     }
 
     /// Attaches the driver to a fleet.

@@ -164,7 +164,7 @@ pub enum SitePlanReason {
     /// Departures were added, changed or removed, or the next ones came within 48 hours.
     Departures,
     Limits,
-    /// Prices or another aim were set, or carbon intensities of a site with the aim `carbon`.
+    /// Prices or another aim were set, carbon intensities of a site with the aim `carbon`, or another tariff at one of its stations.
     Prices,
     /// A vehicle reported a level that differs from the plan by more than 3 points.
     Telemetry,
