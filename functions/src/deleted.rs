@@ -1,7 +1,7 @@
-//! Ends what a deleted driver or vehicle is still used for.
+//! Ends what a deleted driver or vehicle is still used for, and what a driver does in a fleet after being detached from it.
 //!
-//! A driver or a vehicle with an open reservation or session is not deleted. A request that has read it before its deletion may still
-//! create one. The job runs when every such request has ended.
+//! A driver or a vehicle with an open reservation or session is not deleted, and a driver with an open session in a fleet is not detached
+//! from it. A request that has read the object before may still create one. The job runs when every such request has ended.
 
 use crate::App;
 use crate::charging_sessions::stop::end_or_ask;
@@ -13,8 +13,12 @@ use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration};
 use models::charging_session::ChargingSession;
+use models::condition::Condition;
+use models::driver::Driver;
 use models::ports::JobSubject;
 use models::reservation::{FailedReason, Reservation};
+use models::stored::Stored;
+use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
 use table::calendars::CalendarHold;
 use table::keys::Partition;
@@ -26,23 +30,27 @@ const LATER: SignedDuration = MINUTE;
 /// The number of reservations and of sessions that are read, the newest first: far more than requests can create at the same time.
 const NEWEST: usize = 100;
 
-/// Ends the reservations and sessions of a deleted driver or vehicle.
+/// Ends the reservations and sessions of a deleted driver or vehicle, or the sessions of a detached driver.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct EndUses {
     pub tenant: Tenant,
     pub of: Id,
+    /// The fleet from which the driver was detached; None if the object was deleted.
+    pub left: Option<Id>,
 }
 
 impl EndUses {
-    /// Sends the job for an object that was deleted now.
+    /// Sends the job for an object that was deleted now, or for a driver that has left a fleet now.
     ///
     /// # Errors
     /// `Unavailable` if SQS cannot be reached.
-    pub async fn send_later(app: &App, tenant: &Tenant, of: &Id) -> Result<()> {
-        let (tenant, of) = (tenant.clone(), of.clone());
-        Self { tenant, of }
-            .send_at(app, app.now().plus(LATER))
-            .await
+    pub async fn send_later(app: &App, tenant: &Tenant, of: &Id, left: Option<&Id>) -> Result<()> {
+        let job = Self {
+            tenant: tenant.clone(),
+            of: of.clone(),
+            left: left.cloned(),
+        };
+        job.send_at(app, app.now().plus(LATER)).await
     }
 }
 
@@ -58,8 +66,11 @@ impl Job for EndUses {
     /// `Contended` if a reservation or session is changed at the same time, `Unavailable` if DynamoDB cannot be reached: the message is
     /// delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
-        let Self { tenant, of } = &self;
+        let Self { tenant, of, left } = &self;
         let origin = Origin::background(tenant.clone(), app.now());
+        if let Some(fleet) = left {
+            return end_in_fleet(app, &origin, of, fleet).await;
+        }
         let (partition, reason) = match of.kind() {
             Some(Kind::Driver) => {
                 let partition = Partition::Driver { tenant, driver: of };
@@ -79,10 +90,7 @@ impl Job for EndUses {
                 .list::<Reservation>(partition, &newest, Vec::new()),
         )?;
         for session in sessions.items {
-            if session.object.status().is_open() {
-                let (_, tx) = end_or_ask(app, &origin, session).await?;
-                tx.commit_without_response().await?;
-            }
+            end(app, &origin, session).await?;
         }
         for mut reservation in reservations.items {
             let held = CalendarHold::of_reservation(&reservation);
@@ -96,4 +104,36 @@ impl Job for EndUses {
         }
         Ok(())
     }
+}
+
+/// Ends the open sessions of a driver in a fleet, except those with vehicles that the driver may still use.
+async fn end_in_fleet(app: &App, origin: &Origin, driver: &Id, fleet: &Id) -> Result<()> {
+    let tenant = &origin.tenant;
+    let partition = Partition::Driver { tenant, driver };
+    // The sessions of a deleted driver are ended because of the deletion.
+    let Some(driver) = app.store.find::<Driver>(tenant, driver).await? else {
+        return Ok(());
+    };
+    let filter = Condition::given(Kind::Fleet.name(), Some(fleet));
+    let newest = PageRequest::first(NEWEST);
+    let sessions =
+        app.store
+            .list::<ChargingSession>(partition, &newest, filter.into_iter().collect());
+    for session in sessions.await?.items {
+        let vehicle = app.store.find::<Vehicle>(tenant, &session.object.vehicle);
+        let vehicle = vehicle.await?;
+        if !vehicle.is_some_and(|vehicle| driver.object.may_drive(&vehicle.object)) {
+            end(app, origin, session).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends a session, if it is open.
+async fn end(app: &App, origin: &Origin, session: Stored<ChargingSession>) -> Result<()> {
+    if session.object.status().is_open() {
+        let (_, tx) = end_or_ask(app, origin, session).await?;
+        tx.commit_without_response().await?;
+    }
+    Ok(())
 }

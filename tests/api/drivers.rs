@@ -1,6 +1,10 @@
 //! `/v1/drivers`, with attach and detach.
 
+use kernel::origin::Origin;
+use kernel::{Error, Id};
+use models::driver::Driver;
 use serde_json::json;
+use table::fleets::Counter;
 use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
 #[tokio::test]
@@ -216,6 +220,45 @@ async fn only_active_drivers_attach_and_only_to_their_accounts_fleets() {
     ] {
         let shown = client.get_ok(&path_of(&fleet)).await;
         assert_eq!(shown["total_drivers"], 0);
+    }
+}
+
+/// A request that has read a driver may start a session in a fleet after the driver has left it.
+#[tokio::test]
+async fn a_session_that_begins_beside_a_detachment_ends_a_minute_later() {
+    let (app, crew, station) = TestApp::with_station().await;
+    app.needs("a clock that can be moved");
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let (store, tenant) = (&app.app().store, &origin.tenant);
+    let (id, fleet) = (
+        Id::from(crew.driver.as_str()),
+        Id::from(crew.fleet.as_str()),
+    );
+    let drivers = json!({"drivers": [crew.driver]});
+    let own = with(vehicle(&crew.fleet), drivers);
+    let own = app.alice.create("/v1/vehicles", own).await;
+    for (vehicle, status) in [(&own, "active"), (&crew.vehicle, "completed")] {
+        let session = with(app.session(&crew, &station), json!({"vehicle": vehicle}));
+        let session = app.alice.create("/v1/charging_sessions", session).await;
+        let mut driver = store.load::<Driver>(tenant, &id).await.expect("a driver");
+        let left = driver.detach_from(&fleet, origin.now);
+        left.expect("the driver leaves the fleet");
+        let mut tx = store.begin(&origin);
+        tx.save(&mut driver).expect("a change");
+        tx.leave(&fleet, &id).expect("a change");
+        let counted = tx.count(&fleet, Counter::Drivers, -1, Error::Contended);
+        counted.expect("a change");
+        tx.commit_without_response().await.expect("it is saved");
+        app.drain().await;
+        app.advance(60).await;
+        let path = path_of(&session);
+        assert_eq!(app.alice.get_ok(&path).await["status"], status);
+        let attach = format!("{}/attach", path_of(&crew.driver));
+        let body = json!({"fleet": crew.fleet});
+        app.alice.post_ok(&attach, body).await;
+        if status == "active" {
+            app.alice.post_ok(&format!("{path}/stop"), json!({})).await;
+        }
     }
 }
 

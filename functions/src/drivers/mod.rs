@@ -20,7 +20,8 @@ use kernel::origin::Tenant;
 use models::driver::Driver;
 
 impl OnChange for Driver {
-    /// Refreshes the tokens of charge cards, which depend on the driver. Every driver has an app card from the beginning.
+    /// Refreshes the tokens of charge cards, which depend on the driver, and ends what begins in a fleet while the driver is detached from
+    /// it. Every driver has an app card from the beginning.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.before.is_none()
             || change.differs_in(|driver| {
@@ -37,11 +38,19 @@ impl OnChange for Driver {
             let id = &change.after.object.id;
             RefreshTokens::of(&change.tenant, id).send(app).await?;
         }
+        let before = change
+            .before
+            .iter()
+            .flat_map(|before| &before.object.fleets);
+        let Driver { id, fleets, .. } = &change.after.object;
+        for left in before.filter(|fleet| !fleets.contains(fleet)) {
+            EndUses::send_later(app, &change.tenant, id, Some(left)).await?;
+        }
         Ok(())
     }
 
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
         RefreshTokens::of(tenant, id).send(app).await?;
-        EndUses::send_later(app, tenant, id).await
+        EndUses::send_later(app, tenant, id, None).await
     }
 }

@@ -74,7 +74,7 @@ impl OnChange for Vehicle {
 
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
         RefreshTokens::of(tenant, id).send(app).await?;
-        EndUses::send_later(app, tenant, id).await
+        EndUses::send_later(app, tenant, id, None).await
     }
 }
 
