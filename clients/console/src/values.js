@@ -1,5 +1,4 @@
-// Values as people read them, as far as the first page has them: in the language of the texts around them, and in the
-// chosen time zone. format.js has them all.
+// Values of the first page as people read them, in their language and the chosen time zone. format.js has them all.
 
 import { locale, t } from './i18n.js';
 import { now } from './state/clock.js';
@@ -105,8 +104,7 @@ export const title = (value) => {
 };
 
 /**
- * What the clocks of the chosen time zone show at a moment, as the milliseconds of a moment at which those of UTC show
- * it.
+ * What the clocks of the chosen time zone show at a moment, as the moment at which those of UTC show it.
  * @param {number} at in milliseconds
  * @param {string} [timeZone] in place of the chosen one
  */
@@ -122,9 +120,7 @@ export function wallClock(at, timeZone) {
 const DAY_LENGTH = 86_400_000;
 
 /**
- * The moment at which the clocks of the chosen time zone show something. Where they are put back and show it twice, the
- * first time; where they
- * are put forward and never show it, an hour later.
+ * The moment at which these clocks show something: the first of two, and an hour later if they never do.
  * @param {number} wall what `wallClock` returns
  * @param {string} [timeZone] in place of the chosen one
  */

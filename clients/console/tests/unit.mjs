@@ -25,7 +25,7 @@ import {
   startOfDay,
   vehicleRange,
 } from '../src/pages/analytics/logic.js';
-import { previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
+import { creditedBy, leftOf, previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import {
   departureOf,
@@ -50,6 +50,7 @@ Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () =
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
 const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput } = await import('../src/format.js');
 const { zone } = await import('../src/state/zone.js');
+const { digitsOf, money } = await import('../src/money.js');
 
 const HOUR = 3_600_000;
 const AT = Date.parse('2026-12-01T07:00:00Z');
@@ -455,6 +456,25 @@ test('vehicles are ordered by cost or energy, those that were free among them', 
     rankOf(energies, costs, 'energy').map(({ vehicle }) => vehicle),
     ['c', 'b', 'a'],
   );
+});
+
+test('credits of a draft are lines of the invoice, and others leave the rest of theirs', () => {
+  const line = { id: 'il_1', amount: 900 };
+  const notes = [
+    { number: null, amount: 3000, lines: [{ line_item: null, amount: 3000 }] },
+    { number: 'CN2026-1', amount: 800, lines: [{ line_item: 'il_1', amount: 800 }] },
+  ];
+  assert.equal(creditedBy(notes), 800);
+  assert.equal(leftOf(line, notes), 100);
+  assert.equal(leftOf({ id: 'il_2', amount: 500 }, notes), 500);
+});
+
+test('every currency has the digits that the service counts with', () => {
+  const source = readFileSync(new URL('../../../shared/kernel/src/money.rs', import.meta.url), 'utf8');
+  const known = [...source.matchAll(/\("([a-z]{3})", (\d)\),/g)];
+  assert.ok(known.length > 100);
+  for (const [, currency, digits] of known) assert.equal(digitsOf(currency), Number(digits), currency);
+  assert.equal(money(15_000, 'huf').replace(/[^\d.,]/g, ''), '150.00');
 });
 
 test('a credit is taken off what is due, and the rest is refunded', () => {

@@ -1,9 +1,9 @@
 // A chart over time: stacked areas and lines by slots, the numbers of a slot by pointer and keyboard, and all of them
 // as a table and as CSV.
 
-import { t } from '../i18n.js';
+import { locale, t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
-import { calendarDate, clockTime, day, dayStart, number, timeWindow } from '../format.js';
+import { calendarDate, clockTime, day, dayStart, timeWindow } from '../format.js';
 import { csvOf, download, fileName } from '../ui/csv.js';
 import { Table } from '../ui/list.js';
 import { moments, slotAt, slotMarks, stacked, ticks } from './data.js';
@@ -105,6 +105,9 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot, calendar }) {
       0,
     ),
   );
+  // A step of 0.25 has one digit more than its size says.
+  const digits = 1 + Math.max(0, Math.ceil(-Math.log10(marks[1])));
+  const { format: markText } = new Intl.NumberFormat(locale, { maximumFractionDigits: digits });
   const [right, bottom, top] = [width - MARGIN.right, HEIGHT - MARGIN.bottom, marks[marks.length - 1]];
   const x = (/** @type {number} */ at) => MARGIN.left + ((at - begin) / (end - begin)) * (right - MARGIN.left);
   const y = (/** @type {number} */ value) => bottom - (value / top) * (bottom - MARGIN.top);
@@ -125,7 +128,7 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot, calendar }) {
   return html`<div class="plot" ref=${frame} tabindex="0" role="slider" aria-label=${label} aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${slot ?? 0}
       aria-valuetext=${slot === null ? t('Move through it with the arrow keys') : text(slot)} onKeyDown=${onKey} onPointerMove=${onPoint} onPointerDown=${onPoint} onPointerLeave=${() => onSlot(null)}>
     <svg width=${width} height=${HEIGHT} viewBox=${`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
-      ${marks.map((mark) => html`<line key=${`l${mark}`} class="grid" x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${number(mark)}</text>`)}
+      ${marks.map((mark) => html`<line key=${`l${mark}`} class="grid" x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${markText(mark)}</text>`)}
       ${calendar ? slotMarks(slots, (right - MARGIN.left) / TICK).map(({ from, until }) => html`<text key=${from} x=${(x(from) + x(until)) / 2} y=${bottom + 17} text-anchor="middle">${calendarDate(from, calendar)}</text>`) : null}
       ${
         calendar

@@ -5,8 +5,9 @@ import { html, useEffect, useId, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { search } from '../api/search.js';
 import { nameOf } from '../ui/objects.js';
-import { shortId } from '../ui/elements.js';
-import { number, plug } from '../format.js';
+import { Field, shortId } from '../ui/elements.js';
+import { number, plug, title } from '../format.js';
+import { setQuery } from '../router.js';
 
 /** How long typing has to pause before the search begins, in milliseconds. */
 const PAUSE = 200;
@@ -151,3 +152,15 @@ function noteOf(count, more, read) {
     return more ? t`Nothing among the newest ${number(read)}: Enter searches the whole list.` : t('Nothing found.');
   return more ? t('There are more: type to search.') : '';
 }
+
+/**
+ * The filters of a list by objects that its address names: each can be changed or removed.
+ * @param {{ query: URLSearchParams, kinds: string[] }} props
+ */
+export const ObjectFilters = ({ query, kinds }) =>
+  kinds
+    .filter((kind) => query.get(kind))
+    .map(
+      (kind) =>
+        html`<${Field} key=${kind} label=${title(kind)}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label=${title(kind)} kind=${kind} value=${query.get(kind)} onChange=${(/** @type {string | null} */ next) => setQuery({ [kind]: next })} />`}</${Field}>`,
+    );

@@ -347,12 +347,8 @@ function Input({ id, hint, label, field, value, siblings, timeZone, onChange }) 
       <option value="yes" selected=${value === true}>Yes</option><option value="no" selected=${value === false}>No</option>
     </select>`;
   }
-  if (field.type === 'number') {
-    const shownAs = (/** @type {unknown} */ one) =>
-      typeof one === 'number' ? toField(field.name, one, siblings) : undefined;
-    return html`<input ...${shared} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} value=${shownAs(value) ?? ''}
-      onInput=${(/** @type {InputChange} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field, event.currentTarget.valueAsNumber, siblings))} />`;
-  }
+  if (field.type === 'number')
+    return html`<${NumberInput} shared=${shared} field=${field} value=${value} siblings=${siblings} onChange=${onChange} />`;
   if (field.type === 'moment') {
     return html`<input ...${shared} type="datetime-local" value=${typeof value === 'string' && value ? localInput(value, timeZone) : ''}
       onInput=${(/** @type {InputChange} */ event) => onChange(fromLocalInput(event.currentTarget.value, timeZone) ?? undefined)} />`;
@@ -365,6 +361,24 @@ function Input({ id, hint, label, field, value, siblings, timeZone, onChange }) 
   const type =
     field.name === 'email' ? 'email' : field.name === 'phone' ? 'tel' : field.name === 'url' ? 'url' : 'text';
   return html`<input ...${shared} type=${type} maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} />`;
+}
+
+/**
+ * A number. Its text stays as it is typed: "1.0" is on the way to 1.05.
+ * @param {{ shared: object, field: import('./schema.js').Field, value: unknown, siblings?: Siblings,
+ *   onChange: (value: unknown) => void }} props
+ */
+function NumberInput({ shared, field, value, siblings, onChange }) {
+  const [typed, setTyped] = useState('');
+  const read = (/** @type {string} */ text) => (text === '' ? undefined : fromField(field, Number(text), siblings));
+  const shownAs = (/** @type {unknown} */ one) =>
+    typeof one === 'number' ? toField(field.name, one, siblings) : undefined;
+  const onInput = (/** @type {InputChange} */ event) => {
+    setTyped(event.currentTarget.value);
+    onChange(read(event.currentTarget.value));
+  };
+  return html`<input ...${shared} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)}
+    value=${read(typed) === (value ?? undefined) ? typed : (shownAs(value) ?? '')} onInput=${onInput} />`;
 }
 
 /** Several of a few values. */

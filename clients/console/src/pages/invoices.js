@@ -10,7 +10,7 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, PageButtons, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
-import { Picker } from '../forms/picker.js';
+import { ObjectFilters, Picker } from '../forms/picker.js';
 import { Documents } from './invoices/documents.js';
 import { Parties, Totals } from './invoices/parts.js';
 import { Payments } from './invoices/payments.js';
@@ -55,6 +55,9 @@ const ACTIONS = [
   },
 ];
 
+/** The objects by which a list can be filtered, as the pages of these do. */
+const FILTERS = ['fleet'];
+
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
@@ -92,7 +95,8 @@ function List({ route }) {
     { label: t('Due date'), cell: (/** @type {Invoice} */ one) => html`<${Time} at=${one.due_date} />` },
   ];
   const create = () => setQuery({ new: 1 });
-  const empty = html`<${Empty} title=${status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
+  const filtered = [...FILTERS, 'from', 'until'].some((name) => route.query.get(name));
+  const empty = html`<${Empty} title=${filtered ? t('No invoice matches the filters') : status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
   // Whole days of the last month, in the chosen time zone.
   const [since, until] = [dayStart(now(), -30), dayStart(now(), 1)];
   const initial = { period_start: new Date(since).toISOString(), period_end: new Date(until).toISOString() };
@@ -105,7 +109,7 @@ function List({ route }) {
         : null
     }
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
-      <${CreatedFilter} query=${route.query} /></div>
+      <${ObjectFilters} query=${route.query} kinds=${FILTERS} /><${CreatedFilter} query=${route.query} /></div>
     <${ListView} main list=${list} caption="Invoices" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 

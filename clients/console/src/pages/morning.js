@@ -6,10 +6,7 @@ export const DAY = 24 * HOUR;
 /** The hour of the evening at which a night begins. */
 const EVENING = 18;
 
-/**
- * How long after the beginning of its window a vehicle may come without being late, in milliseconds: one step of the
- * grid of windows.
- */
+/** How late a vehicle may come to its window, in milliseconds: one step of the grid of windows. */
 export const GRACE = 5 * 60_000;
 
 /** @import { Billed, Planned, Standing, Sum } from '../../types' */
@@ -18,9 +15,8 @@ export const GRACE = 5 * 60_000;
 export const startOf = ({ reserved_start: reserved, ideal_start: ideal }) => Date.parse(reserved ?? ideal);
 
 /**
- * How a reservation stands: `late` if nobody has come, `short` if the plan does not reach the need, `charging`, `ready`
- * if the connector is
- * kept, `planned` if its need can be met, and `waiting` otherwise.
+ * How a reservation stands: `late` if nobody has come, `short` if its plan misses the need, `charging`, `ready` if the
+ * connector is kept, `planned` if its need can be met, else `waiting`.
  * @param {Planned} reservation
  * @param {number} at the time of the service, in milliseconds
  * @returns {Standing}

@@ -299,8 +299,8 @@ function Night() {
     ${
       found
         ? html`<ul class="lines attention">
-      ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
-      ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>`)}
+      ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate ?? one.id}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
+      ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate ?? one.id}</a>`)}
       ${some(found.payments, '{0, plural, one {# payment} other {# payments}}', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
       ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, '{0, plural, one {# delivery} other {# deliveries}}')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
     </ul>`

@@ -9,7 +9,8 @@ import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, createdBetween } from '../ui/list.js';
-import { Ref, idOf } from '../ui/objects.js';
+import { Ref, idOf, nameOf } from '../ui/objects.js';
+import { ObjectFilters } from '../forms/picker.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
 import { NeedDialog, PlanCard } from './need.js';
@@ -63,6 +64,9 @@ const ACTIONS = [
   },
 ];
 
+/** The objects by which a list can be filtered, as the pages of these do. */
+const FILTERS = ['vehicle', 'driver'];
+
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
@@ -94,10 +98,11 @@ function List({ route }) {
     { label: t('Station'), cell: (/** @type {Reservation} */ one) => html`<${Ref} to=${one.charging_station} />` },
     { label: t('Created'), cell: (/** @type {Reservation} */ one) => html`<${Time} at=${one.created} ago />` },
   ];
-  const empty = html`<${Empty} title=${status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
+  const filtered = [...FILTERS, 'from', 'until'].some((name) => route.query.get(name));
+  const empty = html`<${Empty} title=${filtered ? t('No reservation matches the filters') : status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
   return html`<${PageHead} title="Reservations"><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
-      <${CreatedFilter} query=${route.query} /></div>
+      <${ObjectFilters} query=${route.query} kinds=${FILTERS} /><${CreatedFilter} query=${route.query} /></div>
     <${ListView} main list=${list} caption="Reservations" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 
@@ -130,7 +135,7 @@ function Reservation({ id }) {
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
   const station = reservation.charging_station;
-  return html`<${PageHead} title=${t`Reservation of ${reservation.vehicle.registration_plate}`}>
+  return html`<${PageHead} title=${t`Reservation of ${nameOf(reservation.vehicle)}`}>
       <${Status} value=${reservation.status} />
       ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>${reservation.need ? t('Change the need') : t('Change the time')}</button>` : null}
       ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." trial=${{ method: 'POST', path: `${path}/cancel`, effects: effectsOfCancelling }} disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}

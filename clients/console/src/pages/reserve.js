@@ -54,14 +54,17 @@ export default function Reserve({ route }) {
   const [flexibility, setFlexibility] = useState(30);
   const by = route.query.get('by') === 'need' ? 'need' : 'window';
   const [needForm, setNeedForm] = useState(defaultNeed);
+  // Why the vehicle that the address names is not known.
+  const [unread, setUnread] = useState(/** @type {Error | null} */ (null));
   const latestVehicle = useRef('');
   const send = useAction((key, body) => request('POST', '/v1/reservations', body, { idempotencyKey: key }));
 
   useEffect(() => {
     if (!vehicleId || vehicle?.id === vehicleId) return;
-    request('GET', `/v1/vehicles/${encodeURIComponent(vehicleId)}`).then(chooseVehicle, () => {});
+    request('GET', `/v1/vehicles/${encodeURIComponent(vehicleId)}`).then(chooseVehicle, setUnread);
   }, [vehicleId]);
   function chooseVehicle(/** @type {Vehicle | null} */ next) {
+    setUnread(null);
     setVehicle(next);
     setVehicleId(next?.id ?? null);
     if (!next) return;
@@ -96,6 +99,7 @@ export default function Reserve({ route }) {
     if (reservation) go(link(`/reservations/${reservation.id}`));
   };
   return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
+    ${unread ? html`<${ErrorNotice} error=${unread} />` : null}
     <form class="reserve" onSubmit=${submit}>
       <div class="reserve-fields">
         <${Field} label="Vehicle" hint=${reading ? t`Battery ${number(reading.level)} %${reading.assumed ? t(', assumed: there is no reading of the last 24 hours.') : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {string | null} */ _, /** @type {Vehicle | null} */ object) => chooseVehicle(object)} />`}</${Field}>

@@ -10,7 +10,7 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { canStart } from '../map/conditions.js';
-import { Picker } from '../forms/picker.js';
+import { ObjectFilters, Picker } from '../forms/picker.js';
 import { duration, energy, money, number, price, title, words } from '../format.js';
 import { now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
@@ -74,6 +74,9 @@ const ACTIONS = [
   },
 ];
 
+/** The objects by which a list can be filtered, as the pages of these do. */
+const FILTERS = ['vehicle'];
+
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
@@ -113,12 +116,13 @@ function List({ route }) {
       cell: (/** @type {ChargingSession} */ one) => money(one.amount_due + one.amount_paid, one.currency),
     },
   ];
-  const empty = html`<${Empty} title=${status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
+  const filtered = [...FILTERS, 'from', 'until'].some((name) => route.query.get(name));
+  const empty = html`<${Empty} title=${filtered ? t('No session matches the filters') : status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
     <button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button> <a class="button" href=${link('/reservations', { status: 'confirmed' })}>Confirmed reservations</a></${Empty}>`;
   return html`<${PageHead} title="Sessions"><button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button></${PageHead}>
     ${starting ? html`<${StartDialog} station=${starting === 'any' ? null : starting} connector=${route.query.get('connector')} onClose=${() => setQuery({ start: null, connector: null })} />` : null}
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
-      <${CreatedFilter} query=${route.query} /></div>
+      <${ObjectFilters} query=${route.query} kinds=${FILTERS} /><${CreatedFilter} query=${route.query} /></div>
     <${ListView} main list=${list} caption="Sessions" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 

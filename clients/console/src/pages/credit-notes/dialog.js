@@ -9,7 +9,7 @@ import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { minorUnits, money, number } from '../../format.js';
 import { go, link } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
-import { MOST_LINES, previewOf } from './logic.js';
+import { MOST_LINES, creditedBy, leftOf, previewOf } from './logic.js';
 
 /** @typedef {import('../../../types').Invoice} Invoice */
 
@@ -31,13 +31,14 @@ export function CreditDialog({ invoice, onClose }) {
   const [reason, setReason] = useState('');
   const [destination, setDestination] = useState('original');
   const create = useAction((key, body) => request('POST', '/v1/credit_notes', body, { idempotencyKey: key }));
-  const credited = (notes.data ?? []).reduce((sum, note) => sum + note.amount, 0);
+  const earlier = notes.data ?? [];
+  const credited = creditedBy(earlier);
+  const { most } = previewOf(invoice, credited, 0);
   const chosen = invoice.line_items.filter(({ id }) => lines.includes(id));
-  const value =
-    by === 'amount' ? minorUnits(Number(amount), currency) : chosen.reduce((sum, line) => sum + line.amount, 0);
+  const left = chosen.reduce((sum, line) => sum + leftOf(line, earlier), 0);
+  const value = by === 'amount' ? minorUnits(Number(amount), currency) : Math.min(left, most);
   const preview = previewOf(invoice, credited, value);
-  const fault =
-    value > 0 && value <= preview.most ? null : t`More than 0, and at most ${money(preview.most, currency)}.`;
+  const fault = value > 0 && value <= most ? null : t`More than 0, and at most ${money(most, currency)}.`;
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const text = reason.trim() ? { reason: reason.trim() } : {};
@@ -61,8 +62,8 @@ export function CreditDialog({ invoice, onClose }) {
       ]} />`}</${Field}>
     ${
       by === 'amount'
-        ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {InputChange} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
-        : html`<${LineChoice} invoice=${invoice} lines=${lines} onChange=${setLines} />`
+        ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {InputChange} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
+        : html`<${LineChoice} invoice=${invoice} notes=${earlier} lines=${lines} onChange=${setLines} />`
     }
     <${Field} label="Reason (optional)" hint="The documents show it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {InputChange} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
     ${
@@ -89,16 +90,21 @@ function Effects({ invoice: { status, totals, currency }, value, preview }) {
     ${preview.refunded ? html`<li>${money(preview.refunded, currency)} is refunded.</li>` : null}</ul>`;
 }
 
-/** @param {{ invoice: Invoice, lines: string[], onChange: (lines: string[]) => void }} props */
-function LineChoice({ invoice, lines, onChange }) {
+/**
+ * @param {{ invoice: Invoice, notes: import('./logic.js').CreditNote[], lines: string[],
+ *   onChange: (lines: string[]) => void }} props
+ */
+function LineChoice({ invoice, notes, lines, onChange }) {
   const toggle = (/** @type {string} */ id) =>
     onChange(lines.includes(id) ? lines.filter((one) => one !== id) : [...lines, id]);
-  const positive = invoice.line_items.filter(({ amount }) => amount > 0);
+  const positive = invoice.line_items
+    .map((line) => ({ ...line, left: leftOf(line, notes) }))
+    .filter(({ left }) => left > 0);
   return html`<fieldset><legend>Lines</legend><p class="hint">What is left of each line is credited, of ${MOST_LINES} lines at most.${invoice.line_items_has_more ? t` The newest ${number(invoice.line_items.length)} lines are shown.` : ''}</p>
     <div class="line-choice" tabindex="0" role="group" aria-label="Lines of the invoice">${positive.map(
       (
         line,
       ) => html`<label key=${line.id} class="check"><input type="checkbox" checked=${lines.includes(line.id)} disabled=${!lines.includes(line.id) && lines.length >= MOST_LINES} onChange=${() => toggle(line.id)} />
-      <span>${line.description}</span> <strong>${money(line.amount, invoice.currency)}</strong></label>`,
+      <span>${line.description}</span> <strong>${money(line.left, invoice.currency)}</strong></label>`,
     )}</div></fieldset>`;
 }

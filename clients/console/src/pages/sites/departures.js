@@ -8,6 +8,7 @@ import { Dialog, Field, Select, Status } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { Table } from '../../ui/list.js';
 import { dayMoment, dayStart, energy, fromLocalInput, localInput, money, number } from '../../format.js';
+import { momentOf, wallClock } from '../../values.js';
 import { now } from '../../state/clock.js';
 import { zone } from '../../state/zone.js';
 import { departureOf, faultOf, formOf } from './logic.js';
@@ -73,7 +74,7 @@ export function Departures({ vehicle }) {
 }
 
 /** Six in the morning of the next day. */
-const morning = () => new Date(dayStart(now(), 1) + 6 * HOUR).toISOString();
+const morning = () => new Date(momentOf(wallClock(dayStart(now(), 1)) + 6 * HOUR)).toISOString();
 
 /**
  * Replaces all departures that are ahead.
