@@ -61,6 +61,24 @@ try {
     await page.reload();
   };
 
+  await step('a number stays as it is typed', async () => {
+    await visit('/vehicles?new=1');
+    const capacity = page.getByLabel('Battery capacity (kWh)');
+    for (const typed of ['1.05', '0.05', '100.5', '60']) {
+      await capacity.fill('');
+      await capacity.pressSequentially(typed);
+      assert.equal(await capacity.inputValue(), typed);
+    }
+    await visit(`/drivers/${driver.id}`);
+    await page.getByRole('button', { name: 'Edit' }).first().click();
+    const cap = page.getByRole('dialog').getByLabel(/Max price per kWh/);
+    await cap.pressSequentially('0.45');
+    await page.getByRole('dialog').getByRole('button', { name: /^Save/ }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const { preferences } = await runner.api('GET', `/v1/drivers/${driver.id}`);
+    assert.equal(preferences.max_price_per_kwh, 45);
+  });
+
   await step('what a vehicle needs is reserved, with the plan', async () => {
     await visit('/reserve?by=need');
     await pick(page, 'Vehicle', plate);
