@@ -1637,6 +1637,28 @@ mod review {
         assert_eq!(scene.shown(&session).await["review"], Value::Null);
     }
 
+    /// A network may complete a session too early, and correct that.
+    #[tokio::test]
+    async fn a_corrected_report_is_billed_with_its_own_end() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(600).await;
+        let early = json!({"status": "COMPLETED", "kwh": 2, "end_date_time": scene.app.now(), "last_updated": scene.app.now()});
+        scene.report(&with(theirs.clone(), early)).await;
+        scene.app.advance(3600).await;
+        let end = scene.app.now();
+        scene.complete(&theirs).await;
+        let shown = scene.shown(&session).await;
+        assert_has!(shown, {"status": "completed", "energy_consumed": 20_000, "amount_due": 968});
+        let ended = shown["session_ended"].as_str().expect("a time");
+        assert!(
+            Timestamp::parse(ended).is_ok_and(|ended| ended >= end),
+            "{ended}"
+        );
+        scene.pass(3 * 86_400).await;
+        assert_has!(scene.shown(&session).await, {"amount_due": 968, "review": null});
+    }
+
     #[tokio::test]
     async fn a_last_report_beyond_reason_is_not_billed_without_a_cdr() {
         let (scene, session, theirs) = Scene::charging().await;

@@ -232,16 +232,19 @@ impl Tariff {
     }
 }
 
-/// Returns the percentage of tax that all these components have. It applies to a limit of the price that states no amount with tax.
+/// Returns the percentage of tax that all components have which are part of the price of a session. It applies to a limit of the price
+/// that states no amount with tax.
 fn common_vat(components: &[Price]) -> Option<Decimal> {
-    let (first, others) = components.split_first()?;
+    let is_part = |price: &&Price| !price.is_for_reservation() && !price.exact().is_zero();
+    let mut parts = components.iter().filter(is_part);
+    let first = parts.next()?;
     let percent = first.tax_percent.parse().ok();
     let is_same =
         |other: &Price| (other.tax, &other.tax_percent) == (first.tax, &first.tax_percent);
-    percent.filter(|_| first.tax != Tax::None && others.iter().all(is_same))
+    percent.filter(|_| first.tax != Tax::None && parts.all(is_same))
 }
 
-/// Returns a price without restrictions, in the smallest unit of its currency.
+/// Returns a price without restrictions, in the smallest unit of its currency. Its percentage of tax is from 0 to 1,000.
 fn price(
     currency: Currency,
     kind: PriceType,
@@ -259,7 +262,11 @@ fn price(
         step_size: 1,
         tax: if vat.is_some() { Tax::Vat } else { Tax::None },
         tax_included: false,
-        tax_percent: vat.unwrap_or_default().normalize().to_string(),
+        tax_percent: vat
+            .unwrap_or_default()
+            .clamp(Decimal::ZERO, Decimal::ONE_THOUSAND)
+            .normalize()
+            .to_string(),
         kind,
         restrictions: None,
     })

@@ -681,6 +681,25 @@ fn a_limit_without_its_tax_has_that_of_the_components() {
     };
     assert_eq!(percent_of([21, 21]), (PriceType::MinPrice, "21".to_owned()));
     assert_eq!(percent_of([21, 9]), (PriceType::MinPrice, "0".to_owned()));
+    // The price of a reservation and a price of nothing are no part of the price of a session.
+    let bare = |kind: &str, price: u32| json!({"type": kind, "price": price, "step_size": 1});
+    let elements = json!([{"price_components": [component(21), bare("FLAT", 0)]},
+        {"price_components": [bare("TIME", 1)], "restrictions": {"reservation": "RESERVATION"}}]);
+    let limits = json!({"max_price": {"excl_vat": 4.2}, "elements": elements});
+    let file = json!([tariff("1", 0.1, limits)]);
+    let pricing = priced(&["1"], &file).0.station.connectors.remove(0).pricing;
+    assert_eq!(pricing.last().unwrap().tax_percent, "21");
+}
+
+#[test]
+fn a_percentage_of_tax_is_shown_as_it_is_billed() {
+    for (vat, shown) in [(2_100, "1000"), (-21, "0")] {
+        let component = json!({"type": "ENERGY", "price": 0.4, "step_size": 1, "vat": vat});
+        let elements = json!({"elements": [{"price_components": [component]}]});
+        let file = json!([tariff("1", 0.1, elements)]);
+        let pricing = priced(&["1"], &file).0.station.connectors.remove(0).pricing;
+        assert_eq!(pricing[0].tax_percent, shown);
+    }
 }
 
 /// Returns the stored data after the station was loaded once, and changed.

@@ -176,8 +176,8 @@ impl Components {
         let page = json!({"type": "object", "description": "One page of a list.",
             "required": ["data", "next_page_url", "previous_page_url"], "properties": {
             "data": {"type": "array", "items": reference(name), "description": "Objects of the page, the newest first unless the operation says otherwise."},
-            "next_page_url": {"type": ["string", "null"], "description": "Path and query of the next page; null on the last page."},
-            "previous_page_url": {"type": ["string", "null"], "description": "Path and query of the previous page; null on the first page."},
+            "next_page_url": {"type": ["string", "null"], "description": "URL of the next page; null on the last page."},
+            "previous_page_url": {"type": ["string", "null"], "description": "URL of the previous page; null on the first page."},
         }});
         self.write(&format!("{name}Page"), page)
     }

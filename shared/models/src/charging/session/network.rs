@@ -188,6 +188,9 @@ impl Stored<ChargingSession> {
             ReportedState::Completed if was_ended => self.confirm_end(),
             _ => {}
         }
+        if is_new && !was_ended {
+            self.move_end(report, now);
+        }
         self.take_figures(report, now);
         if report.state == ReportedState::Completed && self.object.status() == Active {
             let ended = report.ended.unwrap_or(report.last_updated);
@@ -201,6 +204,15 @@ impl Stored<ChargingSession> {
         let limit = self.object.session_limit.map(i64::from);
         if limit.is_some_and(|limit| self.object.energy() >= limit) {
             self.ask_stop(now);
+        }
+    }
+
+    /// Moves the end of a completed session to that of a newer report.
+    fn move_end(&mut self, report: &SessionReport, now: Timestamp) {
+        if let SessionState::Completed { ended, .. } = &mut self.object.state
+            && let Some(reported) = report.ended
+        {
+            *ended = reported.max(report.started).min(now);
         }
     }
 
