@@ -66,12 +66,14 @@ export const localInput = (at, timeZone) =>
   new Date(wallClock(Math.floor(new Date(at).getTime() / 60_000) * 60_000, timeZone)).toISOString().slice(0, 16);
 
 /**
- * The timestamp of such a value; null if it is empty.
+ * The timestamp of such a value; null if it is empty, or no time: a browser takes years of six digits.
  * @param {string} value
  * @param {string} [timeZone] in place of the chosen one
  */
-export const fromLocalInput = (value, timeZone) =>
-  value ? new Date(momentOf(Date.parse(`${value}Z`), timeZone)).toISOString() : null;
+export function fromLocalInput(value, timeZone) {
+  const wall = Date.parse(`${value}Z`);
+  return Number.isNaN(wall) ? null : new Date(momentOf(wall, timeZone)).toISOString();
+}
 
 /**
  * The timestamp of an edited value. An unchanged one is the moment itself: its text occurs twice in autumn.

@@ -79,6 +79,32 @@ try {
     assert.equal(preferences.max_price_per_kwh, 45);
   });
 
+  await step('an edit sends what the user has changed, and an address as a whole', async () => {
+    const path = `/v1/fleets/${fleet.id}`;
+    await runner.api('POST', path, { address: { ...address, line2: 'Floor 7' } });
+    await visit(`/fleets/${fleet.id}`);
+    await page.getByRole('button', { name: 'Edit' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('City').first().fill('Leeds');
+    await runner.api('POST', path, { name: 'Evening fleet' });
+    await page
+      .getByRole('heading', { name: 'Evening fleet', exact: true, includeHidden: true })
+      .waitFor({ state: 'attached' });
+    await dialog.getByRole('button', { name: /^Save/ }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const saved = await runner.api('GET', path);
+    assert.deepEqual([saved.name, saved.address.city, saved.address.line2], ['Evening fleet', 'Leeds', 'Floor 7']);
+    await runner.api('POST', path, { name: 'Morning fleet', address });
+  });
+
+  await step('a date stays as it is typed', async () => {
+    await visit('/invoices?new=1');
+    const start = page.getByLabel('Period start');
+    await start.focus();
+    await start.pressSequentially('11012026');
+    assert.match(await start.inputValue(), /^2026-11-01T/);
+  });
+
   await step('what a vehicle needs is reserved, with the plan', async () => {
     await visit('/reserve?by=need');
     await pick(page, 'Vehicle', plate);

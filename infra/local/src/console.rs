@@ -51,6 +51,7 @@ const FILES: &[File] = &files! {
     "src/demo/dialog.js"
     "src/format.js"
     "src/forms/fields.js"
+    "src/forms/moment-input.js"
     "src/forms/picker.js"
     "src/forms/presets.js"
     "src/forms/schema-form.js"

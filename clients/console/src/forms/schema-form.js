@@ -7,7 +7,7 @@ import { nullIfMissing, useAction, useRead } from '../api/resource.js';
 import { isObject, membersOf } from '../json.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { fromLocalInput, inOtherZone, localInput, title, words } from '../format.js';
+import { inOtherZone, title, words } from '../format.js';
 import { zone } from '../state/zone.js';
 import {
   firstSentence,
@@ -22,6 +22,7 @@ import {
   unitOf,
 } from './fields.js';
 import { bodyOf, changes, openApi } from './schema.js';
+import { MomentInput } from './moment-input.js';
 import { Picker } from './picker.js';
 import { PRESETS } from './presets.js';
 
@@ -95,7 +96,8 @@ function Form({
     const whole = bodyOf(api, path, method);
     return { ...whole, fields: (whole.fields ?? []).filter((field) => !hidden.includes(field.name)) };
   }, [api, path, method]);
-  const before = useMemo(() => (original ? membersOf(known(shape, original)) : initial), [original]);
+  // As it was when the form was opened: what changes elsewhere meanwhile is not the user's.
+  const [before] = useState(() => (original ? membersOf(known(shape, original)) : initial));
   const [value, setValue] = useState(before);
   const [nothing, setNothing] = useState(false);
   const periodZone = useZoneOf(typeof value.fleet === 'string' ? value.fleet : null, zoneWithoutFleet, (from, to) =>
@@ -350,8 +352,7 @@ function Input({ id, hint, label, field, value, siblings, timeZone, onChange }) 
   if (field.type === 'number')
     return html`<${NumberInput} shared=${shared} field=${field} value=${value} siblings=${siblings} onChange=${onChange} />`;
   if (field.type === 'moment') {
-    return html`<input ...${shared} type="datetime-local" value=${typeof value === 'string' && value ? localInput(value, timeZone) : ''}
-      onInput=${(/** @type {InputChange} */ event) => onChange(fromLocalInput(event.currentTarget.value, timeZone) ?? undefined)} />`;
+    return html`<${MomentInput} ...${shared} value=${value} timeZone=${timeZone} onChange=${onChange} />`;
   }
   if (field.name === 'time_zone' || field.name === 'timezone') {
     return html`<input ...${shared} type="text" list="time-zones" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} /><datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`;

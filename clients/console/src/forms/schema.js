@@ -189,9 +189,10 @@ export function changes(original, edited, shape) {
       if (change !== undefined) body[field.name] = change;
     }
     if (Object.keys(body).length === 0) return undefined;
-    // An object that cannot be sent in part, such as an address, is sent whole.
-    const whole = (shape.fields ?? []).filter((field) => field.required && edited[field.name] !== undefined);
-    for (const field of whole) body[field.name] ??= edited[field.name];
+    // An object that cannot be sent in part, such as an address, is sent whole: it replaces what was there.
+    const isWhole = (shape.fields ?? []).some((field) => field.required);
+    const kept = (shape.fields ?? []).filter(({ name }) => isWhole && (edited[name] ?? null) !== null);
+    for (const { name } of kept) body[name] ??= edited[name];
     return body;
   }
   if (shape.type === 'pairs' && isObject(edited) && isObject(original)) {

@@ -6,8 +6,9 @@ import { request } from '../../api/client.js';
 import { useAction, useResource } from '../../api/resource.js';
 import { Dialog, Field, Select, Status } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
+import { MomentInput } from '../../forms/moment-input.js';
 import { Table } from '../../ui/list.js';
-import { dayMoment, dayStart, energy, fromLocalInput, localInput, money, number } from '../../format.js';
+import { dayMoment, dayStart, energy, money, number } from '../../format.js';
 import { momentOf, wallClock } from '../../values.js';
 import { now } from '../../state/clock.js';
 import { zone } from '../../state/zone.js';
@@ -108,7 +109,7 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
 function DepartureFields({ number: place, form, onChange, onRemove }) {
   const fault = faultOf(form);
   return html`<fieldset><legend>Departure ${place}</legend><div class="row">
-      <${Field} label="Departs">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${form.at ? localInput(form.at) : ''} onInput=${(/** @type {InputChange} */ event) => onChange({ at: fromLocalInput(event.currentTarget.value) ?? '' })} />`}</${Field}>
+      <${Field} label="Departs">${(/** @type {string} */ id) => html`<${MomentInput} id=${id} required value=${form.at} onChange=${(/** @type {string | undefined} */ at) => onChange({ at: at ?? '' })} />`}</${Field}>
       <${Field} label="Minimum before others (%, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="1" max="100" step="any" value=${form.minimum} onInput=${(/** @type {InputChange} */ event) => onChange({ minimum: event.currentTarget.value })} />`}</${Field}>
       <${Field} label="Needs">${(/** @type {string} */ id) => html`<input id=${id} type="number" required min="0" step="any" value=${form.amount} onInput=${(/** @type {InputChange} */ event) => onChange({ amount: event.currentTarget.value })} />`}</${Field}>
       <${Field} label="Unit">${(/** @type {string} */ id) =>
