@@ -74,7 +74,7 @@ async fn writes_that_only_count_do_not_number_events_anew() {
         "limits": [{"type": "capacity", "power_w": 60000}]});
     let site = app.alice.create("/v1/sites", site).await;
     let crew = app.crew(&app.alice).await;
-    // The fleet, the driver and the site count or list a vehicle each.
+    // The fleet and the site count the vehicle. The driver lists it, which is an update of the driver.
     let there = json!({"drivers": [crew.driver], "site": site, "vin": "WVWZZZ1KZAW000002"});
     let vehicle = with(tests::vehicle(&crew.fleet), there);
     app.alice.create("/v1/vehicles", vehicle).await;
@@ -89,12 +89,51 @@ async fn writes_that_only_count_do_not_number_events_anew() {
         let events = list["data"].as_array().expect("events").iter();
         let of_object = events.filter(|event| event["data"]["object"]["id"] == **object);
         let numbers: Vec<_> = of_object
-            .filter(|event| event["type"] != "driver.attached")
             .map(|event| event["sequence"].as_u64().expect("a number"))
             .collect();
-        let first = u64::from(object.starts_with("drv_"));
-        assert_eq!(numbers, [2 + first, 1], "{object}");
+        let want: &[u64] = match object.starts_with("drv_") {
+            true => &[4, 3, 2, 1],
+            false => &[2, 1],
+        };
+        assert_eq!(numbers, want, "{object}");
     }
+}
+
+#[tokio::test]
+async fn lists_of_drivers_and_vehicles_change_with_an_event() {
+    let (app, crew) = TestApp::with_crew().await;
+    let named = with(
+        tests::vehicle(&crew.fleet),
+        json!({"drivers": [crew.driver]}),
+    );
+    let first = app.alice.create("/v1/vehicles", named.clone()).await;
+    let second = app.alice.create("/v1/vehicles", named).await;
+    app.alice.delete_ok(&path_of(&first)).await;
+    let detach = format!("/v1/drivers/{}/detach", crew.driver);
+    app.alice
+        .post_ok(&detach, json!({"fleet": crew.fleet}))
+        .await;
+    app.alice.delete_ok(&path_of(&crew.driver)).await;
+    app.drain().await;
+    let list = app.alice.get_ok("/v1/events?limit=100").await;
+    let events = list["data"].as_array().expect("events").iter().rev();
+    let changes = |kind: &str, member: &str| -> Vec<Value> {
+        let changes = events.clone().filter(|event| event["type"] == kind);
+        let lists = changes.map(|event| {
+            let before = &event["data"]["previous_attributes"][member];
+            assert!(event["request"]["id"].is_string(), "{event:#}");
+            json!([before, event["data"]["object"][member]])
+        });
+        lists.collect()
+    };
+    let want = [
+        json!([[], [first]]),
+        json!([[first], [first, second]]),
+        json!([[first, second], [second]]),
+    ];
+    assert_eq!(changes("driver.updated", "vehicles"), want);
+    let want = [json!([[crew.driver], []])];
+    assert_eq!(changes("vehicle.updated", "drivers"), want);
 }
 
 #[tokio::test]

@@ -233,7 +233,7 @@ fn windows(world: &World<'_>) -> Vec<i64> {
     let starts = steps.map(|steps| start + steps * step);
     starts
         .filter(|from| earliest <= *from && from + (end - start) <= latest)
-        .filter(|from| world.now - MINUTE <= *from)
+        .filter(|from| world.now <= *from || *from == start && world.now - MINUTE <= *from)
         .collect()
 }
 
@@ -469,7 +469,7 @@ pub fn block(world: &World<'_>) -> Option<(String, String, i64, i64)> {
         Value::Null => i64::MIN,
         earliest => millis(earliest),
     };
-    let earliest = given.max(world.now - MINUTE);
+    let earliest = given.max(world.now);
     let grid = 5 * MINUTE;
     let first = (earliest + grid - 1).div_euclid(grid) * grid;
     let radius = world.reservation["location"]["radius"].as_f64();

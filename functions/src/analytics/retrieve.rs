@@ -78,12 +78,12 @@ pub async fn handle(
     };
     let place = (fleet.id, fleet.timezone);
     let mut analytics = Analytics::new(metric, days, place, &groups, group_by);
-    analytics.next_page_url = next.map(|vehicle| next_page(&analytics, limit, &vehicle));
+    analytics.next_page_url = next.map(|vehicle| next_page(&context, &analytics, limit, &vehicle));
     context.respond(&analytics)
 }
 
 /// The URL of the page after this vehicle, for the same days.
-fn next_page(shown: &Analytics, limit: usize, last: &Id) -> String {
+fn next_page(context: &RequestContext, shown: &Analytics, limit: usize, last: &Id) -> String {
     let name = |value: serde_json::Result<serde_json::Value>| {
         let value = value.unwrap_or_default();
         value.as_str().unwrap_or_default().to_owned()
@@ -98,7 +98,7 @@ fn next_page(shown: &Analytics, limit: usize, last: &Id) -> String {
         .append_pair("limit", &limit.to_string())
         .append_pair("page", last.as_str())
         .finish();
-    format!("{}?{query}", ROUTE.path)
+    format!("{}{}?{query}", context.base_url, ROUTE.path)
 }
 
 type Groups = Vec<(Option<Id>, BTreeMap<Date, Sums>)>;

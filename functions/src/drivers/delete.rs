@@ -50,7 +50,7 @@ pub async fn handle(
     tx.check_version(&driver)?;
     let mut vehicles = store.get_all::<Vehicle>(context.tenant(), vehicles).await?;
     for vehicle in &mut vehicles {
-        vehicle.object.forget_driver(&id, context.now());
+        vehicle.forget_driver(&id, context.now());
     }
     // A crash between two parts leaves a driver whom some vehicles no longer name. The deletion can be repeated.
     tx.save_in_parts(&mut vehicles, others).await?;

@@ -45,7 +45,7 @@ pub async fn handle(
         .get_all::<Driver>(context.tenant(), &vehicle.object.drivers)
         .await?;
     for driver in &mut drivers {
-        driver.object.forget_vehicle(&id, context.now());
+        driver.forget_vehicle(&id, context.now());
     }
     // A crash between two parts leaves a vehicle that some of its drivers no longer name, and that can be deleted again.
     tx.save_in_parts(&mut drivers, OWN_WRITES).await?;

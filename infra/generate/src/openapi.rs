@@ -116,7 +116,7 @@ its keys and those of all accounts below it only read: operations that need anot
 While it is closed, they are refused with 401, and a parent no longer finds the account with `Service-Account` (404).
 
 **Limits.** The rate of requests is per account and mode, and an account and all accounts below it together send no more than \
-one account may. An account has at most 1,000 accounts below it, nested at most five deep, and together with them at most \
+one account may. An account has at most 1,000 accounts below it, in at most five levels with its own, and together with them at most \
 1,000 webhook endpoints per mode, unless the deployment sets other numbers. Requests without a valid key, and to paths that do not \
 exist, are limited by the address that they come from: beyond the limit they get 429 in place of 401, 404 or 405.
 

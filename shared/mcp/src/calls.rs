@@ -271,15 +271,22 @@ impl Server {
             Err(why) => return refused(why),
         };
         let request = Request::post(format!("{path}/{verb}"), body);
-        let (name, request) = match (confirm, has_dry_run) {
+        let (name, request, next) = match (confirm, has_dry_run) {
             (true, _) => return self.send(request, Some(members)).await,
-            (false, true) => ("result", request.with("dry_run", "true")),
-            (false, false) => ("now", Request::get(path)),
+            (false, true) => (
+                "result",
+                request.with("dry_run", "true"),
+                "Call again with confirm: true to do it.",
+            ),
+            (false, false) => (
+                "now",
+                Request::get(path),
+                "Call again with confirm: true to do it. Whether it is possible is checked only then.",
+            ),
         };
         match self.api.send(request).await {
             Ok(object) => shown(
-                json!({"would": verb, "done": false, name: part(&object, members),
-                "next": "Call again with confirm: true to do it."}),
+                json!({"would": verb, "done": false, name: part(&object, members), "next": next}),
             ),
             Err(failure) => failed(&failure),
         }

@@ -273,7 +273,7 @@ pub struct Analytics {
     pub intervals: Vec<Day>,
     /// The quantity that the values measure.
     pub metric: Metric,
-    /// Path and query of the next vehicles; null if there are no more.
+    /// URL of the page with the next vehicles; null if there are no more.
     #[schema(max_length = 2048)]
     pub next_page_url: Option<String>,
     /// The sums.

@@ -244,12 +244,6 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Removes a deleted vehicle from the driver's list.
-    pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
-        self.vehicles.retain(|id| id != vehicle);
-        self.updated = now;
-    }
-
     /// Checks whether the driver is one of the vehicle's drivers, or is attached to its fleet.
     pub fn may_drive(&self, vehicle: &Vehicle) -> bool {
         vehicle.drivers.contains(&self.id) || self.fleets.contains(&vehicle.fleet)
@@ -265,6 +259,13 @@ impl Stored<Driver> {
     pub fn chosen_currency(&self) -> Option<Currency> {
         let chosen = self.internal.currency_chosen;
         chosen.then_some(self.object.preferences.currency)
+    }
+
+    /// Removes a deleted vehicle from the driver's list.
+    pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
+        self.object.vehicles.retain(|id| id != vehicle);
+        self.object.updated = now;
+        self.record(EventType::DriverUpdated);
     }
 
     /// Attaches the driver to a fleet.

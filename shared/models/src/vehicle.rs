@@ -489,12 +489,6 @@ impl Vehicle {
         Ok(Stored::new(vehicle).recording(EventType::VehicleCreated))
     }
 
-    /// Removes a deleted driver from the vehicle's list.
-    pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
-        self.drivers.retain(|id| id != driver);
-        self.updated = now;
-    }
-
     /// Returns the vehicle with warnings about probable mistakes.
     #[must_use]
     pub fn warned(mut self) -> Self {
@@ -516,6 +510,13 @@ impl Vehicle {
 }
 
 impl Stored<Vehicle> {
+    /// Removes a deleted driver from the vehicle's list.
+    pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
+        self.object.drivers.retain(|id| id != driver);
+        self.object.updated = now;
+        self.record(EventType::VehicleUpdated);
+    }
+
     /// Applies an update. Omitted fields and omitted members of `information` keep their values.
     ///
     /// # Errors

@@ -1,16 +1,18 @@
 //! The links between fleets, drivers and vehicles: memberships, counters, and the vehicles that name a driver. All of these writes are part
 //! of the transaction that causes them.
 
-use aws_sdk_dynamodb::types::Update;
+use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use rust_decimal::Decimal;
 
 use super::keys::Key;
+use super::stored_item::without_nulls;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, key_item, n, new_item, s};
 use kernel::error::{Code, Error, Result, excerpt};
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 use models::MAX_LIST;
+use models::event::{Cause, EventType};
 use models::fleet::Fleet;
 use models::stored::Stored;
 
@@ -183,23 +185,33 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Records that a vehicle names a driver.
+    /// Adds a vehicle to the list of a driver whom it names, and records the update of the driver, which is not read for it.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
         let refusal = Store::no_such_driver(driver);
+        let list = |id: &str| AttributeValue::L(vec![s(id)]);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))
             .update_expression(
-                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE events",
+                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #object.#updated = :now, #version = #version + :one, \
+                 #events = :events, #sequence = if_not_exists(#sequence, :zero) + :one, #request = :request REMOVE written",
             )
             .condition_expression("attribute_exists(pk) AND size(#object.vehicles) < :most")
             .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#updated", "updated")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":vehicle", aws_sdk_dynamodb::types::AttributeValue::L(vec![s(vehicle.as_str())]))
+            .expression_attribute_names("#events", "events")
+            .expression_attribute_names("#sequence", "sequence")
+            .expression_attribute_names("#request", "request")
+            .expression_attribute_values(":vehicle", list(vehicle.as_str()))
+            .expression_attribute_values(":events", list(EventType::DriverUpdated.as_str()))
+            .expression_attribute_values(":now", s(self.origin.now.to_string()))
             .expression_attribute_values(":most", n(MAX_LIST))
+            .expression_attribute_values(":request", without_nulls(&Cause::of(self.origin).request)?)
+            .expression_attribute_values(":zero", n(0))
             .expression_attribute_values(":one", n(1));
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),

@@ -251,7 +251,7 @@ impl ReservationState {
         }
     }
 
-    pub(super) fn next_action(&self) -> Option<(Timestamp, Action)> {
+    pub(crate) fn next_action(&self) -> Option<(Timestamp, Action)> {
         match self {
             Self::Pending { next_attempt, .. }
             | Self::Confirmed {

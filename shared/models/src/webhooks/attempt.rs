@@ -148,7 +148,9 @@ impl Stored<WebhookEndpoint> {
         };
         if let Some(reason) = reason {
             self.disable(reason, now);
-            self.miss(created);
+            if !outcome.succeeded() {
+                self.miss(created);
+            }
         } else if self.internal.breaker.is_open() {
             if let Some(requested) = outcome.asked_to_wait() {
                 self.internal.breaker.put_off_probe(requested, now);
@@ -301,7 +303,8 @@ mod tests {
             let created = now().plus(-minutes(1));
             assert!(endpoint.record_outcome(&asks, created, now()));
             assert_eq!(endpoint.object.disabled_reason, Some(DisabledReason::Gone));
-            assert_eq!(endpoint.object.missed_since, Some(created));
+            let is_missed = endpoint.object.missed_since == Some(created);
+            assert_eq!(is_missed, status == 500);
             assert_eq!(endpoint.events(), [EventType::WebhookEndpointDisabled]);
             assert!(!endpoint.record_outcome(&outcome(500, None), created, now()));
         }

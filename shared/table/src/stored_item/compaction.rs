@@ -181,7 +181,7 @@ pub(crate) fn restore(item: &mut Item) {
 }
 
 /// Returns an object as an attribute. Members that are null are omitted: they are read as null.
-pub(super) fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
+pub(crate) fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     let mut value = serde_dynamo::to_attribute_value(object).map_err(Error::internal)?;
     if let AttributeValue::M(members) = &mut value {
         members.retain(|_, member| !member.is_null());

@@ -7,12 +7,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub(super) use compaction::{STATE, inflate, restore};
+pub(super) use compaction::{STATE, inflate, restore, without_nulls};
 
 use super::item::{Item, n, number, s, size, string};
 use super::keys::{self, Key, PAID_WITH, Partition};
 use super::layout::{self, Layout, new_item};
-use compaction::{FLEET, KILOBYTE, deflate, listed_fleet, omit_repeated, recorded, without_nulls};
+use compaction::{FLEET, KILOBYTE, deflate, listed_fleet, omit_repeated, recorded};
 use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};

@@ -30,7 +30,7 @@
 //! passes the previous filters is priced once for all connectors of the same price list, power and time zone (`prices`).
 //!
 //! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
-//! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.
+//! begins at most one minute before the attempt, and then only if the attempt is late. A chosen pair passes all filters by the data that was read.
 //!
 //! Crashes. Nothing here has side effects. An attempt that crashes is repeated from the beginning (`calendars` in the crate `table`
 //! makes sure that it has not booked anything twice).
@@ -184,13 +184,16 @@ fn preferred_window(reservation: &Reservation) -> Window {
 
 /// Returns the windows that a reservation can have from now on: the ideal one, and all others of the same length in steps of five
 /// minutes that lie within `earliest_start` and `latest_end`. They are in the order of their shift; of two with the same shift, the
-/// earlier is first. No window begins more than a minute before `now`, or more than half an hour before the ideal one, because
-/// attempts to confirm do not begin earlier.
+/// earlier is first. No window begins before `now` unless the attempt is late ([`is_in_time`]), or more than half an hour before the
+/// ideal one, because attempts to confirm do not begin earlier.
 ///
 /// For a need, the shortest blocks that begin on the 5-minute grid.
 pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
+    let preferred = preferred_window(reservation);
+    let due = reservation.state.next_action().map(|(due, _)| due);
     if let Some(need) = &reservation.need {
         let starts = need.starts(now.plus(-LATE)).into_iter();
+        let starts = starts.filter(|from| is_in_time(*from, &preferred, due, now));
         let shortest = |from: Timestamp| Window {
             from,
             until: from.plus(SHORTEST),
@@ -214,10 +217,17 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
     let windows = (first..=last).map(|count| ideal.shifted(millis(count * whole_millis(STEP))));
     let mut windows: Vec<_> = windows
         .filter(|window| window.from >= earliest && window.until <= latest)
+        .filter(|window| is_in_time(window.from, &preferred, due, now))
         .collect();
-    let preferred = preferred_window(reservation);
     windows.sort_by_key(|window| (shift(window, &preferred), window.from));
     windows
+}
+
+/// Checks whether a window can begin at this time. A window that has begun up to a minute ago is possible for an attempt that was due
+/// before its start, and if it is the preferred one: otherwise nobody has waited for it, and cancelling it would never be free.
+fn is_in_time(from: Timestamp, preferred: &Window, due: Option<Timestamp>, now: Timestamp) -> bool {
+    let has_waited = from == preferred.from || due.is_some_and(|due| due <= from);
+    from >= now || has_waited && from >= now.plus(-LATE)
 }
 
 /// Minutes between the starts of two windows.

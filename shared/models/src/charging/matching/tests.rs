@@ -62,6 +62,29 @@ fn the_preferred_window_comes_first_then_the_smallest_shift() {
     assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
 }
 
+#[test]
+fn a_window_has_begun_only_for_a_late_attempt() {
+    let starts = |due: &str, change: serde_json::Value| {
+        let mut all = json!({"earliest_start": "2026-03-02T09:30:00Z", "latest_end": "2026-03-02T11:15:00Z",
+            "state": {"status": "pending", "next_attempt": due}});
+        all.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let windows = windows(&reservation(all), at("2026-03-02T09:55:20Z"));
+        let start = |window: &Window| window.from.to_string()[11..16].to_owned();
+        windows.iter().map(start).min().unwrap()
+    };
+    let need = json!({"need": {"energy_wh": 1000, "ready_by": "2026-03-02T12:00:00Z"}});
+    for change in [json!({}), need] {
+        assert_eq!(starts("2026-03-02T09:55:00Z", change.clone()), "09:55");
+        // A request of this moment: its window is not free to cancel if it has begun already.
+        assert_eq!(starts("2026-03-02T09:55:20Z", change.clone()), "10:00");
+    }
+    let planned =
+        json!({"ideal_start": "2026-03-02T09:55:00Z", "ideal_end": "2026-03-02T10:55:00Z"});
+    assert_eq!(starts("2026-03-02T09:55:20Z", planned), "09:55");
+}
+
 /// The limits of policies for windows in UTC, with prices in dollars.
 fn limits<'a>(policies: &'a [Policy], windows: &[Window]) -> Limits<'a> {
     let plan = PolicyContext {
