@@ -2,7 +2,7 @@
 
 use crate::App;
 use kernel::fields::party::TaxPercent;
-use kernel::fields::patch::Change;
+use kernel::fields::patch::{Change, Patch};
 use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{SignedDuration, days};
@@ -72,10 +72,10 @@ pub async fn default_method_of_drive(
         return Ok(Some(method.clone()));
     }
     let account = app.store.get::<Account>(tenant, &tenant.account).await?;
-    Ok(account.object.preferences.default_payment_method)
+    Ok(account.default_payment_method(tenant.mode).cloned())
 }
 
-/// Checks the default payment method that preferences name: sessions and fees are charged to it without naming it.
+/// Checks the change of a default payment method: sessions and fees are charged to it without naming it. `current` is the one before.
 ///
 /// # Errors
 /// 403 `authentication_error` if the key lacks `payment_methods:write`; 404 `payment_method_not_found`; 400
@@ -84,12 +84,16 @@ pub async fn default_payment_method(
     app: &App,
     context: &RequestContext,
     tenant: &Tenant,
-    id: Option<&Id>,
+    change: &Patch<Id>,
+    current: Option<&Id>,
     payer: Payer<'_>,
 ) -> Result<(), Error> {
     let param = "preferences.default_payment_method";
-    context.check_charge(id).map_err(|error| error.at(param))?;
-    payment_method(app, tenant, id, payer, param)
+    let replaced = current.filter(|_| *change == Patch::Clear);
+    context
+        .check_charge(change.value().or(replaced))
+        .map_err(|error| error.at(param))?;
+    payment_method(app, tenant, change.value(), payer, param)
         .await
         .map(drop)
 }
@@ -177,8 +181,7 @@ pub async fn unused_payment_method(
 ) -> Result<(), Error> {
     let param = Some(Kind::PaymentMethod.name());
     let account = app.store.load::<Account>(tenant, &tenant.account).await?;
-    let preferences = &account.object.preferences;
-    if preferences.default_payment_method.as_ref() == Some(&method.id) {
+    if account.default_payment_method(tenant.mode) == Some(&method.id) {
         let message = "The payment method is the account's default.";
         return Err(Error::conflict(message, param));
     }
@@ -243,19 +246,21 @@ async fn newest_that(
 pub async fn driver_preferences(
     app: &App,
     context: &RequestContext,
-    driver: Option<&Id>,
+    driver: Option<&Driver>,
     change: Option<&DriverPreferencesChange>,
 ) -> Result<(), Error> {
     let Some(change) = change else {
         return Ok(());
     };
     let tenant = context.tenant();
-    let payer = driver.map_or(Payer::account(), Payer::driver);
+    let payer = driver.map_or(Payer::account(), |driver| Payer::driver(&driver.id));
+    let current = driver.and_then(|driver| driver.preferences.default_payment_method.as_ref());
     default_payment_method(
         app,
         context,
         tenant,
-        change.default_payment_method.value(),
+        &change.default_payment_method,
+        current,
         payer,
     )
     .await?;
@@ -363,8 +368,8 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     Err(Error::conflict(message, Some(kind.name())))
 }
 
-/// The maximum time since the start of an active session: it lasts a day at most, and may be ended late.
-const UNDER_WAY: SignedDuration = days(2);
+/// The time since its start for which a session is looked for: it lasts a day at most, but a network may report for longer that it is active.
+const UNDER_WAY: SignedDuration = days(30);
 
 /// The pending or active session of a driver or vehicle, if any.
 pub async fn charging(

@@ -140,6 +140,11 @@ async fn what_was_carried_out_is_not_carried_out_again() {
     assert_eq!(results(&app.alice, &batch).await, first);
     let fleets = app.alice.get("/v1/fleets?limit=100").await.ids();
     assert_eq!(fleets.len(), 25);
+    // The keys with which the bodies are executed are no keys of a request.
+    let events = app.alice.get_ok("/v1/events?type=fleet.created&limit=1");
+    let request = events.await["data"][0]["request"].clone();
+    assert_eq!(request["idempotency_key"], Value::Null);
+    assert!(request["id"].is_string(), "{request}");
     // The key of a client is no key of a batch, whatever it is.
     let key = format!("{}-0", id_of(&batch));
     let other = with(fleet(), json!({"name": "Other depot"}));

@@ -400,6 +400,8 @@ async fn an_app_card_is_created_and_deleted_only_by_the_service() {
     app.alice.delete_ok(&path_of(&id)).await;
     app.drain().await;
     assert_eq!(app.alice.get(&path).await.status, 404);
+    let both = ["charge_card.updated", "charge_card.deleted"];
+    assert_eq!(events(&app).await, both);
 }
 
 #[tokio::test]
@@ -504,13 +506,16 @@ async fn a_card_remains_after_its_driver_and_vehicle_are_deleted() {
     let path = make(&app, card(&crew)).await;
     app.alice.delete_ok(&path_of(&crew.driver)).await;
     app.drain().await;
-    assert_has!(app.alice.get_ok(&path).await, {"driver": null, "vehicle": crew.vehicle});
+    // Whoever has it now is not to charge as another driver of the vehicle.
+    let blocked = app.alice.get_ok(&path).await;
+    assert_has!(blocked, {"driver": null, "vehicle": crew.vehicle, "status": "blocked"});
     app.alice.delete_ok(&path_of(&crew.vehicle)).await;
     app.drain().await;
-    assert_has!(app.alice.get_ok(&path).await, {"vehicle": null, "status": "active"});
+    assert_has!(app.alice.get_ok(&path).await, {"vehicle": null, "status": "blocked"});
     let other = app.alice.create("/v1/vehicles", vehicle(&crew.fleet)).await;
-    let given = app.alice.post_ok(&path, json!({"vehicle": other})).await;
-    assert_eq!(given["vehicle"], json!(other));
+    let given = json!({"vehicle": other, "status": "active"});
+    let given = app.alice.post_ok(&path, given).await;
+    assert_has!(given, {"vehicle": other, "status": "active"});
     let cards = app.alice.walk(&format!("{PATH}?vehicle={other}")).await;
     assert_eq!(cards.len(), 1);
     app.drain().await;

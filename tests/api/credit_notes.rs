@@ -446,6 +446,32 @@ async fn a_credit_on_a_draft_is_a_line() {
 }
 
 #[tokio::test]
+async fn the_credit_of_a_draft_stays_with_its_past_period() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({"session_ended": app.in_minutes(-9)}))
+        .await;
+    let past = with(
+        window(&app, &crew),
+        json!({"period_end": app.in_minutes(-5)}),
+    );
+    let draft = app.alice.post_ok("/v1/invoices", past.clone()).await;
+    credit(&app.alice, &draft, json!({"amount": 100}))
+        .await
+        .expect(200);
+    let due = app.alice.get_ok(&path(&draft)).await["amount_due"].clone();
+    // The credit is younger than the period, and the next invoice of the period has it nevertheless.
+    app.alice.delete_ok(&path(&draft)).await;
+    let second = app.alice.post_ok("/v1/invoices", past.clone()).await;
+    assert_eq!(second["amount_due"], due);
+    let verb = |verb: &str| format!("{}/{verb}", path(&second));
+    app.alice.post_ok(&verb("finalize"), json!({})).await;
+    app.alice.post_ok(&verb("void"), json!({})).await;
+    let third = app.alice.post_ok("/v1/invoices", past).await;
+    assert_eq!(third["amount_due"], due);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn a_line_of_a_draft_is_credited_once() {
     let (app, crew) = TestApp::with_crew().await;
     for _ in 0..3 {

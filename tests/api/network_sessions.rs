@@ -600,6 +600,9 @@ mod stop {
         scene.cpo.script().commands = None;
         scene.app.advance(3600).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 5);
+        // The tenant may ask again.
+        scene.stop(&session).await.expect(200);
+        assert_eq!(scene.commands("STOP_SESSION").len(), 6);
         let shown = scene.shown(&session).await;
         assert_has!(shown, {"status": "active", "session_ended": null, "energy_consumed": 0});
         scene.bill(&scene.cdr(&theirs, json!({}))).await;

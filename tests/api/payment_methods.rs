@@ -2,7 +2,7 @@
 
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::{TestApp, assert_has, driver, fleet, id_of, with};
+use tests::{TestApp, assert_has, driver, fleet, id_of, path_of, with};
 
 fn card() -> Value {
     json!({"type": "card", "token": "tok_success"})
@@ -239,6 +239,56 @@ async fn a_payment_method_is_named_only_where_its_owner_pays() {
             .await
             .expect_error(400, "payment_method_scope_invalid", "payment_method");
     }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn removing_a_default_needs_the_scope_of_naming_one() {
+    let (app, crew) = TestApp::with_crew().await;
+    let method = app.alice.create("/v1/payment_methods", card()).await;
+    let default = |id: Value| json!({"preferences": {"default_payment_method": id}});
+    for (kind, id) in [("drivers", &crew.driver), ("fleets", &crew.fleet)] {
+        let (path, scope) = (format!("/v1/{kind}/{id}"), format!("{kind}:write"));
+        let client = app.restricted(&app.alice, &[&scope]).await;
+        client.post_ok(&path, default(Value::Null)).await;
+        app.alice.post_ok(&path, default(json!(method))).await;
+        let refused = client.post(&path, default(Value::Null)).await;
+        let param = "preferences.default_payment_method";
+        let want = (403, "authentication_error", None, Some(param));
+        assert_eq!(refused.error(), want);
+        client.post_ok(&path, json!({"name": "Another"})).await;
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn each_mode_of_an_account_has_its_own_default() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.needs("the functions of the service");
+    let account = app.alice.account.clone().expect("an account");
+    let bootstrap = json!({"account": account, "mode": "live"});
+    let bootstrap = serde_json::from_value(bootstrap).expect("an invocation");
+    let made = functions::accounts::bootstrap::handle(app.app(), bootstrap).await;
+    let secret = made.expect("a key").api_key.secret.expect("a secret");
+    let live = app.with_key(secret, account.clone());
+    let path = path_of(account.as_str());
+    let wallet = json!({"type": "wallet"});
+    let wallet = live.create("/v1/payment_methods", wallet).await;
+    let method = app.alice.create("/v1/payment_methods", card()).await;
+    for (client, own) in [(&live, &wallet), (&app.alice, &method)] {
+        let default = json!({"preferences": {"default_payment_method": own}});
+        client.post_ok(&path, default).await;
+    }
+    for (client, own) in [(&live, &wallet), (&app.alice, &method)] {
+        let shown = client.get_ok(&path).await;
+        assert_eq!(shown["preferences"]["default_payment_method"], json!(own));
+        let refused = client.delete(&format!("/v1/payment_methods/{own}")).await;
+        refused.expect_error(409, None, "payment_method");
+    }
+    let station = app.station(json!({})).await;
+    let session = app.session(&crew, &station);
+    let session = app.alice.post_ok("/v1/charging_sessions", session).await;
+    assert_eq!(session["payment_method"], json!(method));
     app.drain().await;
 }
 

@@ -20,7 +20,8 @@ pub async fn handle(
     Body(new): Body<NewAccount>,
 ) -> Result<Reply<Account>, Error> {
     let preferences = new.preferences.as_ref();
-    if preferences.is_some_and(|preferences| preferences.payment_method().is_some()) {
+    let method = preferences.and_then(|preferences| preferences.default_payment_method.value());
+    if method.is_some() {
         // A default payment method has to belong to the new account itself.
         return Err(Error::not_found(Kind::PaymentMethod).at("preferences.default_payment_method"));
     }

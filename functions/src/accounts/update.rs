@@ -34,12 +34,13 @@ pub async fn handle(
             &app,
             &context,
             &tenant,
-            preferences.payment_method(),
+            &preferences.default_payment_method,
+            account.default_payment_method(tenant.mode),
             Payer::account(),
         )
         .await?;
     }
-    account.update(change, context.now())?;
+    account.update(change, tenant.mode, context.now())?;
     let response = context
         .respond(&account.seen_in(tenant.mode))?
         .at_version(account.version + 1);

@@ -15,6 +15,7 @@ use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id, Kind};
 use models::charge_card::{CardType, ChargeCard};
 use models::driver::Driver;
+use models::event::EventType;
 use models::ports::JobSubject;
 use models::ports::network::Subject;
 use models::stored::{Stored, is_default};
@@ -68,6 +69,7 @@ impl Job for RefreshTokens {
         Deployment::in_background()
             .writing(&[
                 Items::Of(Kind::ChargeCard),
+                Items::Of(Kind::Event),
                 Items::CardHolders,
                 Items::CardTokens,
             ])
@@ -270,7 +272,8 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
         let origin = Origin::background(tenant.clone(), app.now());
         let mut tx = app.store.begin(&origin);
         match app.store.find::<ChargeCard>(tenant, id).await? {
-            Some(card) if card.object.kind == CardType::App => {
+            Some(mut card) if card.object.kind == CardType::App => {
+                card.record(EventType::ChargeCardDeleted);
                 let uid = card.object.uid.as_str();
                 let uid_use = app.store.card_uid(tenant.mode, uid).await?;
                 tx.delete_card(&card, uid_use)?;

@@ -322,9 +322,7 @@ pub async fn stop<'a>(
     let before = session.clone();
     match session.object.status() {
         SessionStatus::Pending => session.cancel(origin.now)?,
-        SessionStatus::Active => {
-            session.ask_stop(origin.now);
-        }
+        SessionStatus::Active => session.ask_stop_by_tenant(origin.now),
         _ => {
             let message = "Only a pending or active session can be stopped.";
             return Err(wrong_state(message));

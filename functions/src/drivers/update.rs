@@ -33,7 +33,13 @@ pub async fn handle(
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
-    references::driver_preferences(&app, &context, Some(&id), change.preferences.set()).await?;
+    references::driver_preferences(
+        &app,
+        &context,
+        Some(&driver.object),
+        change.preferences.set(),
+    )
+    .await?;
     driver.update(change, context.now())?;
     let response = context.changed(&driver)?;
     let mut tx = app.store.begin(&context.origin);

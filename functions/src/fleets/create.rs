@@ -27,12 +27,11 @@ pub async fn handle(
     Body(new): Body<NewFleet>,
 ) -> Result<Reply<Fleet>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
-    let method = new
-        .preferences
-        .as_ref()
-        .and_then(|preferences| preferences.default_payment_method.value());
-    references::default_payment_method(&app, &context, context.tenant(), method, Payer::account())
-        .await?;
+    if let Some(preferences) = &new.preferences {
+        let (tenant, method) = (context.tenant(), &preferences.default_payment_method);
+        let payer = Payer::account();
+        references::default_payment_method(&app, &context, tenant, method, None, payer).await?;
+    }
     let account = app
         .store
         .get::<Account>(context.tenant(), &context.tenant().account)

@@ -39,7 +39,8 @@ pub async fn handle(
             &app,
             &context,
             context.tenant(),
-            preferences.default_payment_method.value(),
+            &preferences.default_payment_method,
+            fleet.object.preferences.default_payment_method.as_ref(),
             Payer::fleet(&id),
         )
         .await?;

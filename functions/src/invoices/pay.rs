@@ -94,7 +94,9 @@ async fn default_method(
 ) -> Result<Stored<PaymentMethod>, Error> {
     let account = &context.tenant().account;
     let account = app.store.get::<Account>(context.tenant(), account).await?;
-    let of_account = account.object.preferences.default_payment_method;
+    let of_account = account
+        .default_payment_method(context.tenant().mode)
+        .cloned();
     let default = match (of_account, &invoice.fleet) {
         (None, Some(fleet)) => {
             let fleet = app.store.find::<Fleet>(context.tenant(), fleet).await?;

@@ -87,7 +87,9 @@ impl Payment {
     pub fn recorded(charge: &Stored<Transaction>) -> Option<Self> {
         let outcome = match charge.object.status {
             TransactionStatus::Succeeded => PaymentOutcome::Succeeded,
-            TransactionStatus::Failed => PaymentOutcome::Declined(String::new()),
+            TransactionStatus::Failed => {
+                PaymentOutcome::Declined(charge.object.failed_reason.clone().unwrap_or_default())
+            }
             TransactionStatus::Pending => return None,
         };
         let source = charge.internal.source.clone()?;
@@ -179,6 +181,14 @@ pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction
     let event = match transaction.status {
         TransactionStatus::Succeeded => EventType::ServiceSucceeded,
         TransactionStatus::Failed | TransactionStatus::Pending => EventType::ServiceFailed,
+    };
+    let failed_reason = match &payment.outcome {
+        PaymentOutcome::Succeeded => None,
+        PaymentOutcome::Declined(code) => Some(code.clone()),
+    };
+    let transaction = Transaction {
+        failed_reason,
+        ..transaction
     };
     let internal = TransactionInternal::paid_from(payment.source.clone());
     Stored::with_internal(transaction, internal).recording(event)

@@ -99,6 +99,9 @@ pub struct AccountInternal {
     pub closed: Option<Timestamp>,
     /// The balance of the account's wallet in test mode. `wallet_balance` of the stored object is the balance in live mode.
     pub test_wallet_balance: i64,
+    /// The account's default payment method in test mode. That of the stored object is for live mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_default_payment_method: Option<Id>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -161,7 +164,8 @@ pub struct AccountPreferences {
     pub billing_cycle: BillingCycle,
     /// The account's `default_currency`.
     pub default_currency: Currency,
-    /// Id of the payment method that pays when neither the request, the driver nor the fleet names one; null if there is none.
+    /// Id of the payment method that pays when neither the request, the driver nor the fleet names one; null if there is none. Each mode
+    /// has its own.
     pub default_payment_method: Option<Id>,
     /// Whether the account should receive notifications. It is stored and returned only.
     pub notifications: bool,
@@ -368,11 +372,11 @@ impl Stored<Account> {
         is_closed.then(|| self.internal.closed.unwrap_or(self.object.updated))
     }
 
-    /// Applies an update. Omitted fields keep their values.
+    /// Applies an update by a key of this mode. Omitted fields keep their values.
     ///
     /// # Errors
     /// 409 for another currency while there is money in the wallet; 400 if metadata exceeds its limits, or for two currencies.
-    pub fn update(&mut self, change: AccountChange, now: Timestamp) -> Result<()> {
+    pub fn update(&mut self, change: AccountChange, mode: Mode, now: Timestamp) -> Result<()> {
         let AccountChange {
             billing_details,
             business_type,
@@ -422,7 +426,11 @@ impl Stored<Account> {
         metric_system.apply(&mut self.object.metric_system);
         name.apply(&mut self.object.name);
         plan.apply(&mut self.object.plan);
-        if let Change::Set(preferences) = preferences {
+        if let Change::Set(mut preferences) = preferences {
+            if mode == Mode::Test {
+                let of_test = std::mem::take(&mut preferences.default_payment_method);
+                of_test.apply(&mut self.internal.test_default_payment_method);
+            }
             self.object.preferences.change(preferences);
         }
         self.object.default_currency = currency;
@@ -472,20 +480,23 @@ impl AccountPreferences {
     }
 }
 
-impl AccountPreferencesChange {
-    /// Returns the payment method that the body names, so that the caller can check that it exists.
-    pub fn payment_method(&self) -> Option<&Id> {
-        self.default_payment_method.value()
-    }
-}
-
 impl Stored<Account> {
-    /// Returns the account as clients in that mode see it, with the balance of the mode. It must not be written to the table.
+    /// Returns the payment method that pays in a mode when neither the request, the driver nor the fleet names one.
+    pub fn default_payment_method(&self, mode: Mode) -> Option<&Id> {
+        match mode {
+            Mode::Live => self.object.preferences.default_payment_method.as_ref(),
+            Mode::Test => self.internal.test_default_payment_method.as_ref(),
+        }
+    }
+
+    /// Returns the account as clients in that mode see it, with the balance and the default payment method of the mode. It must not be
+    /// written to the table.
     pub fn seen_in(&self, mode: Mode) -> Account {
         let mut account = self.object.clone();
         if mode == Mode::Test {
             account.wallet_balance = self.internal.test_wallet_balance;
         }
+        account.preferences.default_payment_method = self.default_payment_method(mode).cloned();
         account
     }
 }

@@ -26,8 +26,9 @@ pub type Bodies = Vec<Map<String, Value>>;
 /// The number of bodies of a chunk.
 pub const CHUNK: usize = 20;
 
-/// How long one run of the job may take before it counts as lost: longer than the function can run.
-const LEASE: SignedDuration = minutes(10);
+/// How long a chunk may take before the run of the job counts as lost. If it is only slow, two runs execute the same bodies, which has no
+/// effect twice, and one of them ends.
+const LEASE: SignedDuration = minutes(2);
 
 /// The pause of a batch after a body could not be processed because the service was busy, and the time after the creation of the batch
 /// during which such bodies are retried.
@@ -284,12 +285,13 @@ impl Stored<Batch> {
         now < self.object.created.plus(PATIENCE)
     }
 
-    /// Counts the outcomes of the next chunk. After the last chunk the batch is completed.
+    /// Counts the outcomes of the next chunk, and gives the run the same time for the one after it. After the last chunk the batch is completed.
     pub fn count(&mut self, outcomes: &[Outcome], now: Timestamp) {
         let is_failed = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_));
         let failed = outcomes.iter().filter(is_failed).count();
         self.object.failed += failed;
         self.object.succeeded += outcomes.len() - failed;
+        self.internal.next_action_at = Some(now.plus(LEASE));
         if self.next_chunk().is_none() {
             self.object.status = BatchStatus::Completed;
             self.object.finished_at = Some(now);

@@ -4,9 +4,10 @@
 //! driver, and sessions that are started through the API use it. A card refers to who charges: a driver, a vehicle, or both. Networks
 //! receive cards as tokens ([`crate::charging::card`]).
 //!
-//! Life cycle: active, blocked and lost are set by requests. A card becomes `expired` when `valid_until` has passed, and `active` again
+//! Life cycle: active, blocked and lost are set by requests. A card becomes `expired` when `valid_until` has passed, and what it was before
 //! when that is moved into the future. If the driver or the vehicle of a card is deleted, the card no longer refers to it and can be
-//! assigned to another one; the app card of a driver is deleted with the driver.
+//! assigned to another one; without its driver it is blocked, because it may be anywhere. The app card of a driver is deleted with the
+//! driver.
 //!
 //! Uids. One card of a mode *holds* a uid, across all accounts and without regard to upper and lower case: taps and authorizations of the
 //! uid belong to this card, and networks receive its token. A card of another account with the same uid is *pending*: it claims the uid,
@@ -84,6 +85,9 @@ pub struct ChargeCardInternal {
     /// The time of the newest claim of the uid for which an event was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contested: Option<Timestamp>,
+    /// `blocked` or `lost`, if the card was that before it expired or became pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<CardStatus>,
 }
 
 /// The maximum number of RFID cards of a driver.
@@ -209,7 +213,8 @@ pub struct ChargeCardChange {
     /// changed.
     #[serde(default)]
     pub status: Change<CardStatus>,
-    /// Time at which the card expires. An expired card becomes active when this time is moved into the future or removed.
+    /// Time at which the card expires. When this time of an expired card is moved into the future or removed, the card has the status again
+    /// that it had before.
     #[serde(default)]
     pub valid_until: Patch<Timestamp>,
     /// Id of the vehicle that the card belongs to from now on. Null removes the vehicle.
@@ -356,7 +361,7 @@ impl Stored<ChargeCard> {
             }
             self.object.status = status;
         } else if extends && self.object.status == CardStatus::Expired {
-            self.object.status = CardStatus::Active;
+            self.restore();
         }
         let is_active = self.object.status == CardStatus::Active;
         if extends || (is_active && self.object.valid_until.is_some()) {
@@ -376,20 +381,33 @@ impl Stored<ChargeCard> {
         Ok(())
     }
 
+    /// Makes the card expired or pending.
+    fn suspend(&mut self, status: CardStatus) {
+        let before = std::mem::replace(&mut self.object.status, status);
+        if matches!(before, CardStatus::Blocked | CardStatus::Lost) {
+            self.internal.withheld = Some(before);
+        }
+    }
+
+    /// Gives an expired or pending card the status that it had before.
+    fn restore(&mut self) {
+        self.object.status = self.internal.withheld.take().unwrap_or_default();
+    }
+
     /// Makes a new card pending until an operator decides about its uid.
     pub fn wait_for_uid(&mut self) {
-        self.object.status = CardStatus::Pending;
+        self.suspend(CardStatus::Pending);
         self.internal.next_action_at = None;
     }
 
-    /// Applies a decision about the uid: a pending card that holds it becomes active, or expired if its time has passed, and any other card
-    /// that does not hold it becomes pending. Returns whether anything changed.
+    /// Applies a decision about the uid: a pending card that holds it becomes what it was before, or expired if its time has passed, and any
+    /// other card that does not hold it becomes pending. Returns whether anything changed.
     pub fn settle_uid(&mut self, holds_uid: bool, now: Timestamp) -> bool {
         if holds_uid == (self.object.status != CardStatus::Pending) {
             return false;
         }
         if holds_uid {
-            self.object.status = CardStatus::Active;
+            self.restore();
             self.internal.next_action_at = self.object.valid_until;
             self.object.updated = now;
             if !self.expire(now) {
@@ -422,25 +440,33 @@ impl Stored<ChargeCard> {
             return false;
         }
         self.internal.next_action_at = None;
-        self.object.status = CardStatus::Expired;
+        self.suspend(CardStatus::Expired);
         self.object.updated = now;
         self.record(EventType::ChargeCardUpdated);
         true
     }
 
-    /// Removes a deleted driver or vehicle from the card. Returns whether the card referred to it.
+    /// Removes a deleted driver or vehicle from the card. A card that loses its driver is blocked: whoever has it now could charge as a
+    /// driver of its vehicle. Returns whether the card referred to it.
     pub fn release(&mut self, holder: &Id, now: Timestamp) -> bool {
         let of_driver = self.object.driver.take_if(|driver| driver == holder);
         let of_vehicle = self.object.vehicle.take_if(|vehicle| vehicle == holder);
         if of_driver.is_none() && of_vehicle.is_none() {
             return false;
         }
+        match self.object.status {
+            CardStatus::Active if of_driver.is_some() => self.object.status = CardStatus::Blocked,
+            CardStatus::Expired | CardStatus::Pending if of_driver.is_some() => {
+                self.internal.withheld.get_or_insert(CardStatus::Blocked);
+            }
+            _ => {}
+        }
         self.object.updated = now;
         self.record(EventType::ChargeCardUpdated);
         true
     }
 
-    /// Records that the card is deleted.
+    /// Records that the card is deleted by a request.
     ///
     /// # Errors
     /// `charge_card_conflict` for an app card, which exists as long as its driver.
@@ -520,7 +546,42 @@ mod tests {
             card.update(change(json!({"status": "expired"})), now())
                 .is_err()
         );
-        assert!(card.expire(later));
+    }
+
+    #[test]
+    fn a_card_that_was_lost_is_lost_again_after_a_renewal() {
+        let until = now().plus(DAY);
+        let mut card = card(Some(until));
+        card.update(change(json!({"status": "lost"})), now())
+            .unwrap();
+        assert!(card.expire(until));
+        assert_eq!(card.object.status, CardStatus::Expired);
+        // A dispute about the uid changes nothing of that.
+        assert!(card.settle_uid(false, until) && card.settle_uid(true, until));
+        card.update(change(json!({"valid_until": null})), until)
+            .unwrap();
+        assert_eq!(card.object.status, CardStatus::Lost);
+        card.update(change(json!({"status": "active"})), until)
+            .unwrap();
+        assert!(card.settle_uid(false, until) && card.settle_uid(true, until));
+        assert_eq!(card.object.status, CardStatus::Active);
+    }
+
+    #[test]
+    fn a_card_is_blocked_when_its_driver_is_deleted() {
+        let driver = Id::from_number(Kind::Driver, 1);
+        let until = now().plus(DAY);
+        for expires in [false, true] {
+            let mut card = card(Some(until));
+            card.object.driver = Some(driver.clone());
+            if expires {
+                card.expire(until);
+            }
+            assert!(card.release(&driver, until));
+            card.update(change(json!({"valid_until": null})), until)
+                .unwrap();
+            assert_eq!(card.object.status, CardStatus::Blocked);
+        }
     }
 
     #[test]
@@ -532,6 +593,7 @@ mod tests {
         assert!(!card.release(&Id::from_number(Kind::Vehicle, 2), now()));
         assert!(card.release(&vehicle, now()));
         assert_eq!(card.object.holders().count(), 0);
+        assert_eq!(card.object.status, CardStatus::Active);
         // A card without a driver and a vehicle can still be updated.
         card.update(change(json!({"status": "lost"})), now())
             .unwrap();

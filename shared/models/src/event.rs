@@ -219,10 +219,12 @@ pub struct Cause {
 impl Cause {
     /// Returns the cause of events that this request, or the service without a request, creates now.
     pub fn of(origin: &Origin) -> Self {
-        let key = origin
+        // A batch executes its bodies with keys of its own, which clients cannot send.
+        let sent = origin
             .idempotency
             .as_ref()
-            .map(|idempotency| idempotency.key.clone());
+            .filter(|idempotency| idempotency.key.bytes().all(|byte| !byte.is_ascii_control()));
+        let key = sent.map(|idempotency| idempotency.key.clone());
         let request = origin.request.clone().map(|id| EventRequest {
             id,
             idempotency_key: key,

@@ -45,7 +45,7 @@ pub struct Transaction {
     pub destination: Option<RefundDestination>,
     /// Id of the driver; null if no driver is involved.
     pub driver: Option<Id>,
-    /// The reason why a refund failed. It can be requested again.
+    /// The reason why a charge was declined, as `decline_code` of an error has it, or why a refund failed, which can be requested again.
     #[schema(required, example = "insufficient_balance")]
     pub failed_reason: Option<String>,
     /// Id of the fleet; null if no fleet is involved.

@@ -78,10 +78,10 @@ pub const CHARGES_IF_NAMED: Conditional = Conditional {
     when: "the body names a payment_method",
 };
 
-/// The scope for a request that names a default payment method, which sessions and fees are charged to without naming it.
+/// The scope for a request that sets or removes a default payment method, which sessions and fees are charged to without naming it.
 pub const CHARGES_BY_DEFAULT: Conditional = Conditional {
     scope: "payment_methods:write",
-    when: "the body names a default_payment_method",
+    when: "the body sets or removes a default_payment_method",
 };
 
 /// As API Gateway and the sample events write it: `GET /v1/fleets`.

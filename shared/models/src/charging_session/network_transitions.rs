@@ -130,6 +130,14 @@ impl Stored<ChargingSession> {
         is_new
     }
 
+    /// Requests STOP_SESSION for the tenant, unless a request of before is still being sent.
+    pub fn ask_stop_by_tenant(&mut self, now: Timestamp) {
+        let stop = self.object.state.stop_mut();
+        if stop.is_some_and(|stop| stop.as_ref().is_none_or(|stop| stop.next.is_none())) {
+            self.ask_stop_again(now);
+        }
+    }
+
     /// Requests STOP_SESSION, whether or not that was requested before.
     pub fn ask_stop_again(&mut self, now: Timestamp) {
         if let Some(stop) = self.object.state.stop_mut() {

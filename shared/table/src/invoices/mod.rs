@@ -349,12 +349,13 @@ fn by_id<T: Record>(stored: Vec<Stored<T>>) -> BTreeMap<Id, T> {
         .collect()
 }
 
-/// Leaves the adjustments from after a window whose session or reservation is not billed.
+/// Leaves the adjustments from after a window whose session or reservation is not billed. A credit that was applied to a draft of the window,
+/// which was deleted or voided, has neither, and stays.
 fn leave_later(billed: &mut Vec<Billable>, end: Timestamp) {
     let subjects: HashSet<Id> = billed.iter().map(|line| line.what.clone()).collect();
     billed.retain(|Billable { what, line, .. }| {
         let is_later = what.time(Kind::Adjustment).is_some_and(|at| at >= end);
-        !is_later || line.subject().is_some_and(|id| subjects.contains(id))
+        !is_later || line.subject().is_none_or(|id| subjects.contains(id))
     });
 }
 
