@@ -43,12 +43,12 @@ import { project, spread } from '../src/map/clusters.js';
 import { PRESETS } from '../src/forms/presets.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
 import { requestFor } from '../src/ui/find-logic.js';
-import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
+import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/pages/morning.js';
 
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
-const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput } = await import('../src/format.js');
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart } = await import('../src/format.js');
 const { zone } = await import('../src/state/zone.js');
 const { digitsOf, money } = await import('../src/money.js');
 
@@ -132,9 +132,16 @@ test('a change is in percent, and unknown without an earlier value', () => {
 });
 
 test('the night begins at 18:00, on the day before until the evening', () => {
-  const midnight = Date.parse('2026-12-01T00:00:00Z');
-  assert.equal(nightStart(midnight + 7 * HOUR, midnight), midnight - 6 * HOUR);
-  assert.equal(nightStart(midnight + 18 * HOUR, midnight), midnight + 18 * HOUR);
+  zone.set('Europe/London');
+  const begins = (at) => iso(nightStart(Date.parse(at)));
+  assert.equal(begins('2026-12-01T07:00:00Z'), '2026-11-30T18:00:00.000Z');
+  assert.equal(begins('2026-12-01T17:59:59Z'), '2026-11-30T18:00:00.000Z');
+  assert.equal(begins('2026-12-01T18:00:00Z'), '2026-12-01T18:00:00.000Z');
+  // The clocks are put forward on 29 March, and back on 25 October.
+  assert.equal(begins('2026-03-29T07:00:00Z'), '2026-03-28T18:00:00.000Z');
+  assert.equal(begins('2026-03-29T20:00:00Z'), '2026-03-29T17:00:00.000Z');
+  assert.equal(begins('2026-10-25T07:00:00Z'), '2026-10-24T17:00:00.000Z');
+  assert.equal(begins('2026-10-25T20:00:00Z'), '2026-10-25T18:00:00.000Z');
 });
 
 test('areas of a chart stand one upon the other', () => {
@@ -587,6 +594,12 @@ test('a moment that is not edited stays the same where the clocks show its time 
   assert.equal(fromEdited('2026-10-25T01:30', second), second);
   assert.equal(fromEdited('2026-10-25T01:30'), '2026-10-25T00:30:00.000Z');
   assert.equal(fromEdited('2026-10-25T03:00', second), '2026-10-25T03:00:00.000Z');
+});
+
+test('a year is entered digit by digit, and those before 100 are years as well', () => {
+  for (const text of ['0002-11-01T10:00', '0020-02-29T10:00', '0202-11-01T10:00', '2026-11-01T10:00'])
+    assert.equal(localInput(fromLocalInput(text, 'UTC'), 'UTC'), text);
+  assert.equal(fromLocalInput('0002-11-01T10:00', 'UTC'), '0002-11-01T10:00:00.000Z');
 });
 
 test('the use of connectors is averaged over the weeks, in the time zone of the fleet', () => {

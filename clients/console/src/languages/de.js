@@ -130,6 +130,7 @@ export default {
   'There is no such page': 'Diese Seite gibt es nicht',
   'This is not allowed': 'Das ist nicht erlaubt',
   'This is not possible in the present state': 'Das ist im jetzigen Zustand nicht möglich',
+  'This key may not read all of that.': 'Dieser Schlüssel darf nicht alles davon lesen.',
   'Time zone': 'Zeitzone',
   'Too many requests': 'Zu viele Anfragen',
   'Try again': 'Erneut versuchen',
