@@ -236,7 +236,7 @@ function AccountButton() {
     ${account.status === 'active' ? null : html`<span class="badge bad">${title(account.status)}</span>`}`;
 }
 
-/** Chooses the time zone of all pages: the browser's, that of fleets or stations, or UTC. */
+/** Chooses the time zone of all pages: the browser's, that of fleets, sites or stations, or UTC. */
 function ZoneSelect() {
   const chosen = useStore(zone);
   const [found, setFound] = useState(/** @type {[string, string[]][] | null} */ (null));
