@@ -106,6 +106,9 @@ const AccountDialog = lazy(() => import('./pages/account.js'), 'AccountDialog');
 /** Pages that exist on the local runner only. */
 const RUNNER_PAGES = ['/developers/requests', '/developers/clock'];
 
+/** Whether a page exists here. @param {[string, string]} page */
+const isHere = ([target]) => hasTestClock() || !RUNNER_PAGES.includes(target);
+
 export function App() {
   const current = useStore(session);
   const reason = useStore(signInReason);
@@ -206,9 +209,7 @@ function Search() {
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
   }, []);
-  const pages = NAVIGATION.flatMap(([, all]) => all).filter(
-    ([target]) => hasTestClock() || !RUNNER_PAGES.includes(target),
-  );
+  const pages = NAVIGATION.flatMap(([, all]) => all).filter(isHere);
   return open ? html`<${Find} pages=${pages} onClose=${() => searching.set(false)} />` : null;
 }
 
@@ -235,7 +236,7 @@ function AccountButton() {
     ${account.status === 'active' ? null : html`<span class="badge bad">${title(account.status)}</span>`}`;
 }
 
-/** Chooses the time zone of all pages: the browser's, that of fleets or stations, or UTC. */
+/** Chooses the time zone of all pages: the browser's, that of fleets, sites or stations, or UTC. */
 function ZoneSelect() {
   const chosen = useStore(zone);
   const [found, setFound] = useState(/** @type {[string, string[]][] | null} */ (null));
@@ -255,14 +256,12 @@ function Navigation({ path }) {
   useEffect(() => setOpen(false), [path]);
   const current = (/** @type {string} */ target) =>
     path === target || (target !== '/' && path.startsWith(`${target}/`));
-  const shown = (/** @type {[string, string][]} */ pages) =>
-    pages.filter(([target]) => hasTestClock() || !RUNNER_PAGES.includes(target));
   return html`<nav class=${`side ${open ? 'open' : ''}`} aria-label="Pages">
     <button type="button" class="menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>☰ Menu</button>
     <div class="side-pages">${NAVIGATION.map(
       ([group, pages]) => html`<section key=${group}>
       <h2>${group}</h2>
-      <ul>${shown(pages).map(([target, text]) => html`<li key=${target}><a href=${link(target)} aria-current=${current(target) ? 'page' : undefined}>${text}</a></li>`)}</ul>
+      <ul>${pages.filter(isHere).map(([target, text]) => html`<li key=${target}><a href=${link(target)} aria-current=${current(target) ? 'page' : undefined}>${text}</a></li>`)}</ul>
     </section>`,
     )}</div>
   </nav>`;
@@ -286,17 +285,18 @@ function Content({ route }) {
 function Page({ route }) {
   const [name] = route.segments;
   const [state, setState] = useState(/** @type {{ component?: PageComponent, failed?: boolean }} */ ({}));
+  const page = Object.hasOwn(PAGES, name) && PAGES[name];
   const load = () => {
     setState({});
-    if (PAGES[name])
-      loadWithTexts(PAGES[name]).then(
+    if (page)
+      loadWithTexts(page).then(
         (module) => setState({ component: module.default }),
         () => setState({ failed: true }),
       );
   };
   useEffect(load, [name]);
   if (!name) return html`<${Overview} />`;
-  if (!PAGES[name]) return html`<h1>There is no such page</h1><p><a href="#/">Go to the overview</a></p>`;
+  if (!page) return html`<h1>There is no such page</h1><p><a href="#/">Go to the overview</a></p>`;
   if (state.failed) {
     return html`<div class="notice bad" role="alert"><p class="notice-title">The page could not be loaded</p>
       <p>The console's files cannot be reached.</p><button type="button" onClick=${() => location.reload()}>Load again</button></div>`;

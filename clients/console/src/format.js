@@ -57,6 +57,9 @@ export const percent = (share) => `${number(100 * share)} %`;
 /** @param {number} metres */
 export const distance = (metres) => (metres < 1000 ? `${Math.round(metres)} m` : `${number(metres / 1000)} km`);
 
+/** The last value of a field of type datetime-local: a browser also takes years of six digits. */
+export const LAST_INPUT = '9999-12-31T23:59';
+
 /**
  * The value of a field of type datetime-local, in the chosen time zone.
  * @param {Moment} at
@@ -66,7 +69,7 @@ export const localInput = (at, timeZone) =>
   new Date(wallClock(Math.floor(new Date(at).getTime() / 60_000) * 60_000, timeZone)).toISOString().slice(0, 16);
 
 /**
- * The timestamp of such a value; null if it is empty, or no time: a browser takes years of six digits.
+ * The timestamp of such a value; null if it is empty, or no time.
  * @param {string} value
  * @param {string} [timeZone] in place of the chosen one
  */

@@ -114,7 +114,9 @@ export function wallClock(at, timeZone) {
       .formatToParts(at)
       .map(({ type, value }) => [type, Number(value)]),
   );
-  return Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second);
+  // Date.UTC takes the years up to 99 as those of the last century.
+  const inLeapYear = Date.UTC(2000, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second);
+  return new Date(inLeapYear).setUTCFullYear(parts.year);
 }
 
 const DAY_LENGTH = 86_400_000;
@@ -138,3 +140,9 @@ export function momentOf(wall, timeZone) {
  */
 export const dayStart = (at, days = 0, timeZone) =>
   momentOf(Math.floor(wallClock(at, timeZone) / DAY_LENGTH + days) * DAY_LENGTH, timeZone);
+
+/** When a night begins, as a part of the day. */
+const EVENING = 18 / 24;
+
+/** The beginning of the night that ends today, or has begun today: the last evening. @param {number} at */
+export const nightStart = (at) => momentOf((Math.floor(wallClock(at) / DAY_LENGTH - EVENING) + EVENING) * DAY_LENGTH);

@@ -122,6 +122,16 @@ try {
     await tab.close();
   });
 
+  await step('what a key may not read is not said to be fine', async () => {
+    const scopes = ['reservations:read', 'vehicles:read'];
+    const { secret } = await runner.api('POST', '/v1/api_keys', { scopes });
+    const { page: tab, context: other } = await signInWith(secret);
+    const night = tab.locator('.card', { has: tab.getByRole('heading', { name: /^Failed since/ }) });
+    await night.getByText('This key may not read all of that.').waitFor();
+    assert.equal(await night.getByText(/^Nothing/).count(), 0);
+    await other.close();
+  });
+
   await step('no page has a fault', async () => assert.deepEqual(faults, []));
 } finally {
   await browser.close();

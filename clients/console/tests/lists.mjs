@@ -49,6 +49,17 @@ try {
     await table.getByRole('link', { name: 'LONG 39' }).waitFor();
     await visit('/vehicles?from=nonsense');
     await table.getByRole('link', { name: 'LONG 39' }).waitFor();
+    for (const [path, one] of [
+      ['reservations', 'reservation'],
+      ['sessions', 'session'],
+      ['invoices', 'invoice'],
+      ['credit_notes', 'credit note'],
+      ['reports', 'report'],
+      ['developers/events', 'event'],
+    ]) {
+      await visit(`/${path}?until=2026-01-01`);
+      await page.getByText(`No ${one} matches the filters`).waitFor();
+    }
   });
 
   await step('many vehicles are deactivated, and that is undone', async () => {
@@ -108,12 +119,13 @@ try {
     await visit('/vehicles');
     await page.getByRole('button', { name: 'Import from CSV' }).click();
     await choose(
-      'registration_plate;vin;Battery capacity (kWh);charging_standard;id\nNEW 1;N1;52,5;Type2;x\nNEW 2;N2;60;CCS;\nNEW 3;N2;60;CCS;\nNEW 4;N4;many;CCS;\n',
+      'registration_plate;vin;Battery capacity (kWh);charging_standard;id\nNEW 1;N1;52,5;Type2;x\nNEW 2;N2;60;CCS;\nNEW 3;N2;60;CCS;\nNEW 4;N4;many;CCS;\nNEW 5;N5;75,000;CCS;\n',
     );
     await page.getByText('Columns are missing: fleet.').waitFor();
     await pick(page, 'Fleet of lines that name none', 'Long fleet');
     await page.getByText('Not imported: id.').waitFor();
-    await page.getByText('2 lines have mistakes and are left out').waitFor();
+    await page.getByText('3 lines have mistakes and are left out').waitFor();
+    await page.getByText('75,000 may be 75 or 75000: write one of them').waitFor();
     await page.getByText('Line 4: vin is the same as in line 3').waitFor();
     await checkAccessibility(page, 'the preview of an import');
     await page.getByRole('button', { name: 'Import 2 lines' }).click();

@@ -103,6 +103,44 @@ try {
     await start.focus();
     await start.pressSequentially('11012026');
     assert.match(await start.inputValue(), /^2026-11-01T/);
+    // A year has four digits: what follows is the hour.
+    await visit('/reserve');
+    const preferred = page.getByLabel('Preferred start');
+    await preferred.focus();
+    await preferred.pressSequentially('110120261130');
+    assert.match(await preferred.inputValue(), /^2026-11-01T\d\d:30$/);
+  });
+
+  await step('a price cap without a currency is in that of the account', async () => {
+    await page.route('**/v1/account', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), default_currency: 'jpy' } });
+    });
+    await visit('/drivers?new=1');
+    await page.getByLabel('Max price per kWh (JPY)').waitFor();
+    await page.getByLabel(/^Currency/).fill('kwd');
+    await page.getByLabel('Max price per kWh (KWD)').waitFor();
+    await visit('/policies?new=1');
+    await page.getByLabel('Name', { exact: true }).fill('Cheap');
+    await page.getByLabel('Max price per kWh (JPY)').fill('45');
+    await page.getByRole('button', { name: 'Add the policy' }).click();
+    await page.getByRole('heading', { name: 'Cheap' }).waitFor();
+    const path = `/v1/policies/${page.url().split('/').pop()}`;
+    assert.equal((await runner.api('GET', path)).rules.max_price_per_kwh, 45);
+    await runner.api('DELETE', path);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  await step('a reading of the battery that fails does not count as none', async () => {
+    await page.route('**/v1/vehicles/*/telemetry', (route) =>
+      route.fulfill({ status: 500, json: { object: 'error', message: 'It failed.', status: 500 } }),
+    );
+    await visit(`/reserve?vehicle=${vehicle.id}`);
+    await page.getByText('The service failed').waitFor();
+    assert.equal(await page.getByText(/assumed/).count(), 0);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Battery 40 %.').waitFor();
   });
 
   await step('what a vehicle needs is reserved, with the plan', async () => {
@@ -294,6 +332,15 @@ try {
     await page.getByRole('link', { name: note.number, exact: true }).waitFor();
     await visit(`/invoices/${invoice.id}`);
     await page.getByRole('table', { name: 'Credit notes of the invoice' }).getByText('The bay was blocked').waitFor();
+    // The line has what is left of the invoice at its rate of tax.
+    const notes = (await runner.api('GET', `/v1/credit_notes?invoice=${invoice.id}`)).data;
+    const left = notes.reduce((sum, { amount }) => sum - amount, invoice.totals.gross);
+    await page.getByRole('button', { name: 'Credit', exact: true }).click();
+    await dialog.getByLabel('Credit', { exact: true }).selectOption('lines');
+    await dialog.getByRole('checkbox').check();
+    await dialog.getByRole('button', { name: `Credit £${(left / 100).toFixed(2)}` }).waitFor();
+    await checkAccessibility(page, 'a credit of lines');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
   await step('analytics show what the API adds up, by pointer, by keyboard and as CSV', async () => {
@@ -462,7 +509,8 @@ try {
     // Events are made in the background, after the response to the change.
     let event;
     for (let attempt = 0; !event && attempt < 40; attempt += 1) {
-      event = (await runner.api('GET', '/v1/events?type=fleet.updated&limit=1')).data[0];
+      const { data } = await runner.api('GET', '/v1/events?type=fleet.updated&limit=1');
+      event = data.find((one) => one.data.object.description === 'Once');
       if (!event) await page.waitForTimeout(250);
     }
     assert.ok(event, 'there is no event of the change');

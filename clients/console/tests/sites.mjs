@@ -31,6 +31,13 @@ try {
     await page.getByText('Saved against charging at once').waitFor();
   });
 
+  await step('the time zone of a site can be chosen', async () => {
+    await runner.api('POST', '/v1/sites', { name: 'Depot Far', time_zone: 'Pacific/Apia' });
+    const zones = page.getByRole('combobox', { name: 'Time zone' });
+    await zones.focus();
+    await zones.locator('optgroup[label="Sites"] > option', { hasText: 'Pacific/Apia' }).waitFor({ state: 'attached' });
+  });
+
   await step('a chart has its numbers by keyboard, and never above the limit', async () => {
     await load.focus();
     await load.press('Home');

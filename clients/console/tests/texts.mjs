@@ -8,8 +8,15 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { keyOf, t } from '../src/i18n.js';
 import first from '../src/languages/de.js';
+import hints from '../src/languages/de-hints.js';
 import others from '../src/languages/de-pages.js';
+import { firstSentence, helpOf, inOrder } from '../src/forms/fields.js';
 import { replaceTexts } from '../src/ui/texts.js';
+
+// The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
+Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
+Reflect.deleteProperty(globalThis, 'BroadcastChannel');
+const { bodyOf } = await import('../src/forms/schema.js');
 
 const console = join(dirname(fileURLToPath(import.meta.url)), '..');
 const ts = createRequire(join(console, '../../target/tools/console/x.js'))('typescript');
@@ -99,6 +106,10 @@ test('the first page has its own texts, and those of other pages are in another 
   );
 });
 
+test('the texts of a language are in alphabetical order', () => {
+  for (const texts of [first, others, hints]) assert.deepEqual(Object.keys(texts), Object.keys(texts).sort());
+});
+
 test('the statuses of the API and the names of fields have German words', () => {
   const api = JSON.parse(readFileSync(join(console, '../../api/openapi.json'), 'utf8'));
   const statuses = Object.values(api.components.schemas)
@@ -114,6 +125,36 @@ test('the statuses of the API and the names of fields have German words', () => 
   // The overview says why a reservation failed, and the top of every page what is wrong with the account.
   const { FailedReason: reasons, AccountStatus: standings } = api.components.schemas;
   assert.deepEqual(missing([...reasons.enum, ...standings.enum], first), []);
+});
+
+/** The lists for whose objects there are forms. */
+const FORMS = [
+  'api_keys',
+  'charge_cards',
+  'drivers',
+  'fleets',
+  'invoices',
+  'payment_methods',
+  'policies',
+  'reports',
+  'sites',
+  'vehicles',
+  'webhook_endpoints',
+];
+
+test('every field of a form has a German hint, and no other hint is kept', () => {
+  const api = JSON.parse(readFileSync(join(console, '../../api/openapi.json'), 'utf8'));
+  const sentences = new Set();
+  const add = (shape, place) => {
+    if (shape.description && !helpOf(place)) sentences.add(firstSentence(shape.description.replaceAll('`', '')));
+    for (const field of inOrder(shape.fields ?? [])) add(field, place ? `${place}.${field.name}` : field.name);
+    if (shape.items) add(shape.items.type === 'object' ? shape.items : { fields: shape.items.fields }, place);
+  };
+  for (const path of FORMS.flatMap((name) => [`/v1/${name}`, `/v1/${name}/{id}`]))
+    if (api.paths[path]?.post) add({ fields: bodyOf(api, path, 'post').fields }, '');
+  sentences.delete('');
+  assert.ok(sentences.size > 100);
+  assert.deepEqual(Object.keys(hints), [...sentences].sort());
 });
 
 test('the texts of a template are found with their values, and code is none', () => {

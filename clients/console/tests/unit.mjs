@@ -12,7 +12,7 @@ import { countryNames, find, fold, read } from '../src/map/gazetteer.js';
 import { PLACES } from '../vendor/places.js';
 import { runAll } from '../src/api/pool.js';
 import { chunksOf, createAll } from '../src/pages/import/batches.js';
-import { cellsOf, previewOf } from '../src/pages/import/logic.js';
+import { cellsOf, numberOf, previewOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import {
   attendanceOf,
@@ -25,7 +25,7 @@ import {
   startOfDay,
   vehicleRange,
 } from '../src/pages/analytics/logic.js';
-import { creditedBy, leftOf, previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
+import { creditedBy, creditsOf, previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import {
   departureOf,
@@ -43,12 +43,12 @@ import { project, spread } from '../src/map/clusters.js';
 import { PRESETS } from '../src/forms/presets.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
 import { requestFor } from '../src/ui/find-logic.js';
-import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
+import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/pages/morning.js';
 
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
-const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput } = await import('../src/format.js');
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart } = await import('../src/format.js');
 const { zone } = await import('../src/state/zone.js');
 const { digitsOf, money } = await import('../src/money.js');
 
@@ -132,9 +132,16 @@ test('a change is in percent, and unknown without an earlier value', () => {
 });
 
 test('the night begins at 18:00, on the day before until the evening', () => {
-  const midnight = Date.parse('2026-12-01T00:00:00Z');
-  assert.equal(nightStart(midnight + 7 * HOUR, midnight), midnight - 6 * HOUR);
-  assert.equal(nightStart(midnight + 18 * HOUR, midnight), midnight + 18 * HOUR);
+  zone.set('Europe/London');
+  const begins = (at) => iso(nightStart(Date.parse(at)));
+  assert.equal(begins('2026-12-01T07:00:00Z'), '2026-11-30T18:00:00.000Z');
+  assert.equal(begins('2026-12-01T17:59:59Z'), '2026-11-30T18:00:00.000Z');
+  assert.equal(begins('2026-12-01T18:00:00Z'), '2026-12-01T18:00:00.000Z');
+  // The clocks are put forward on 29 March, and back on 25 October.
+  assert.equal(begins('2026-03-29T07:00:00Z'), '2026-03-28T18:00:00.000Z');
+  assert.equal(begins('2026-03-29T20:00:00Z'), '2026-03-29T17:00:00.000Z');
+  assert.equal(begins('2026-10-25T07:00:00Z'), '2026-10-24T17:00:00.000Z');
+  assert.equal(begins('2026-10-25T20:00:00Z'), '2026-10-25T18:00:00.000Z');
 });
 
 test('areas of a chart stand one upon the other', () => {
@@ -458,15 +465,34 @@ test('vehicles are ordered by cost or energy, those that were free among them', 
   );
 });
 
+const taxed = (percent, net, tax) => ({ country: 'DE', tax_percent: percent, category: 'S', net, tax });
+
 test('credits of a draft are lines of the invoice, and others leave the rest of theirs', () => {
-  const line = { id: 'il_1', amount: 900 };
+  const line = { id: 'il_1', taxes: [taxed('0', 900, 0)] };
   const notes = [
-    { number: null, amount: 3000, lines: [{ line_item: null, amount: 3000 }] },
-    { number: 'CN2026-1', amount: 800, lines: [{ line_item: 'il_1', amount: 800 }] },
+    { number: null, amount: 3000, lines: [{ line_item: 'il_2', taxes: [taxed('0', 300, 0)] }] },
+    { number: 'CN2026-1', amount: 800, lines: [{ line_item: 'il_1', taxes: [taxed('0', 800, 0)] }] },
   ];
   assert.equal(creditedBy(notes), 800);
-  assert.equal(leftOf(line, notes), 100);
-  assert.equal(leftOf({ id: 'il_2', amount: 500 }, notes), 500);
+  // The credit of 300 is a line of the draft.
+  const invoice = { totals: { by_rate: [taxed('0', 900 + 500 - 300, 0)] } };
+  assert.deepEqual(creditsOf(invoice, notes, [line]), [100]);
+  assert.deepEqual(creditsOf(invoice, notes, [{ id: 'il_2', taxes: [taxed('0', 500, 0)] }, line]), [200, 100]);
+});
+
+test('a line is credited up to what is left of the invoice at its rates of tax', () => {
+  const invoice = { totals: { by_rate: [taxed('7', 100, 7), taxed('19', 1000, 190)] } };
+  const [high, low] = [
+    { id: 'high', taxes: [taxed('19', 1000, 190)] },
+    { id: 'low', taxes: [taxed('7', 100, 7)] },
+  ];
+  assert.deepEqual(creditsOf(invoice, [], [low, high]), [107, 1190]);
+  // The service splits an amount of 648 in proportion to the rates.
+  const taxes = [taxed('7', 50, 3), taxed('19.00', 500, 95)];
+  const notes = [{ number: 'CN2026-1', amount: 648, lines: [{ line_item: null, taxes }] }];
+  assert.deepEqual(creditsOf(invoice, notes, [low, high]), [54, 595]);
+  const parts = [300, 500, 100].map((net, index) => ({ id: `part ${index}`, taxes: [taxed('19', net, net * 0.19)] }));
+  assert.deepEqual(creditsOf(invoice, notes, parts), [357, 238, 0]);
 });
 
 test('every currency has the digits that the service counts with', () => {
@@ -587,6 +613,12 @@ test('a moment that is not edited stays the same where the clocks show its time 
   assert.equal(fromEdited('2026-10-25T01:30', second), second);
   assert.equal(fromEdited('2026-10-25T01:30'), '2026-10-25T00:30:00.000Z');
   assert.equal(fromEdited('2026-10-25T03:00', second), '2026-10-25T03:00:00.000Z');
+});
+
+test('a year is entered digit by digit, and those before 100 are years as well', () => {
+  for (const text of ['0002-11-01T10:00', '0020-02-29T10:00', '0202-11-01T10:00', '2026-11-01T10:00'])
+    assert.equal(localInput(fromLocalInput(text, 'UTC'), 'UTC'), text);
+  assert.equal(fromLocalInput('0002-11-01T10:00', 'UTC'), '0002-11-01T10:00:00.000Z');
 });
 
 test('the use of connectors is averaged over the weeks, in the time zone of the fleet', () => {
@@ -804,6 +836,27 @@ test('a CSV file is read with its quotes, line breaks, separators and mark', () 
     ['1,5', '2', '3'],
   ]);
   assert.deepEqual([cellsOf(''), cellsOf('a\tb')], [[], [['a', 'b']]]);
+});
+
+test('a number with one mark before three digits is read as the language writes it, or refused', () => {
+  const plain = [
+    ['75000', 75_000],
+    ['52,5', 52.5],
+    ['52.5', 52.5],
+    ['0,500', 0.5],
+    ['1234,567', 1234.567],
+    ['1,234.5', 1234.5],
+    ['1.234,5', 1234.5],
+    ['1,234,567', 1_234_567],
+    ['-1.234.567', -1_234_567],
+  ];
+  for (const mark of ['.', ','])
+    for (const [text, value] of plain) assert.deepEqual(numberOf(text, mark), { value }, text);
+  assert.deepEqual(numberOf('51.507', '.'), { value: 51.507 });
+  assert.deepEqual(numberOf('51,507', ','), { value: 51.507 });
+  assert.deepEqual(numberOf('75,000', '.'), { error: '75,000 may be 75 or 75000: write one of them' });
+  assert.deepEqual(numberOf('75.250', ','), { error: '75.250 may be 75,25 or 75250: write one of them' });
+  for (const text of ['x', '1,2,3', '1.23.456', '1,234.567,8']) assert.equal(numberOf(text).value, undefined, text);
 });
 
 test('lines become bodies, in the units of their columns, with what is wrong with them', () => {

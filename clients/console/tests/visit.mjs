@@ -182,6 +182,20 @@ try {
     assert.match(scale ?? '', / m$|^[1-5] km$/);
   });
 
+  await step('a browser that does not say where it is says that', async () => {
+    await visit('/map');
+    await page.getByLabel('Search', { exact: true }).selectOption('near');
+    await page.getByRole('button', { name: 'Search where I am' }).click();
+    await page.getByText('The browser does not say where you are: click on the map instead.').waitFor();
+  });
+
+  await step('there is no page with the name of a member of every object', async () => {
+    for (const name of ['constructor', '__proto__', 'nothing']) {
+      await visit(`/${name}`);
+      await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    }
+  });
+
   await step('everything and single events exclude each other', async () => {
     await visit('/developers/endpoints?new=1');
     const all = page.getByRole('checkbox', { name: 'everything' });

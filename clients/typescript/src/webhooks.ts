@@ -26,7 +26,7 @@ const encoder = new TextEncoder();
  * @param body The raw body, not a parsed and serialized one.
  * @param headers The headers of the delivery.
  * @param secret The endpoint's whole secret, `whsec_…`.
- * @throws SignatureVerificationError if the delivery is not signed with the secret, or was signed too long ago.
+ * @throws SignatureVerificationError if the secret is empty, if the delivery is not signed with it, or was signed too long ago.
  */
 export async function verify(
   body: string | Uint8Array,
@@ -34,6 +34,7 @@ export async function verify(
   secret: string,
   options: VerifyOptions = {},
 ): Promise<Event> {
+  if (!secret) throw new SignatureVerificationError("The secret of the endpoint is empty.");
   const signature = header(headers, "service-signature");
   if (signature === undefined) throw new SignatureVerificationError("The header Service-Signature is missing.");
   const parts = signature.split(",").map((part) => part.trim());

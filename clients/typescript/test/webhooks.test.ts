@@ -47,6 +47,11 @@ test("a signature that is missing or malformed is refused", async () => {
   }
 });
 
+test("an empty secret is refused", async () => {
+  const headers = { "service-signature": sign("2026-03-02T08:30:00.000Z", "") };
+  await assert.rejects(webhooks.verify(body, headers, "", { now }), { name: "SignatureVerificationError", message: /secret .* is empty/ });
+});
+
 test("a delivery that was signed for a test is accepted, and only with its secret, body and time", async () => {
   const headers = await webhooks.sign(body, secret, { now });
   assert.deepEqual(await webhooks.verify(body, headers, secret, { now }), JSON.parse(body));

@@ -56,6 +56,7 @@ const FILES: &[File] = &files! {
     "src/forms/presets.js"
     "src/forms/schema-form.js"
     "src/forms/schema.js"
+    "src/forms/typed.js"
     "src/i18n.js"
     "src/json.js"
     "src/languages/de-hints.js"

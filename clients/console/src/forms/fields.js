@@ -152,7 +152,7 @@ const GROUPS = {
   '/v1/sites': [
     {
       title: t('Site'),
-      help: t('Prices and departures of the site are in its time zone and currency.'),
+      help: t('The hours of limits are in the time zone of the site, and prices in its currency.'),
       names: ['name', 'time_zone', 'currency'],
     },
     {
@@ -286,6 +286,9 @@ const UNITS = { level: '%', target_level: '%', charging_loss: '%', max_per_secon
 /** Amounts in the smallest unit of the currency beside them. */
 const AMOUNTS = new Set(['max_price_per_kwh']);
 
+/** Whether an object has an amount in it. @param {import('./schema.js').Shape} shape @returns {boolean} */
+export const hasAmount = ({ fields = [] }) => fields.some((field) => AMOUNTS.has(field.name) || hasAmount(field));
+
 /** What a field is called in parentheses, if it is not a word of its name. @type {Record<string, string>} */
 const LABELS = {
   power_w: 'power',
@@ -310,6 +313,14 @@ const LABELS = {
 };
 
 /** @typedef {{ currency?: string | null }} Siblings the object that has the field */
+
+/**
+ * An object as the siblings of its fields: without a currency of its own it has that of what is around it.
+ * @param {Record<string, unknown>} members
+ * @param {Siblings} [around]
+ */
+export const asSiblings = (members, around) =>
+  /** @type {Siblings} */ ({ ...members, currency: members.currency || around?.currency });
 
 /**
  * The unit in which a field is entered, where its name does not say it.
@@ -365,7 +376,7 @@ const HELP = {
   'limits.power_w': t('The most that the site draws.'),
   'preferences.max_price_per_kwh': t('The highest price with tax that the driver accepts, such as 0.45.'),
   'rules.max_price_per_kwh': t(
-    'The highest price with tax, in the currency of the reservation: 0.45 is 45 pence or cents.',
+    'The highest price with tax. For reservations in another currency it is as many of the smallest units of that one.',
   ),
   'rules.geofences.radius_meters': t('How far from the centre a station may be.'),
   metadata: t('Names and values of your own, such as the number of a cost centre.'),

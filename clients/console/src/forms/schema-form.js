@@ -10,8 +10,10 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { inOtherZone, title, words } from '../format.js';
 import { zone } from '../state/zone.js';
 import {
+  asSiblings,
   firstSentence,
   fromField,
+  hasAmount,
   helpOf,
   inGroups,
   inOrder,
@@ -25,6 +27,7 @@ import { bodyOf, changes, openApi } from './schema.js';
 import { MomentInput } from './moment-input.js';
 import { Picker } from './picker.js';
 import { PRESETS } from './presets.js';
+import { useTyped } from './typed.js';
 
 /** The descriptions of fields in the language of the user. @type {Record<string, string>} */
 const hints = language === 'en' ? {} : (await import(`../languages/${language}-hints.js`)).default;
@@ -70,18 +73,31 @@ const PERIOD = new Set(['period_start', 'period_end']);
  * @param {FormProps<T>} props
  */
 export function SchemaForm(props) {
-  const document = useRead(() => openApi(), []);
-  if (!document.data)
-    return html`<${ResourceError} resource=${document} />${document.loading && html`<${Loading} what="the form" />`}`;
-  return html`<${Form} ...${props} api=${document.data} />`;
+  const { path, method = 'post' } = props;
+  const read = useRead(
+    async (signal) => {
+      const api = await openApi();
+      const account = hasAmount(bodyOf(api, path, method))
+        ? await request('GET', '/v1/account', undefined, { signal }).catch(nullIfMissing)
+        : null;
+      return { api, currency: account?.default_currency };
+    },
+    [path, method],
+    { once: true },
+  );
+  if (!read.data)
+    return html`<${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the form" />`}`;
+  return html`<${Form} ...${props} ...${read.data} />`;
 }
 
 /**
  * @template T
- * @param {FormProps<T> & { api: import('./schema.js').OpenApi }} props those of SchemaForm, and the document
+ * @param {FormProps<T> & { api: import('./schema.js').OpenApi, currency?: string }} props those of SchemaForm, the
+ *   document, and the currency of the account
  */
 function Form({
   api,
+  currency,
   path,
   method = 'post',
   original,
@@ -133,7 +149,7 @@ function Form({
       ${fields.map(
         (
           field,
-        ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)} periodZone=${periodZone.name}
+        ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${asSiblings(value, { currency })} error=${error} update=${Boolean(original)} periodZone=${periodZone.name}
         onChange=${(/** @type {unknown} */ next) => setValue((all) => ({ ...all, [field.name]: next }))} />`,
       )}</${Part}>`,
     )}
@@ -280,7 +296,7 @@ function Control({ field, place, value, siblings, error, update, periodZone, onC
         (
           member,
         ) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
-          place=${`${place}.${member.name}`} value=${members[member.name]} siblings=${members} error=${error} update=${update} periodZone=${periodZone}
+          place=${`${place}.${member.name}`} value=${members[member.name]} siblings=${asSiblings(members, siblings)} error=${error} update=${update} periodZone=${periodZone}
           onChange=${(/** @type {unknown} */ next) => onChange({ ...members, [member.name]: next })} />`,
       );
       if (isInline(field.name)) return controls;
@@ -317,12 +333,8 @@ const hasContent = (value) =>
  * @param {string} description
  */
 function hintOf(place, description) {
-  const own = helpOf(place);
-  if (own) return own;
-  const text = description.replaceAll('`', '');
-  const known = hints[text];
-  if (known || language === 'en') return firstSentence(known ?? text);
-  return html`<span lang="en">${firstSentence(text)}</span>`;
+  const text = firstSentence(description.replaceAll('`', ''));
+  return helpOf(place) ?? hints[text] ?? (language === 'en' ? text : html`<span lang="en">${text}</span>`);
 }
 
 /**
@@ -365,21 +377,19 @@ function Input({ id, hint, label, field, value, siblings, timeZone, onChange }) 
 }
 
 /**
- * A number. Its text stays as it is typed: "1.0" is on the way to 1.05.
+ * A number.
  * @param {{ shared: object, field: import('./schema.js').Field, value: unknown, siblings?: Siblings,
  *   onChange: (value: unknown) => void }} props
  */
 function NumberInput({ shared, field, value, siblings, onChange }) {
-  const [typed, setTyped] = useState('');
-  const read = (/** @type {string} */ text) => (text === '' ? undefined : fromField(field, Number(text), siblings));
-  const shownAs = (/** @type {unknown} */ one) =>
-    typeof one === 'number' ? toField(field.name, one, siblings) : undefined;
-  const onInput = (/** @type {InputChange} */ event) => {
-    setTyped(event.currentTarget.value);
-    onChange(read(event.currentTarget.value));
-  };
-  return html`<input ...${shared} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)}
-    value=${read(typed) === (value ?? undefined) ? typed : (shownAs(value) ?? '')} onInput=${onInput} />`;
+  const show = (/** @type {number} */ one) => toField(field.name, one, siblings);
+  const shownAs = (/** @type {unknown} */ one) => (typeof one === 'number' ? show(one) : undefined);
+  const typed = useTyped(typeof value === 'number' ? value : undefined, {
+    read: (text) => (text === '' ? undefined : fromField(field, Number(text), siblings)),
+    show,
+    onChange,
+  });
+  return html`<input ...${shared} ...${typed} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} />`;
 }
 
 /** Several of a few values. */

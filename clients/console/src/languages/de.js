@@ -2,8 +2,6 @@
 
 /** @type {Record<string, string>} */
 export default {
-  'status {0}': 'Status {0}',
-  'parameter {0}': 'Parameter {0}',
   '(expired)': '(abgelaufen)',
   ', or from a confirmed': ', oder aus einer bestätigten',
   ', short': ', zu wenig',
@@ -13,7 +11,6 @@ export default {
   'API keys': 'API-Schlüssel',
   'Address of the API': 'Adresse der API',
   All: 'Alle',
-  'Nothing missing': 'Nichts fehlt',
   Analytics: 'Auswertung',
   Bill: 'Abrechnung',
   'By day': 'Je Tag',
@@ -70,15 +67,16 @@ export default {
   'Not found': 'Nicht gefunden',
   'Not up to date, as another part of this page says.': 'Nicht aktuell, wie ein anderer Teil dieser Seite sagt.',
   'Nothing is reserved.': 'Nichts ist reserviert.',
+  'Nothing missing': 'Nichts fehlt',
   'Nothing. Failing webhook endpoints, overdue invoices and stations out of order appear here.':
     'Nichts. Gestörte Webhook-Endpunkte, überfällige Rechnungen und defekte Stationen erscheinen hier.',
   'Nothing: no reservation, session, payment or delivery.':
     'Nichts: keine Reservierung, kein Ladevorgang, keine Zahlung und keine Zustellung.',
   'Open it in this browser once: it signs the browser in, for later starts with the same data folder as well.':
     'Öffnen Sie sie einmal in diesem Browser: Sie meldet den Browser an, auch für spätere Starts mit demselben Datenordner.',
+  'Open the address that the terminal shows': 'Öffnen Sie die Adresse, die das Terminal zeigt',
   'Open the address that the terminal shows to move the clock.':
     'Öffnen Sie die Adresse, die das Terminal zeigt, um die Uhr zu stellen.',
-  'Open the address that the terminal shows': 'Öffnen Sie die Adresse, die das Terminal zeigt',
   Operate: 'Betrieb',
   Other: 'Andere',
   'Out of order': 'Außer Betrieb',
@@ -130,6 +128,7 @@ export default {
   'There is no such page': 'Diese Seite gibt es nicht',
   'This is not allowed': 'Das ist nicht erlaubt',
   'This is not possible in the present state': 'Das ist im jetzigen Zustand nicht möglich',
+  'This key may not read all of that.': 'Dieser Schlüssel darf nicht alles davon lesen.',
   'Time zone': 'Zeitzone',
   'Too many requests': 'Zu viele Anfragen',
   'Try again': 'Erneut versuchen',
@@ -154,12 +153,14 @@ export default {
   'no available connectors': 'keine freien Anschlüsse',
   'or with a key': 'oder mit einem Schlüssel',
   other: 'anderes',
+  'parameter {0}': 'Parameter {0}',
   'payment failed': 'Zahlung fehlgeschlagen',
   'policy blocked': 'durch eine Richtlinie verhindert',
   report: 'Bericht',
   reservation: 'Reservierung',
   'short of energy': 'zu wenig Energie',
   'station unavailable': 'Station nicht verfügbar',
+  'status {0}': 'Status {0}',
   suspended: 'ausgesetzt',
   'the page': 'die Seite',
   'vehicle unavailable': 'Fahrzeug nicht verfügbar',

@@ -4,7 +4,7 @@
 import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
-import { useRead } from '../api/resource.js';
+import { nullIfMissing, useRead } from '../api/resource.js';
 import { Empty, Loading } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
 import { Table } from '../ui/list.js';
@@ -44,10 +44,27 @@ const FRESH = 86_400_000;
  * The battery's level in percent that is reckoned with; an old reading is none.
  * @param {import('../../types').VehicleTelemetry | null} telemetry null without one
  */
-export function levelOf(telemetry) {
+function levelOf(telemetry) {
   const battery = telemetry?.battery;
   return battery && now() - Date.parse(battery.updated) <= FRESH ? battery.level : UNKNOWN_LEVEL;
 }
+
+/**
+ * The battery's level that is reckoned with, and where the vehicle was last seen. Null until it was read, so that no
+ * price is shown that another one replaces.
+ * @param {string | null} vehicle an id
+ */
+export const useReading = (vehicle) =>
+  useRead(
+    async (signal) => {
+      if (!vehicle) return null;
+      const path = /** @type {const} */ (`/v1/vehicles/${vehicle}/telemetry`);
+      const telemetry = await request('GET', path, undefined, { signal }).catch(nullIfMissing);
+      const level = levelOf(telemetry);
+      return { level, assumed: telemetry?.battery?.level !== level, location: telemetry?.location };
+    },
+    [vehicle],
+  );
 
 /**
  * The metered Wh that a vehicle is charged with: to the target, or beyond it to the full battery.

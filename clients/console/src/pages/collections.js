@@ -10,7 +10,7 @@ import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { lazy } from '../ui/lazy.js';
-import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { statusChange } from '../api/bulk.js';
 import { SchemaForm } from '../forms/schema-form.js';
@@ -398,8 +398,7 @@ function List({ name, route }) {
     ...collection.columns,
   ];
   const create = () => setQuery({ new: 1 });
-  const filtered = Object.values({ ...filters, ...between }).some(Boolean);
-  const empty = html`<${Empty} title=${filtered ? t`No ${collection.one} matches the filters` : t`No ${collection.one} yet`}><p>${collection.next}</p>
+  const empty = html`<${Empty} title=${isFiltered(route.query, collection.filters) ? t`No ${collection.one} matches the filters` : t`No ${collection.one} yet`}><p>${collection.next}</p>
     <button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${Empty}>`;
   return html`<${PageHead} title=${title(name)}>${collection.imports ? html`<button type="button" onClick=${() => setQuery({ import: 1 })}>Import from CSV</button>` : null}<button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${PageHead}>
     ${

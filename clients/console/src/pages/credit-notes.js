@@ -6,7 +6,7 @@ import { address } from '../api/client.js';
 import { useList, useResource } from '../api/resource.js';
 import { Empty, Facts, Field, Id, PageHead, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { Picker } from '../forms/picker.js';
 import { money } from '../format.js';
@@ -80,7 +80,7 @@ function List({ route }) {
     },
     ...COLUMNS.slice(2),
   ];
-  const empty = html`<${Empty} title=${fleet || invoice ? t('No credit note matches the filters') : t('No credit note yet')}><p>A credit note takes something off a final invoice: open the <a href="#/invoices">invoice</a>, and credit it.</p></${Empty}>`;
+  const empty = html`<${Empty} title=${isFiltered(route.query, ['fleet', 'invoice']) ? t('No credit note matches the filters') : t('No credit note yet')}><p>A credit note takes something off a final invoice: open the <a href="#/invoices">invoice</a>, and credit it.</p></${Empty}>`;
   return html`<${PageHead} title="Credit notes"><a class="button" href="#/invoices">Invoices</a></${PageHead}>
     <div class="filters"><${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" value=${fleet} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next })} />`}</${Field}>
       ${invoice ? html`<p><button type="button" class="small" onClick=${() => setQuery({ invoice: null })}>Of all invoices</button></p>` : null}<${CreatedFilter} query=${route.query} /></div>

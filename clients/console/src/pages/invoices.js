@@ -7,7 +7,7 @@ import { readPages, useAction, useList, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { CreatedFilter, ListView, PageButtons, Table, createdBetween } from '../ui/list.js';
+import { CreatedFilter, ListView, PageButtons, Table, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { ObjectFilters, Picker } from '../forms/picker.js';
@@ -95,8 +95,7 @@ function List({ route }) {
     { label: t('Due date'), cell: (/** @type {Invoice} */ one) => html`<${Time} at=${one.due_date} />` },
   ];
   const create = () => setQuery({ new: 1 });
-  const filtered = [...FILTERS, 'from', 'until'].some((name) => route.query.get(name));
-  const empty = html`<${Empty} title=${filtered ? t('No invoice matches the filters') : status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
+  const empty = html`<${Empty} title=${isFiltered(route.query, FILTERS) ? t('No invoice matches the filters') : status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
   // Whole days of the last month, in the chosen time zone.
   const [since, until] = [dayStart(now(), -30), dayStart(now(), 1)];
   const initial = { period_start: new Date(since).toISOString(), period_end: new Date(until).toISOString() };

@@ -12,6 +12,7 @@ import { PlaceSearch } from '../map/place-search.js';
 import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
 import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';
 import { go, link, setQuery } from '../router.js';
+import { toast } from '../ui/toasts.js';
 import { distance, number, plug } from '../format.js';
 import { StationCard, priceText } from './station-card.js';
 
@@ -129,11 +130,14 @@ export default function MapPage({ route }) {
 
   const set = (/** @type {Partial<typeof filters>} */ changes) => setFilters({ ...filters, ...changes });
   const locate = () =>
-    navigator.geolocation.getCurrentPosition(({ coords }) => {
-      setMode('near');
-      setPoints([[coords.latitude, coords.longitude]]);
-      handle?.map.setView([coords.latitude, coords.longitude], 12);
-    });
+    navigator.geolocation.getCurrentPosition(
+      ({ coords }) => {
+        setMode('near');
+        setPoints([[coords.latitude, coords.longitude]]);
+        handle?.map.setView([coords.latitude, coords.longitude], 12);
+      },
+      () => toast(t('The browser does not say where you are: click on the map instead.'), 'bad'),
+    );
   return html`<${PageHead} title="Map" intro="Charging stations by live status and power, and vehicles where they were last seen." />
     <div class="map-page">
       <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>

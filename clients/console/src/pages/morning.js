@@ -1,10 +1,6 @@
 // What the overview says about reservations and costs, worked out from what the API lists.
 
-const HOUR = 3_600_000;
-export const DAY = 24 * HOUR;
-
-/** The hour of the evening at which a night begins. */
-const EVENING = 18;
+export const DAY = 24 * 3_600_000;
 
 /** How late a vehicle may come to its window, in milliseconds: one step of the grid of windows. */
 export const GRACE = 5 * 60_000;
@@ -89,11 +85,3 @@ export function days(sessions, midnights) {
 
 /** How much more the new value is, in percent; null without an old one. @param {number} value @param {number} before */
 export const changeOf = (value, before) => (before === 0 ? null : Math.round((100 * (value - before)) / before));
-
-/**
- * The beginning of the night that ends today, or has begun today: the last evening.
- * @param {number} at
- * @param {number} midnight the beginning of the day of `at`
- */
-export const nightStart = (at, midnight) =>
-  at >= midnight + EVENING * HOUR ? midnight + EVENING * HOUR : midnight - (24 - EVENING) * HOUR;

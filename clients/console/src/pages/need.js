@@ -7,7 +7,17 @@ import { request } from '../api/client.js';
 import { useAction } from '../api/resource.js';
 import { Dialog, Facts, Field, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
-import { duration, energy, fromEdited, localInput, money, needText, number, timeWindow } from '../format.js';
+import {
+  LAST_INPUT,
+  duration,
+  energy,
+  fromEdited,
+  localInput,
+  money,
+  needText,
+  number,
+  timeWindow,
+} from '../format.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
@@ -89,8 +99,8 @@ export function NeedFields({ value, onChange }) {
           ['kwh', 'kWh'],
         ]} onChange=${(/** @type {NeedForm['unit']} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>
-    <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
-    <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" value=${value.notBefore} onInput=${text('notBefore')} />`}</${Field}>
+    <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" max=${LAST_INPUT} required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
+    <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" max=${LAST_INPUT} value=${value.notBefore} onInput=${text('notBefore')} />`}</${Field}>
     <${Field} label="Choose">${(/** @type {string} */ id) =>
       html`<${Select} id=${id} value=${value.optimize} options=${[
         ['cost', t('the cheapest time')],

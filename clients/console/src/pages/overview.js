@@ -6,8 +6,8 @@ import { address, request } from '../api/client.js';
 import { nullIfMissing, readPages, useRead } from '../api/read.js';
 import { Empty, PageHead, Time } from '../ui/basics.js';
 import { ResourceError } from '../ui/errors.js';
-import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../values.js';
-import { DAY, changeOf, days, nextDay, nightStart, weeks } from './morning.js';
+import { dayMoment, dayStart, energy, money, needText, nightStart, number, timeWindow, words } from '../values.js';
+import { DAY, changeOf, days, nextDay, weeks } from './morning.js';
 import { now, useNow } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
@@ -63,11 +63,7 @@ function Charging() {
     (signal) =>
       request(
         'GET',
-        address('/v1/charging_sessions', {
-          status: 'active',
-          limit: 100,
-          'expand[]': ['data.vehicle', 'data.charging_station'],
-        }),
+        '/v1/charging_sessions?status=active&limit=100&expand[]=data.vehicle&expand[]=data.charging_station',
         undefined,
         { signal },
       ),
@@ -90,15 +86,11 @@ function Charging() {
   </${Card}>`;
 }
 
-/** How many sites are looked at. */
-const SITES = 100;
-
 /** Whether the vehicles of each depot will be ready when they depart. Nothing for those who have no site. */
 function Sites() {
   const sites = useRead(
     async (signal) =>
-      (await request('GET', address('/v1/sites', { limit: SITES }), undefined, { signal }).catch(nullIfMissing))
-        ?.data ?? [],
+      (await request('GET', '/v1/sites?limit=100', undefined, { signal }).catch(nullIfMissing))?.data ?? [],
     [],
     { every: 2 * EVERY },
   );
@@ -242,15 +234,18 @@ function ByDay({ found, currencies }) {
 
 /** What failed since the evening: reservations, sessions, payments and deliveries. */
 function Night() {
-  const since = nightStart(now(), dayStart(now()));
+  const since = nightStart(now());
   const read = useRead(
     async (signal) => {
       const from = new Date(since).toISOString();
+      /** @type {string[]} */
+      const unread = [];
       /** @template {string} Path @param {Path} path @param {Query} query */
-      const get = async (path, query) =>
-        /** @type {Page<Listed<Path>> | null} */ (
-          await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing)
-        )?.data ?? [];
+      const get = async (path, query) => {
+        const page = await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing);
+        if (!page) unread.push(path);
+        return /** @type {Page<Listed<Path>> | null} */ (page)?.data ?? [];
+      };
       const changed = (/** @type {Reserved} */ one) => Date.parse(one.updated) >= since;
       const [failed, expired, sessions, payments, endpoints] = await Promise.all([
         get('/v1/reservations', { status: 'failed', limit: 100, 'expand[]': 'data.vehicle' }),
@@ -279,6 +274,7 @@ function Night() {
         sessions: /** @type {Charged[]} */ (sessions),
         payments,
         deliveries: deliveries.filter((one) => one.failed.length),
+        unread,
       };
     },
     [since],
@@ -292,10 +288,10 @@ function Night() {
     list.length
       ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>`
       : null;
-  const none =
-    found && !found.reservations.length && !found.sessions.length && !found.payments.length && !found.deliveries.length;
+  const none = found && !Object.values(found).some((list) => list.length);
   return html`<${Card} title=${t`Failed since ${dayMoment(since)}`} resource=${read}>
     ${none ? html`<p class="hint">Nothing: no reservation, session, payment or delivery.</p>` : null}
+    ${found?.unread.length ? html`<p class="hint">This key may not read all of that.</p>` : null}
     ${
       found
         ? html`<ul class="lines attention">
@@ -313,11 +309,9 @@ function Night() {
 function Attention() {
   const attention = useRead(
     async (signal) => {
-      /** @template {string} Path @param {Path} path @param {Query} query */
-      const get = (path, query) => request('GET', address(path, query), undefined, { signal });
       const [overdue, endpoints, stations] = await Promise.all([
-        get('/v1/invoices', { status: 'overdue', limit: 5 }),
-        get('/v1/webhook_endpoints', { limit: 100 }),
+        request('GET', '/v1/invoices?status=overdue&limit=5', undefined, { signal }),
+        request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal }),
         readPages('/v1/charging_stations?limit=100', { signal, most: LOOKED_AT }),
       ]);
       const failing = endpoints.data.filter((endpoint) => endpoint.status === 'disabled' || endpoint.missed_since);

@@ -6,7 +6,7 @@ import { address, request } from '../api/client.js';
 import { useAction, useList, useResource } from '../api/resource.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { dayStart, duration, energy, money, number, periodDays, title, words } from '../format.js';
@@ -69,7 +69,7 @@ function List({ route }) {
       period_end: new Date(until).toISOString(),
     },
   };
-  const empty = html`<${Empty} title=${status ? t`No report is ${words(status)}` : t('No report yet')}><p>A report sums up sessions by vehicle, driver, station or fleet, as CSV or JSON.</p><button type="button" class="primary" onClick=${create}>Create a report</button></${Empty}>`;
+  const empty = html`<${Empty} title=${isFiltered(route.query) ? t('No report matches the filters') : status ? t`No report is ${words(status)}` : t('No report yet')}><p>A report sums up sessions by vehicle, driver, station or fleet, as CSV or JSON.</p><button type="button" class="primary" onClick=${create}>Create a report</button></${Empty}>`;
   return html`<${PageHead} title="Reports"><button type="button" class="primary" onClick=${create}>Create a report</button></${PageHead}>
     ${
       route.query.get('new')

@@ -4,18 +4,19 @@
 import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { useAction, useList, useRead, useResource } from '../api/resource.js';
+import { useAction, useList, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { CreatedFilter, ListView, createdBetween } from '../ui/list.js';
+import { CreatedFilter, ListView, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { ObjectFilters } from '../forms/picker.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
 import { NeedDialog, PlanCard } from './need.js';
-import { Candidates, MatchSummary, energyOf, levelOf, reasonOf, useCandidates } from './candidates.js';
+import { Candidates, MatchSummary, energyOf, reasonOf, useCandidates, useReading } from './candidates.js';
 import {
+  LAST_INPUT,
   dayMoment,
   distance,
   duration,
@@ -98,8 +99,7 @@ function List({ route }) {
     { label: t('Station'), cell: (/** @type {Reservation} */ one) => html`<${Ref} to=${one.charging_station} />` },
     { label: t('Created'), cell: (/** @type {Reservation} */ one) => html`<${Time} at=${one.created} ago />` },
   ];
-  const filtered = [...FILTERS, 'from', 'until'].some((name) => route.query.get(name));
-  const empty = html`<${Empty} title=${filtered ? t('No reservation matches the filters') : status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
+  const empty = html`<${Empty} title=${isFiltered(route.query, FILTERS) ? t('No reservation matches the filters') : status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
   return html`<${PageHead} title="Reservations"><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
       <${ObjectFilters} query=${route.query} kinds=${FILTERS} /><${CreatedFilter} query=${route.query} /></div>
@@ -120,17 +120,9 @@ function Reservation({ id }) {
   const waits = reservation?.status === 'pending' && Date.parse(reservation.ideal_start) > now();
   const vehicle = waits ? reservation.vehicle : null;
   // Without a reading, the same is assumed as on the page Reserve, so that the prices are the same.
-  const level = useRead(
-    async (signal) =>
-      vehicle
-        ? request('GET', `/v1/vehicles/${vehicle.id}/telemetry`, undefined, { signal }).then(levelOf, () =>
-            levelOf(null),
-          )
-        : null,
-    [vehicle?.id],
-  );
+  const battery = useReading(vehicle?.id ?? null);
   const found = useCandidates(
-    reservation && vehicle && level.data !== null ? searchOf(reservation, energyOf(vehicle, level.data)) : null,
+    reservation && vehicle && battery.data ? searchOf(reservation, energyOf(vehicle, battery.data.level)) : null,
   );
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
@@ -140,7 +132,7 @@ function Reservation({ id }) {
       ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>${reservation.need ? t('Change the need') : t('Change the time')}</button>` : null}
       ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." trial=${{ method: 'POST', path: `${path}/cancel`, effects: effectsOfCancelling }} disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}
     </${PageHead}>
-    <${ResourceError} resource=${resource} />
+    <${ResourceError} resource=${resource} /><${ResourceError} resource=${battery} />
     ${cancel.error ? html`<${ErrorNotice} error=${cancel.error} />` : null}
     ${moving ? html`<${reservation.need ? NeedDialog : MoveDialog} reservation=${reservation} onClose=${() => setMoving(false)} />` : null}
     <${NextStep} reservation=${reservation} />
@@ -339,7 +331,7 @@ export function MoveDialog({ reservation, start, onClose }) {
   return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
     <${Field} label="Preferred start" hint=${t`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
-      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${from} onInput=${(/** @type {InputChange} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
+      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" max=${LAST_INPUT} required value=${from} onInput=${(/** @type {InputChange} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${action.busy}>Ask for this time</button></footer>
   </form></${Dialog}>`;
 }

@@ -5,24 +5,23 @@ import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { useAction } from '../api/resource.js';
 import { Field, PageHead, Select } from '../ui/elements.js';
-import { ErrorNotice } from '../ui/errors.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
 import { PlaceSearch } from '../map/place-search.js';
 import { drawStations, readStations } from '../map/stations.js';
 import { Picker } from '../forms/picker.js';
-import { distance, duration, fromLocalInput, localInput, number } from '../format.js';
+import { LAST_INPUT, distance, duration, fromLocalInput, localInput, number } from '../format.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 import { go, link, setQuery } from '../router.js';
 import { idOf } from '../ui/objects.js';
 import { drawCandidates, drawnStations } from '../map/candidates.js';
 import { NeedFields, defaultNeed, needOf } from './need.js';
-import { Candidates, energyOf, levelOf, reasonOf, useCandidates } from './candidates.js';
+import { Candidates, energyOf, reasonOf, useCandidates, useReading } from './candidates.js';
 
 /**
  * @typedef {[number, number]} Point latitude and longitude
  * @typedef {import('../../types').Vehicle} Vehicle
- * @typedef {import('../../types').VehicleTelemetry} VehicleTelemetry
  */
 
 const MINUTE = 60_000;
@@ -44,8 +43,6 @@ export default function Reserve({ route }) {
   const asked = Number(route.query.get('start'));
   const [vehicle, setVehicle] = useState(/** @type {Vehicle | null} */ (null));
   const [vehicleId, setVehicleId] = useState(route.query.get('vehicle'));
-  // Null until the battery was read, so that no price is shown that another one replaces.
-  const [reading, setReading] = useState(/** @type {{ level: number, assumed: boolean } | null} */ (null));
   const [driver, setDriver] = useState(/** @type {string | null} */ (null));
   const [place, setPlace] = useState(pointOf(route.query.get('at')));
   const [radius, setRadius] = useState(5000);
@@ -56,7 +53,6 @@ export default function Reserve({ route }) {
   const [needForm, setNeedForm] = useState(defaultNeed);
   // Why the vehicle that the address names is not known.
   const [unread, setUnread] = useState(/** @type {Error | null} */ (null));
-  const latestVehicle = useRef('');
   const send = useAction((key, body) => request('POST', '/v1/reservations', body, { idempotencyKey: key }));
 
   useEffect(() => {
@@ -69,22 +65,14 @@ export default function Reserve({ route }) {
     setVehicleId(next?.id ?? null);
     if (!next) return;
     setDriver(idOf(next.drivers[0]) ?? null);
-    setReading(null);
-    latestVehicle.current = next.id;
-    const read = (/** @type {VehicleTelemetry | null} */ telemetry) => {
-      const level = levelOf(telemetry);
-      if (latestVehicle.current === next.id) setReading({ level, assumed: telemetry?.battery?.level !== level });
-    };
-    // The place where the vehicle was last seen is a better beginning than an empty map.
-    request('GET', `/v1/vehicles/${next.id}/telemetry`).then(
-      (telemetry) => {
-        const { location } = telemetry;
-        read(telemetry);
-        if (location) setPlace((before) => before ?? [location.latitude, location.longitude]);
-      },
-      () => read(null),
-    );
   }
+  const battery = useReading(vehicle?.id ?? null);
+  const reading = battery.data;
+  useEffect(() => {
+    // The place where the vehicle was last seen is a better beginning than an empty map.
+    const location = reading?.location;
+    if (location) setPlace((before) => before ?? [location.latitude, location.longitude]);
+  }, [reading]);
 
   const asksNeed = by === 'need';
   const need = asksNeed ? needOf(needForm) : null;
@@ -99,7 +87,7 @@ export default function Reserve({ route }) {
     if (reservation) go(link(`/reservations/${reservation.id}`));
   };
   return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
-    ${unread ? html`<${ErrorNotice} error=${unread} />` : null}
+    ${unread ? html`<${ErrorNotice} error=${unread} />` : null}<${ResourceError} resource=${battery} />
     <form class="reserve" onSubmit=${submit}>
       <div class="reserve-fields">
         <${Field} label="Vehicle" hint=${reading ? t`Battery ${number(reading.level)} %${reading.assumed ? t(', assumed: there is no reading of the last 24 hours.') : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {string | null} */ _, /** @type {Vehicle | null} */ object) => chooseVehicle(object)} />`}</${Field}>
@@ -114,7 +102,7 @@ export default function Reserve({ route }) {
           asksNeed
             ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />`
             : html`<div class="row">
-          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {InputChange} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
+          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" max=${LAST_INPUT} required value=${start} onInput=${(/** @type {InputChange} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
         </div>`
         }

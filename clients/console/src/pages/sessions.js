@@ -7,7 +7,7 @@ import { nullIfMissing, useAction, useList, useRead, useResource } from '../api/
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { canStart } from '../map/conditions.js';
 import { ObjectFilters, Picker } from '../forms/picker.js';
@@ -116,8 +116,7 @@ function List({ route }) {
       cell: (/** @type {ChargingSession} */ one) => money(one.amount_due + one.amount_paid, one.currency),
     },
   ];
-  const filtered = [...FILTERS, 'from', 'until'].some((name) => route.query.get(name));
-  const empty = html`<${Empty} title=${filtered ? t('No session matches the filters') : status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
+  const empty = html`<${Empty} title=${isFiltered(route.query, FILTERS) ? t('No session matches the filters') : status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
     <button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button> <a class="button" href=${link('/reservations', { status: 'confirmed' })}>Confirmed reservations</a></${Empty}>`;
   return html`<${PageHead} title="Sessions"><button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button></${PageHead}>
     ${starting ? html`<${StartDialog} station=${starting === 'any' ? null : starting} connector=${route.query.get('connector')} onClose=${() => setQuery({ start: null, connector: null })} />` : null}

@@ -159,6 +159,14 @@ export function createdBetween(query) {
   return { 'created[gte]': from, 'created[lt]': until && new Date(dayStart(Date.parse(until), 1)).toISOString() };
 }
 
+/**
+ * Whether the address filters a list, by days or by one of these names.
+ * @param {URLSearchParams} query
+ * @param {string[]} [names]
+ */
+export const isFiltered = (query, names = []) =>
+  names.some((name) => query.get(name)) || Object.values(createdBetween(query)).some(Boolean);
+
 /** Chooses the days, which are in the address. @param {{ query: URLSearchParams }} props */
 export const CreatedFilter = ({ query }) =>
   [
@@ -166,7 +174,7 @@ export const CreatedFilter = ({ query }) =>
     ['until', t('Created until')],
   ].map(
     ([name, label]) =>
-      html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" value=${query.get(name) ?? ''} onChange=${(/** @type {InputChange} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`,
+      html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" max="9999-12-31" value=${query.get(name) ?? ''} onChange=${(/** @type {InputChange} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`,
   );
 
 /** The buttons for the next and the previous page, if there is one. */

@@ -9,7 +9,7 @@ import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { minorUnits, money, number } from '../../format.js';
 import { go, link } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
-import { MOST_LINES, creditedBy, leftOf, previewOf } from './logic.js';
+import { MOST_LINES, creditedBy, creditsOf, previewOf } from './logic.js';
 
 /** @typedef {import('../../../types').Invoice} Invoice */
 
@@ -34,9 +34,8 @@ export function CreditDialog({ invoice, onClose }) {
   const earlier = notes.data ?? [];
   const credited = creditedBy(earlier);
   const { most } = previewOf(invoice, credited, 0);
-  const chosen = invoice.line_items.filter(({ id }) => lines.includes(id));
-  const left = chosen.reduce((sum, line) => sum + leftOf(line, earlier), 0);
-  const value = by === 'amount' ? minorUnits(Number(amount), currency) : Math.min(left, most);
+  const ofLines = creditsOf(invoice, earlier, linesOf(invoice, lines)).reduce((sum, one) => sum + one, 0);
+  const value = by === 'amount' ? minorUnits(Number(amount), currency) : ofLines;
   const preview = previewOf(invoice, credited, value);
   const fault = value > 0 && value <= most ? null : t`More than 0, and at most ${money(most, currency)}.`;
   const submit = async (/** @type {Event} */ event) => {
@@ -81,6 +80,9 @@ export function CreditDialog({ invoice, onClose }) {
   </form></${Dialog}>`;
 }
 
+/** The lines with these ids, in their order. @param {Invoice} invoice @param {string[]} ids */
+const linesOf = ({ line_items: lines }, ids) => ids.flatMap((id) => lines.filter((line) => line.id === id));
+
 /** @param {{ invoice: Invoice, value: number, preview: import('./logic.js').Preview }} props */
 function Effects({ invoice: { status, totals, currency }, value, preview }) {
   if (status === 'draft')
@@ -91,20 +93,26 @@ function Effects({ invoice: { status, totals, currency }, value, preview }) {
 }
 
 /**
+ * The lines of which something is left, each with what crediting it besides the chosen ones takes off it.
  * @param {{ invoice: Invoice, notes: import('./logic.js').CreditNote[], lines: string[],
  *   onChange: (lines: string[]) => void }} props
  */
 function LineChoice({ invoice, notes, lines, onChange }) {
   const toggle = (/** @type {string} */ id) =>
     onChange(lines.includes(id) ? lines.filter((one) => one !== id) : [...lines, id]);
+  const chosen = linesOf(invoice, lines);
+  const credits = creditsOf(invoice, notes, chosen);
   const positive = invoice.line_items
-    .map((line) => ({ ...line, left: leftOf(line, notes) }))
-    .filter(({ left }) => left > 0);
+    .filter((line) => creditsOf(invoice, notes, [line])[0] > 0)
+    .map((line) => ({
+      ...line,
+      left: credits[lines.indexOf(line.id)] ?? creditsOf(invoice, notes, [...chosen, line])[chosen.length],
+    }));
   return html`<fieldset><legend>Lines</legend><p class="hint">What is left of each line is credited, of ${MOST_LINES} lines at most.${invoice.line_items_has_more ? t` The newest ${number(invoice.line_items.length)} lines are shown.` : ''}</p>
     <div class="line-choice" tabindex="0" role="group" aria-label="Lines of the invoice">${positive.map(
       (
         line,
-      ) => html`<label key=${line.id} class="check"><input type="checkbox" checked=${lines.includes(line.id)} disabled=${!lines.includes(line.id) && lines.length >= MOST_LINES} onChange=${() => toggle(line.id)} />
+      ) => html`<label key=${line.id} class="check"><input type="checkbox" checked=${lines.includes(line.id)} disabled=${!lines.includes(line.id) && (lines.length >= MOST_LINES || !line.left)} onChange=${() => toggle(line.id)} />
       <span>${line.description}</span> <strong>${money(line.left, invoice.currency)}</strong></label>`,
     )}</div></fieldset>`;
 }

@@ -6,7 +6,7 @@ import { address, request } from '../../api/client.js';
 import { useAction, useList, useRead, useResource } from '../../api/resource.js';
 import { Empty, Facts, Field, Id, Json, PageHead, Select, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
-import { CreatedFilter, ListView, PageButtons, createdBetween } from '../../ui/list.js';
+import { CreatedFilter, ListView, PageButtons, createdBetween, isFiltered } from '../../ui/list.js';
 import { Ref, nameOf, objectOf } from '../../ui/objects.js';
 import { openApi, valuesOf } from '../../forms/schema.js';
 import { link, setQuery } from '../../router.js';
@@ -50,7 +50,7 @@ function List({ route }) {
         one.request ? html`<${Id} id=${one.request.id} />` : t('by the service'),
     },
   ];
-  const empty = html`<${Empty} title=${type ? t`No event of type ${type}` : t('No event yet')}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
+  const empty = html`<${Empty} title=${isFiltered(route.query) ? t('No event matches the filters') : type ? t`No event of type ${type}` : t('No event yet')}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
   return html`<${PageHead} title="Events" intro="What changed, and what was sent to webhook endpoints." />
     <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}>
       <${CreatedFilter} query=${route.query} /></div>

@@ -6,7 +6,7 @@ import { request } from '../../api/client.js';
 import { nullIfMissing, useAction, useRead } from '../../api/resource.js';
 import { Dialog, Field, Select, Status, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
-import { fromLocalInput, localInput, number, timeWindow } from '../../format.js';
+import { LAST_INPUT, fromLocalInput, localInput, number, timeWindow } from '../../format.js';
 import { now } from '../../state/clock.js';
 
 /** How often the progress is read while a replay runs, and otherwise, in milliseconds. */
@@ -82,7 +82,7 @@ function ReplayDialog({ path, since, onClose }) {
   const moment =
     (/** @type {string} */ value, /** @type {(next: string) => void} */ set, /** @type {boolean} */ required) =>
     (/** @type {string} */ id, /** @type {string} */ hint) =>
-      html`<input id=${id} aria-describedby=${hint} type="datetime-local" required=${required} value=${value} onInput=${(/** @type {InputChange} */ event) => set(event.currentTarget.value)} />`;
+      html`<input id=${id} aria-describedby=${hint} type="datetime-local" max=${LAST_INPUT} required=${required} value=${value} onInput=${(/** @type {InputChange} */ event) => set(event.currentTarget.value)} />`;
   return html`<${Dialog} title="Replay a period" onClose=${onClose}><form onSubmit=${submit}>
     ${start.error ? html`<${ErrorNotice} error=${start.error} />` : null}
     <${Field} label="From" hint="Events are kept for 30 days.">${moment(from, setFrom, true)}</${Field}>

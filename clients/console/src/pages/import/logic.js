@@ -1,6 +1,6 @@
 // What the lines of a CSV file become: the bodies of requests, and what is wrong with them.
 
-import { t } from '../../i18n.js';
+import { locale, t } from '../../i18n.js';
 import { isObject } from '../../json.js';
 
 /**
@@ -79,6 +79,28 @@ export function placeOf(header, shape) {
   return field ? { path, field, scale } : null;
 }
 
+/** What stands before the fraction of a number in the language of the user: a point or a comma. */
+const MARK = new Intl.NumberFormat(locale).formatToParts(1.5).find(({ type }) => type === 'decimal')?.value ?? '.';
+
+/**
+ * The number that a text means, or what is wrong with it. One comma or point before three digits may separate thousands
+ * or begin a fraction: the mark of the language begins a fraction, and the other one is refused.
+ * @param {string} text
+ * @param {string} [mark]
+ * @returns {{ value?: number, error?: string }}
+ */
+export function numberOf(text, mark = MARK) {
+  const [, thousands = '', , fraction] =
+    /^(-?[1-9]\d{0,2}([.,])\d{3}(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?$/.exec(text) ?? [];
+  const whole = thousands.replaceAll(/[.,]/g, '');
+  if (fraction) return { value: Number(`${whole}.${fraction}`) };
+  if (thousands.length > whole.length + 1) return { value: Number(whole) };
+  const value = Number(text.replace(/^(-?\d+),(\d+)$/, '$1.$2'));
+  if (whole && !text.includes(mark))
+    return { error: t`${text} may be ${String(value).replace('.', mark)} or ${whole}: write one of them` };
+  return Number.isFinite(value) ? { value } : { error: t`${text} is not a number` };
+}
+
 /**
  * The value of a cell, or what is wrong with it.
  * @param {string} text
@@ -89,8 +111,9 @@ export function placeOf(header, shape) {
 export function valueOf(text, field, scale) {
   switch (field.type) {
     case 'number': {
-      const value = Number(text.replace(/^(-?\d+),(\d+)$/, '$1.$2')) * scale;
-      if (!Number.isFinite(value)) return { error: t`${text} is not a number` };
+      const read = numberOf(text);
+      if (read.value === undefined) return read;
+      const value = read.value * scale;
       if (field.minimum !== undefined && value < field.minimum) return { error: t`${text} is too small` };
       if (field.maximum !== undefined && value > field.maximum) return { error: t`${text} is too large` };
       return { value: field.whole ? Math.round(value) : value };
