@@ -29,6 +29,7 @@ mod layout_versions;
 mod money;
 mod network_faults;
 mod network_hubs;
+mod network_matching;
 mod network_reservations;
 mod network_sessions;
 mod ocpi;

@@ -754,6 +754,19 @@ mod unused {
     }
 
     #[tokio::test]
+    async fn a_fee_that_only_the_network_bills_is_in_its_currency() {
+        let stage = kept(0).await;
+        stage.app.advance(31 * 60).await;
+        bill(&stage, json!({"currency": "CHF"})).await;
+        assert_has!(stage.reservation().await, {"currency": "chf", "fee_due": 500});
+        assert_eq!(unmatched(&stage).await, 0);
+        assert_eq!(invoiced(&stage).await, [fee(500)]);
+        // Then the amounts of the reservation are in that currency.
+        bill(&stage, json!({"id": "R2", "currency": "USD"})).await;
+        assert_eq!(unmatched(&stage).await, 1);
+    }
+
+    #[tokio::test]
     async fn a_credit_before_the_invoice_leaves_our_own_fee() {
         for own in [0, 300] {
             let stage = kept(own).await;

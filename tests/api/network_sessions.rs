@@ -287,7 +287,7 @@ impl Scene {
         types
     }
 
-    async fn unmatched(&self) -> usize {
+    pub async fn unmatched(&self) -> usize {
         let listed = manage(&self.app, json!({"action": "list_unmatched"})).await;
         let listed = listed.expect("a list");
         listed["data"].as_array().expect("a list").len()

@@ -792,6 +792,24 @@ mod tariffs {
     }
 
     #[tokio::test]
+    async fn the_price_of_a_deleted_tariff_is_unknown() {
+        let (app, cpo) = Connected::start().await;
+        app.drain().await;
+        cpo.put(PATH, &fixture("tariff")).await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        app.drain().await;
+        let price = async || station(&app).await["connectors"][0]["pricing"][0]["price"].clone();
+        assert_eq!(price().await, 40);
+        cpo.expect("DELETE", PATH, None, (200, 1000)).await;
+        app.drain().await;
+        assert_eq!(price().await, Value::Null);
+        cpo.put(PATH, &fixture("tariff")).await;
+        app.drain().await;
+        assert_eq!(price().await, 40);
+    }
+
+    #[tokio::test]
     async fn a_tariff_that_cannot_be_read_is_refused() {
         let (app, cpo) = Connected::start().await;
         for change in [
@@ -1495,6 +1513,26 @@ mod tokens {
     }
 
     #[tokio::test]
+    async fn the_default_method_of_the_account_decides_as_well() {
+        let (app, cpo) = Connected::start().await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        let (_, uid) = card(&app, &crew, json!({})).await;
+        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
+        let wallet = json!({"type": "wallet"});
+        let wallet = app.alice.create("/v1/payment_methods", wallet).await;
+        let preferred = json!({"preferences": {"default_payment_method": wallet}});
+        change(&app, &crate::books::own(&app.alice), preferred).await;
+        for place in [Some(&place), None] {
+            let answer = authorize(&cpo, &uid, place).await;
+            assert_eq!(answer["allowed"], "NO_CREDIT");
+        }
+        app.drain().await;
+    }
+
+    #[tokio::test]
     async fn a_price_cap_holds_when_a_card_is_authorized() {
         let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
@@ -1873,6 +1911,24 @@ mod sync {
         let last = &paths.last().expect("a request").path;
         assert!(!last.contains("date_from"), "{last}");
         assert_eq!(pulled(&app).await["problems"], json!([]));
+    }
+
+    #[tokio::test]
+    async fn a_pulled_tariff_that_gives_no_prices_is_a_problem() {
+        let app = TestApp::start().await;
+        let mut unusable = fixture("tariff");
+        unusable["elements"][0]["restrictions"] = json!({"day_of_week": ["FUNDAY"]});
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["sessions", "cdrs"];
+            script.lists.insert("tariffs", vec![unusable.clone()]);
+            script.lists.insert("locations", locations(&["L1"]));
+        });
+        let cpo = cpo.await;
+        app.drain().await;
+        let pull = pulled(&app).await;
+        assert_contains(&pull["problems"], "FUNDAY");
+        assert_finished(&pull);
+        assert_eq!(cpo.data("/tariffs/NL/EXA/DAY").await, unusable);
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! Real-time authorization: decides whether a card may be used, at a place and now.
 //!
 //! The card is checked first, with the driver, vehicle, fleet and account that it depends on; then, for each EVSE, who charges there
-//! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the driver's default, else the
-//! fleet's. A wallet without money and an expired payment card lead to a refusal. Without any payment method the session is invoiced.
+//! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the default of the driver,
+//! the fleet or the account. A wallet without money and an expired payment card lead to a refusal. Without any payment method the session
+//! is invoiced.
 
 use crate::App;
 use kernel::origin::{Mode, Tenant};
@@ -172,7 +173,7 @@ impl ValidCard<'_> {
             if judge(&policies, &policy_context).blocked.is_some() {
                 continue;
             }
-            if self.can_pay(default_method(driver, pair.fleet)).await? {
+            if self.can_pay(None, driver, pair.fleet).await? {
                 return Ok(AllowedType::Allowed);
             }
             allowed = AllowedType::NoCredit;
@@ -196,9 +197,9 @@ impl ValidCard<'_> {
             return Ok(AllowedType::NotAllowed);
         }
         let reservation = card_use.reservation.as_ref();
-        let reserved = reservation.and_then(|stored| stored.object.payment_method.as_ref());
-        let method = reserved.or(default_method(&card_use.driver.object, &card_use.fleet));
-        Ok(if self.can_pay(method).await? {
+        let reserved = reservation.and_then(|stored| stored.object.payment_method.clone());
+        let (driver, fleet) = (&card_use.driver.object, &card_use.fleet);
+        Ok(if self.can_pay(reserved, driver, fleet).await? {
             AllowedType::Allowed
         } else {
             AllowedType::NoCredit
@@ -266,13 +267,24 @@ impl ValidCard<'_> {
             .collect()
     }
 
-    /// Returns whether the payment method can pay, as far as this service can decide.
-    async fn can_pay(&self, method: Option<&Id>) -> Result<bool, Error> {
+    /// Returns whether the payment method of a reservation, or else the default one, can pay, as far as this service can decide.
+    async fn can_pay(
+        &self,
+        reserved: Option<Id>,
+        driver: &Driver,
+        fleet: &Fleet,
+    ) -> Result<bool, Error> {
         let (store, tenant) = (&self.app.store, self.tenant);
+        let method = match reserved {
+            Some(method) => Some(method),
+            None => {
+                references::default_method_of_drive(self.app, tenant, driver, Some(fleet)).await?
+            }
+        };
         let Some(method) = method else {
             return Ok(true);
         };
-        let Some(method) = store.find::<PaymentMethod>(tenant, method).await? else {
+        let Some(method) = store.find::<PaymentMethod>(tenant, &method).await? else {
             return Ok(true);
         };
         let method = method.object;
@@ -296,9 +308,4 @@ impl ValidCard<'_> {
         };
         Ok(balance.is_some_and(|balance| balance > 0))
     }
-}
-
-fn default_method<'a>(driver: &'a Driver, fleet: &'a Fleet) -> Option<&'a Id> {
-    let of_driver = driver.preferences.default_payment_method.as_ref();
-    of_driver.or(fleet.preferences.default_payment_method.as_ref())
 }

@@ -17,6 +17,7 @@ use models::charge_card::ChargeCard;
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::card::{CardContext, Pair};
 use models::charging::session::expected;
+use models::charging_session::ChargingSession;
 use models::charging_station::{ChargingStation, Connector, Plug};
 use models::driver::Driver;
 use models::fleet::Fleet;
@@ -111,6 +112,23 @@ pub async fn who_charges(
             pair.map(|pair| CardUse::of(tenant, &card, pair))
         }
     })
+}
+
+/// Finds who charges in another session of a command: the driver and the vehicle of its first session. `None` if one of them was deleted.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn who_charges_again(
+    app: &App,
+    tenant: &Tenant,
+    card: &Id,
+    first: &ChargingSession,
+) -> Result<Option<CardUse>, Error> {
+    let Some(Stored { object: card, .. }) = app.store.find::<ChargeCard>(tenant, card).await?
+    else {
+        return Ok(None);
+    };
+    card_use(app, tenant, &card, &first.driver, &first.vehicle).await
 }
 
 /// The result of holding a card to a reader.
@@ -259,13 +277,25 @@ async fn by_reservation(
     if !is_open || !is_of_card {
         return Ok(None);
     }
-    let ids = [
-        (Kind::Driver, &reservation.driver),
-        (Kind::Vehicle, &reservation.vehicle),
-    ];
+    let found = card_use(app, tenant, card, &reservation.driver, &reservation.vehicle).await?;
+    Ok(found.map(|found| CardUse {
+        reservation: Some(stored),
+        ..found
+    }))
+}
+
+/// Returns the use of a card by a driver for a vehicle, if both and the fleet exist.
+async fn card_use(
+    app: &App,
+    tenant: &Tenant,
+    card: &ChargeCard,
+    driver: &Id,
+    vehicle: &Id,
+) -> Result<Option<CardUse>, Error> {
+    let ids = [(Kind::Driver, driver), (Kind::Vehicle, vehicle)];
     let mut found = app.store.find_together(tenant, ids).await?;
-    let driver = found.take::<Driver>(&reservation.driver)?;
-    let vehicle = found.take::<Vehicle>(&reservation.vehicle)?;
+    let driver = found.take::<Driver>(driver)?;
+    let vehicle = found.take::<Vehicle>(vehicle)?;
     let (Some(driver), Some(vehicle)) = (driver, vehicle) else {
         return Ok(None);
     };
@@ -279,6 +309,6 @@ async fn by_reservation(
         driver,
         vehicle: vehicle.object,
         fleet: fleet.object,
-        reservation: Some(stored),
+        reservation: None,
     }))
 }

@@ -33,7 +33,8 @@ pub async fn handle(
     references::empty_wallet(Kind::Fleet, fleet.object.wallet_balance)?;
     if unbilled::is_any(&app, &context.origin, &fleet).await? {
         return Err(Error::conflict(
-            "The fleet has charges that no invoice bills; please create an invoice of them first.",
+            "The fleet has charges that no invoice bills, or sessions that a charging network may still bill; please create an invoice of \
+             the charges first.",
             Some("fleet"),
         ));
     }

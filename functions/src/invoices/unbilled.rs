@@ -6,6 +6,7 @@ use kernel::origin::Origin;
 use kernel::time::millis;
 use kernel::window::Window;
 use kernel::{Error, Id, Kind};
+use models::charging_session::network::CDR_PATIENCE;
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::condition::Condition;
 use models::fleet::Fleet;
@@ -17,8 +18,8 @@ use super::recur;
 use crate::App;
 
 /// Returns whether something of a fleet is not on a valid invoice: a session, a reservation fee or an additional amount of a charging
-/// network, or a session whose price is not final. What was free of charge, and credits, do not count. Earlier billing periods count as
-/// well, because an invoice of them may have been voided or deleted.
+/// network, or a session whose price is not final or which a network may still report. What was free of charge, and credits, do not count.
+/// Earlier billing periods count as well, because an invoice of them may have been voided or deleted.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -81,12 +82,19 @@ pub async fn has_draft(app: &App, origin: &Origin, fleet: &Id) -> Result<bool, E
     Ok(found.is_some())
 }
 
-/// Whether the price of a session that will be billed is not final, or is being charged.
+/// Whether the price of a session that will be billed is not final, or is being charged, or whether a network may still report a session
+/// that was given up or cancelled.
 fn is_open(origin: &Origin, session: &Stored<ChargingSession>, period: Window) -> bool {
     let is_operated = session.operation(origin.tenant.mode).is_operated();
     let is_completed = session.object.status() == SessionStatus::Completed;
     let awaits_price = is_operated && is_completed && session.billed_at().is_none();
-    awaits_price || session.is_unsettled(period.until)
+    let may_begin = session.internal.network.is_some()
+        && matches!(
+            session.object.status(),
+            SessionStatus::Cancelled | SessionStatus::Failed
+        )
+        && origin.now.since(session.object.created) < CDR_PATIENCE;
+    awaits_price || may_begin || session.is_unsettled(period.until)
 }
 
 /// The invoices that have claimed something.

@@ -1,10 +1,18 @@
-//! The charging session that an object of a network is about, if it names none: that of the driver or vehicle that has its token, at its
-//! EVSE and at its time.
+//! The charging session that an object of a network is about, if it names none: that of the card that has its token, at its EVSE and at
+//! its time.
+//!
+//! A session that was started through the API is that of the driver's app card, whose token the network has received with the command.
+//! An object is about a session that has begun only if their times overlap: the same card may be used again a few minutes later. Of
+//! several sessions, those come first whose times overlap with the object's. Of these, the order is: those that have not ended, those that
+//! await their price, those that were billed, and those that were given up; then the session whose beginning is the nearest to the
+//! object's.
 
 use crate::App;
 use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Id, Kind, Timestamp};
-use models::charging_session::ChargingSession;
+use models::charging_session::{
+    ChargingSession, NetworkSession, SessionState, SessionStatus, Settlement,
+};
 use models::network::{EvseId, ForeignId, ObjectId, Owner};
 use models::ports::network::Subject;
 use models::stored::Stored;
@@ -25,6 +33,7 @@ const PAGE: usize = 50;
 const MAX_CANDIDATES: usize = 1000;
 
 /// The references in an object from which its session is found.
+#[derive(Clone)]
 pub(super) struct Reference<'a> {
     pub(super) object: &'a ReceivedObject,
     pub(super) authorization: Option<&'a str>,
@@ -37,6 +46,8 @@ pub(super) struct Reference<'a> {
     pub(super) evse: Option<&'a ForeignId>,
     pub(super) connector: Option<&'a ForeignId>,
     pub(super) started: Timestamp,
+    /// When the session of the object ended; None while it continues.
+    pub(super) ended: Option<Timestamp>,
 }
 
 impl Reference<'_> {
@@ -54,6 +65,66 @@ impl Reference<'_> {
             Some(uid) => EvseId::new(location.clone(), uid.as_str()) == *evse,
             None => evse.location == *location,
         }
+    }
+
+    /// Returns whether the time of a session and that of the object overlap, as far as they are known. A session that was given up may
+    /// begin later. A network whose clock is ahead reports times that are shortened when they are stored.
+    pub(super) fn overlaps(&self, session: &ChargingSession) -> bool {
+        let is_completed = session.status() == SessionStatus::Completed;
+        let ended = session.state.ended().filter(|_| is_completed);
+        let started = session.session_started;
+        let is_ahead = self.ended.is_some_and(|ended| ended > self.object.received);
+        let is_within = self.ended.is_none_or(|ended| started < ended)
+            && ended.is_none_or(|ended| self.started < ended);
+        is_ahead || is_within || started == self.started
+    }
+
+    /// Returns whether a session that does not belong to another object of the network is the one that the object is about, by its id at
+    /// the network or by its card and its time, and by its EVSE.
+    fn fits(&self, session: &Stored<ChargingSession>, holder: &Holder) -> bool {
+        let Some(network) = &session.internal.network else {
+            return false;
+        };
+        let is_named = network.session.is_some() && self.session.is_some();
+        let has_begun = session.object.state.cost().is_some();
+        let is_near = self.apart(session) <= NEAR;
+        let is_then = is_near && (!has_begun || self.overlaps(&session.object));
+        (is_named || is_then && is_of_card(session, network, holder))
+            && self.is_at(&network.evse)
+            && is_same(network.session.as_ref(), self)
+    }
+
+    /// Returns the time between the beginning of a session and that of the object.
+    fn apart(&self, session: &Stored<ChargingSession>) -> SignedDuration {
+        session.object.session_started.since(self.started).abs()
+    }
+}
+
+/// Returns whether a session is that of the holder's card. A session of an earlier version of the service names no card.
+fn is_of_card(
+    session: &Stored<ChargingSession>,
+    network: &NetworkSession,
+    holder: &Holder,
+) -> bool {
+    match &network.card {
+        Some(card) => *card == holder.card,
+        None => {
+            let vehicle = holder.vehicle.as_ref();
+            vehicle.is_none_or(|vehicle| *vehicle == session.object.vehicle)
+        }
+    }
+}
+
+/// Returns the place of a session in the order in which sessions are assigned to objects.
+fn rank(session: &ChargingSession) -> u8 {
+    match &session.state {
+        SessionState::Pending { .. } | SessionState::Active { .. } => 0,
+        SessionState::Completed {
+            settlement: Settlement::Awaited { .. },
+            ..
+        } => 1,
+        SessionState::Completed { .. } => 2,
+        SessionState::Cancelled { .. } | SessionState::Failed { .. } => 3,
     }
 }
 
@@ -86,25 +157,15 @@ pub(super) async fn nearby_session(
         (None, None) => return Ok(Near::Nothing),
     };
     let (found, is_whole) = sessions_since(app, partition, reference.started.plus(-NEAR)).await?;
-    let apart = |session: &Stored<ChargingSession>| {
-        session
-            .object
-            .session_started
-            .since(reference.started)
-            .abs()
-    };
-    let fits = |session: &&Stored<ChargingSession>| {
-        let Some(network) = &session.internal.network else {
-            return false;
-        };
-        let is_named = network.session.is_some() && reference.session.is_some();
-        let is_near = is_named || apart(session) <= NEAR;
-        is_near && reference.is_at(&network.evse) && is_same(network.session.as_ref(), reference)
-    };
-    // The session whose beginning is the nearest to the object's.
-    let fitting = found.iter().filter(fits);
-    let nearest = fitting.min_by_key(|session| (apart(session), session.object.id.clone()));
-    if let Some(session) = nearest {
+    let fitting = found
+        .iter()
+        .filter(|session| reference.fits(session, holder));
+    let best = fitting.min_by_key(|session| {
+        let overlaps = reference.overlaps(&session.object);
+        let (rank, apart) = (rank(&session.object), reference.apart(session));
+        (!overlaps, rank, apart, session.object.id.clone())
+    });
+    if let Some(session) = best {
         return Ok(Near::Session(Subject {
             tenant: tenant.clone(),
             id: session.object.id.clone(),
@@ -116,7 +177,7 @@ pub(super) async fn nearby_session(
             return false;
         };
         let of = network.owner();
-        of.party == owner.party && of.network != owner.network && apart(session) <= NEAR
+        of.party == owner.party && of.network != owner.network && reference.apart(session) <= NEAR
     };
     Ok(if found.iter().any(is_before) {
         Near::OverAnotherNetwork
@@ -124,6 +185,29 @@ pub(super) async fn nearby_session(
         Near::Nothing
     } else {
         Near::TooMany
+    })
+}
+
+/// The session of the card, at the EVSE and at the time of an object whose session has another id, if there is one: of several, one that
+/// has no CDR yet.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn overlapping_session(
+    app: &App,
+    holder: &Holder,
+    reference: &Reference<'_>,
+) -> Result<Option<Stored<ChargingSession>>, Error> {
+    let unnamed = Reference {
+        session: None,
+        ..reference.clone()
+    };
+    Ok(match nearby_session(app, holder, &unnamed).await? {
+        Near::Session(subject) => {
+            let session = app.store.find(&subject.tenant, &subject.id).await?;
+            session.filter(|session: &Stored<ChargingSession>| reference.overlaps(&session.object))
+        }
+        Near::Nothing | Near::OverAnotherNetwork | Near::TooMany => None,
     })
 }
 

@@ -152,6 +152,10 @@ impl PageObjects<'_> {
                 problem: stored.unusable.map(|why| format!("{id}: {why}")),
             }));
         }
+        let unusable = match id.module() {
+            Module::Tariffs => lenient::<Tariff>(&object).and_then(Tariff::read).err(),
+            _ => None,
+        };
         let change = |before: Option<&Value>| match before {
             // CDRs do not change.
             Some(_) if id.module() == Module::Cdrs => Ok(Update::Stale),
@@ -161,7 +165,7 @@ impl PageObjects<'_> {
         Ok(stored.map_err(refused).map(|update| Outcome {
             id: Some(id.clone()),
             is_changed: update != Update::Stale,
-            problem: None,
+            problem: unusable.map(|why| format!("{id}: {why}")),
         }))
     }
 }

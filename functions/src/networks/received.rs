@@ -8,6 +8,9 @@
 //! ([`crate::reservations::unused`]). Every other object stays unmatched: it is counted and listed for operators, and nothing is billed for
 //! it.
 //!
+//! Some networks name other ids in CDRs than in sessions. A CDR that names a session of which nothing is known, and whose time overlaps
+//! with that of another session of its card at its EVSE, is the bill of that session if it has none, and otherwise stays unmatched.
+//!
 //! Invariant: an object belongs only to sessions and reservations at a station of its own party of its own network. All networks have all
 //! tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another party,
 //! or that may be about a session of its party over another network, stays unmatched.
@@ -34,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use table::networks::{ReceivedObject, SentCommand};
 
-use super::nearby::{Near, Reference, is_same, nearby_session};
+use super::nearby::{Near, Reference, is_same, nearby_session, overlapping_session};
 use super::tokens::{self, Holder};
 use super::{stations, workers};
 use crate::charge_cards::tap;
@@ -58,8 +61,9 @@ const SESSION_PATIENCE: SignedDuration = MINUTE;
 enum Place {
     /// This session or reservation.
     Known(Subject),
-    /// A session that does not exist yet: it was started with this token.
-    Card(Holder),
+    /// A session that does not exist yet: it was started with this token. If the object names a command whose session is another one, that
+    /// session is given.
+    Card(Holder, Option<Box<ChargingSession>>),
 }
 
 /// Processes a session or a CDR that a network has sent.
@@ -132,6 +136,8 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         evse: Some(&session.evse_uid),
         connector: Some(&session.connector_id),
         started: believed_start(&report, object.received),
+        ended: (report.state == ReportedState::Completed)
+            .then(|| report.ended.unwrap_or(report.last_updated)),
     };
     let place = place(app, mode, &reference).await?;
     // A session that has not begun does not justify a charging session.
@@ -140,7 +146,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         ReportedState::Active | ReportedState::Completed
     );
     match place {
-        Some(Place::Card(_)) if !is_worth => Ok(()),
+        Some(Place::Card(..)) if !is_worth => Ok(()),
         place => apply(app, mode, &reference, place, &Said::Session(&report)).await,
     }
 }
@@ -174,6 +180,7 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
         evse: cdr.cdr_location.evse_uid.as_ref(),
         connector: cdr.cdr_location.connector_id.as_ref(),
         started: cdr.start_date_time,
+        ended: Some(cdr.end_date_time),
     };
     if cdr.is_for_unused_reservation() {
         return reservation(app, mode, &reference, &cdr).await;
@@ -181,17 +188,21 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     let place = place(app, mode, &reference).await?;
     match place {
         // A credit of something that was not billed yet, or never.
-        Some(Place::Card(_)) if report.billed.credit => {
+        Some(Place::Card(..)) if report.billed.credit => {
             if waits(app, mode, object).await? {
                 return Ok(());
             }
             apply(app, mode, &reference, None, &Said::Cdr(&report)).await
         }
         // The report of its session may be on its way, or be processed at this moment.
-        Some(Place::Card(_)) if app.now().since(object.received) < SESSION_PATIENCE => {
+        Some(Place::Card(..)) if app.now().since(object.received) < SESSION_PATIENCE => {
             let due = object.received.plus(SESSION_PATIENCE);
             let object = object.id.clone();
             ApplyReceived { mode, object }.send_at(app, due).await
+        }
+        Some(Place::Card(holder, first)) => {
+            let place = place_of_bill(app, mode, &reference, holder, first).await?;
+            apply(app, mode, &reference, place, &Said::Cdr(&report)).await
         }
         place => apply(app, mode, &reference, place, &Said::Cdr(&report)).await,
     }
@@ -304,21 +315,32 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
     if let Some(known) = named(app, mode, reference).await? {
         return Ok(Some(Place::Known(known)));
     }
+    let mut first = None;
     if let Some(command) = command(app, mode, reference).await? {
         if command.to != *reference.owner() {
             return Ok(None);
         }
         let subject = command.subject;
-        if subject.id.is(Kind::ChargingSession) && is_free(app, &subject, reference).await? {
-            return Ok(Some(Place::Known(subject)));
+        if subject.id.is(Kind::ChargingSession) {
+            let session = app.store.find(&subject.tenant, &subject.id).await?;
+            if session
+                .as_ref()
+                .is_some_and(|session| is_free(session, reference))
+            {
+                return Ok(Some(Place::Known(subject)));
+            }
+            first = session.map(|session| session.object);
         }
     }
     let Some(holder) = tokens::holder(app, mode, reference.token, reference.started).await? else {
         return Ok(None);
     };
+    if let Some(first) = first.filter(|first| holder.driver.as_ref() == Some(&first.driver)) {
+        return Ok(Some(Place::Card(holder, Some(Box::new(first)))));
+    }
     Ok(match nearby_session(app, &holder, reference).await? {
         Near::Session(subject) => Some(Place::Known(subject)),
-        Near::Nothing => Some(Place::Card(holder)),
+        Near::Nothing => Some(Place::Card(holder, None)),
         Near::OverAnotherNetwork => None,
         Near::TooMany => {
             let object = &reference.object.id;
@@ -328,14 +350,38 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
     })
 }
 
+/// Finds the session of a CDR that belongs to no session by its ids. If nothing is known of the session that it names, it is the bill of
+/// the session at its EVSE and its time, unless that has one.
+async fn place_of_bill(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+    holder: Holder,
+    first: Option<Box<ChargingSession>>,
+) -> Result<Option<Place>, Error> {
+    let is_unknown = match (&reference.session, reference.evse) {
+        (Some(named), Some(_)) => app.store.received(mode, named).await?.is_none(),
+        _ => false,
+    };
+    let beside = if is_unknown {
+        overlapping_session(app, &holder, reference).await?
+    } else {
+        None
+    };
+    Ok(match beside {
+        None => Some(Place::Card(holder, first)),
+        Some(session) if session.is_billed() => None,
+        Some(session) => Some(Place::Known(Subject {
+            tenant: holder.tenant,
+            id: session.object.id,
+        })),
+    })
+}
+
 /// Returns whether a session does not belong to another object of the network.
-async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Result<bool, Error> {
-    let session = app
-        .store
-        .find::<ChargingSession>(&subject.tenant, &subject.id)
-        .await?;
-    let network = session.and_then(|session| session.internal.network);
-    Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
+fn is_free(session: &Stored<ChargingSession>, reference: &Reference<'_>) -> bool {
+    let network = session.internal.network.as_ref();
+    network.is_some_and(|network| is_same(network.session.as_ref(), reference))
 }
 
 /// Updates the session to which an object belongs with the object's report. If the session was started with a card and the location or the
@@ -354,12 +400,12 @@ async fn apply(
             let session = app.store.find::<ChargingSession>(&tenant, &id).await?;
             session.map(|session| (tenant, session))
         }
-        Some(Place::Card(holder)) => {
+        Some(Place::Card(holder, first)) => {
             let charger = charger_of(app, mode, &holder.tenant, reference).await?;
             if charger.is_none() && waits(app, mode, object).await? {
                 return Ok(());
             }
-            let session = by_card(app, reference, &holder, charger).await?;
+            let session = by_card(app, reference, &holder, first.as_deref(), charger).await?;
             session.map(|session| (holder.tenant, session))
         }
     };
@@ -497,12 +543,13 @@ async fn charges_elsewhere(
     Ok(false)
 }
 
-/// The new session for an object that was started with a card. None if the station and the connector are not known, or the card has no
-/// driver with a vehicle.
+/// The new session for an object that was started with a card. Its driver and vehicle are those of the first session of its command, if
+/// there is one. None if the station and the connector are not known, or the card has no driver with a vehicle.
 async fn by_card(
     app: &App,
     reference: &Reference<'_>,
     holder: &Holder,
+    first: Option<&ChargingSession>,
     charger: Option<(ChargingStation, Connector)>,
 ) -> Result<Option<Stored<ChargingSession>>, Error> {
     let tenant = &holder.tenant;
@@ -513,26 +560,39 @@ async fn by_card(
         station: &station,
         evse: &connector.evse,
     };
-    let found = tap::who_charges(app, tenant, &holder.card, reader, reference.started).await?;
+    let again = match first {
+        Some(first) => tap::who_charges_again(app, tenant, &holder.card, first).await?,
+        None => None,
+    };
+    let found = match again {
+        Some(again) => Some(again),
+        None => tap::who_charges(app, tenant, &holder.card, reader, reference.started).await?,
+    };
     let Some(found) = found else {
         return Ok(None);
     };
-    let card = CardSession {
+    let (driver, fleet) = (&found.driver, Some(&found.fleet));
+    let payment_method =
+        references::default_method_of_drive(app, tenant, &driver.object, fleet).await?;
+    let start = CardSession {
+        card: &holder.card,
         station: &station,
         location: reference.location.as_ref(),
         connector: &connector,
-        driver: &found.driver.object,
+        driver: &driver.object,
         vehicle: &found.vehicle,
         reservation: found
             .reservation
             .as_ref()
             .map(|reservation| &reservation.object.id),
-        currency: references::currency(app, tenant, &found.driver, Some(&found.fleet)).await?,
+        payment_method: payment_method.as_ref(),
+        currency: references::currency(app, tenant, driver, fleet).await?,
     };
-    Ok(ChargingSession::by_card(&card, app.now()))
+    Ok(ChargingSession::by_card(&start, app.now()))
 }
 
-/// The station and the connector of an object. The station may be removed by now: its location is not stored any more.
+/// The station and the connector of an object. Both may be removed by now: the location of a removed station is not stored any more, and
+/// that of a removed EVSE contains it with the status `REMOVED`.
 async fn charger_of(
     app: &App,
     mode: Mode,
@@ -543,7 +603,7 @@ async fn charger_of(
         return Ok(None);
     };
     let received = app.store.received(mode, location).await?;
-    let station = received.and_then(|object| object.station);
+    let station = received.as_ref().and_then(|object| object.station.clone());
     let station = station.unwrap_or_else(|| stations::expected_id(location));
     let station = app.store.find::<ChargingStation>(tenant, &station).await?;
     // The party may have left the network, and the station with it.
@@ -551,7 +611,11 @@ async fn charger_of(
     let (Some(station), Some(evse)) = (station, reference.evse) else {
         return Ok(None);
     };
-    let station = station.object;
+    let mut station = station.object;
+    if let Some(received) = received.filter(|_| station.evse(evse.as_str()).next().is_none()) {
+        let removed = stations::removed_connectors(app, mode, &received, evse.as_str()).await?;
+        station.connectors.extend(removed);
+    }
     let named = reference.connector.map(ForeignId::as_str);
     let connector = station.connector_of(evse.as_str(), named).cloned();
     Ok(connector.map(|connector| (station, connector)))

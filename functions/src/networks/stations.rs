@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::App;
 use kernel::origin::{Mode, Origin};
 use kernel::{Error, Id};
-use models::charging_station::{ChargingStation, ConnectorStatus, StationStatus};
+use models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
 use models::network::{Module, ObjectId, Owner};
 use models::stored::Stored;
 use ocpi::imported::ImportedStation;
@@ -197,6 +197,28 @@ async fn derive(
     if let Some(station) = station {
         imported.station.id = station.object.id.clone();
     }
+    price(app, origin, id, &mut imported).await?;
+    let before = station.map(|station| {
+        let mut station = station.clone();
+        // The network's report takes precedence, whatever its previous report was.
+        station.internal.imported_status = BTreeMap::new();
+        station
+    });
+    let before = before
+        .as_ref()
+        .map(|station| (&station.object, &station.internal));
+    let (object, internal) = merged(imported, before, origin.now);
+    let version = station.map_or(0, |station| station.version);
+    Ok(Stored::read(object, internal, version))
+}
+
+/// Sets the prices of the connectors of a location to those of the known tariffs.
+async fn price(
+    app: &App,
+    origin: &Origin,
+    id: &ObjectId,
+    imported: &mut ImportedStation,
+) -> Result<(), Error> {
     let ids = imported.tariff_ids();
     let ids: Vec<ObjectId> = ids
         .iter()
@@ -211,18 +233,27 @@ async fn derive(
         skipped: Vec::new(),
     });
     imported.replace_prices(&tariffs, origin.now);
-    let before = station.map(|station| {
-        let mut station = station.clone();
-        // The network's report takes precedence, whatever its previous report was.
-        station.internal.imported_status = BTreeMap::new();
-        station
-    });
-    let before = before
-        .as_ref()
-        .map(|station| (&station.object, &station.internal));
-    let (object, internal) = merged(imported, before, origin.now);
-    let version = station.map_or(0, |station| station.version);
-    Ok(Stored::read(object, internal, version))
+    Ok(())
+}
+
+/// The connectors of an EVSE that its network has removed from a location, as they were reported last, with the prices of the known
+/// tariffs.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn removed_connectors(
+    app: &App,
+    mode: Mode,
+    location: &ReceivedObject,
+    evse: &str,
+) -> Result<Vec<Connector>, Error> {
+    let read = lenient::<Location>(&location.object);
+    let Ok(mut imported) = read.and_then(|read| read.with_removed(evse).into_station()) else {
+        return Ok(Vec::new());
+    };
+    let origin = shared_origin(mode, app.now());
+    price(app, &origin, &location.id, &mut imported).await?;
+    Ok(imported.station.evse(evse).cloned().collect())
 }
 
 /// Applies the stored prices of their tariffs to the connectors of a location.

@@ -9,6 +9,7 @@ use ocpi::envelope::StatusCode;
 use ocpi::object::{Module as Objects, Update, check_identity, put};
 use ocpi::reader::lenient;
 use ocpi::tariff::Tariff;
+use serde_json::{Value, json};
 
 use super::edge::{InVersion, Json, ObjectPath, Party};
 use super::module::{Module, operation};
@@ -62,7 +63,8 @@ async fn replace(
     })
 }
 
-/// Removes a tariff. Connectors that name it keep their prices.
+/// Removes a tariff. The price of a connector that names only this tariff is unknown then: the tariff first loses its prices, because the
+/// change of a tariff is relayed, and its removal is not.
 async fn delete(
     State(app): State<App>,
     party: Party,
@@ -70,6 +72,21 @@ async fn delete(
     Path(path): Path<ObjectPath>,
 ) -> Result {
     let id = party.object(Objects::Tariffs, &path)?;
+    objects::store(&app, &party, &id, |before| {
+        Ok(before.map_or(Update::Stale, |before| {
+            Update::Changed(without_prices(before))
+        }))
+    })
+    .await?;
     objects::delete(&app, party.mode, &id).await?;
     Ok(Reply::success())
+}
+
+fn without_prices(tariff: &Value) -> Value {
+    let mut tariff = tariff.clone();
+    if let Some(members) = tariff.as_object_mut() {
+        members.insert("elements".into(), json!([]));
+        members.retain(|name, _| name != "min_price" && name != "max_price");
+    }
+    tariff
 }

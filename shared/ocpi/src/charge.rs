@@ -72,13 +72,19 @@ impl Cdr {
                 parking,
             };
         }
+        // The energy of a credit may be negative, like its amounts.
+        let energy = if self.credit {
+            self.total_energy.abs()
+        } else {
+            self.total_energy
+        };
         Ok(CdrReport {
             billed: self.billed(id, self.total_cost, updated)?,
             session: self.session(id),
             started,
             ended,
             charging_ended,
-            energy: watt_hours(self.total_energy)?,
+            energy: watt_hours(energy)?,
             times,
             pricing: self.pricing(),
         })
@@ -361,6 +367,11 @@ mod tests {
         let credit = cdr(json!({"credit": true, "credit_reference_id": "C0",
             "total_cost": {"excl_vat": -4, "incl_vat": -4.84}}));
         let billed = credit.unwrap().billed;
+        for energy in [-10, 10] {
+            let credit = json!({"credit": true, "total_energy": energy});
+            assert_eq!(cdr(credit).unwrap().energy, 10_000);
+        }
+        assert!(cdr(json!({"total_energy": -10})).is_err());
         assert_eq!(
             (billed.credit, billed.credits),
             (true, Some(named(Module::Cdrs, "C0")))

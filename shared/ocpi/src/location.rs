@@ -258,6 +258,17 @@ impl Location {
         })
     }
 
+    /// Returns the location as if an EVSE that was removed were not.
+    #[must_use]
+    pub fn with_removed(mut self, uid: &str) -> Self {
+        for evse in &mut self.evses {
+            if evse.uid.eq_ignore_ascii_case(uid) && evse.status == EvseStatus::Removed {
+                evse.status = EvseStatus::Unknown;
+            }
+        }
+        self
+    }
+
     /// Spells the uids that are equal without regard to case as the first of them: they name one EVSE.
     fn spell_evses_alike(&mut self) {
         let mut first = HashMap::new();

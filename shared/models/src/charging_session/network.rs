@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::profile::SessionProfile;
 use crate::charging_station::Price;
 use crate::network::{EvseId, ObjectId, Owner};
+use kernel::id::Id;
 use kernel::money::Currency;
 use kernel::time::{DAY, SignedDuration, Timestamp, days, minutes};
 use kernel::window::Window;
@@ -72,6 +73,10 @@ pub struct NetworkSession {
     pub connector: Option<String>,
     /// The maximum power of the EVSE in W; 0 if it is unknown.
     pub evse_power: u32,
+    /// The card whose token identifies the driver at the network: the driver's app card if the session was started through the API. Items
+    /// of earlier versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<Id>,
     /// The network's own session, once the network has reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<ObjectId>,
@@ -121,6 +126,7 @@ impl NetworkSession {
             evse,
             connector,
             evse_power: 0,
+            card: None,
             session: None,
             reported: None,
             usage: Times::default(),
@@ -294,7 +300,7 @@ pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
 mod tests {
     use super::*;
     use crate::network::{Module, PartyId};
-    use kernel::id::{Id, Kind};
+    use kernel::id::Kind;
 
     fn eur() -> Currency {
         Currency::from_code("eur").unwrap()

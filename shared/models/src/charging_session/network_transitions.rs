@@ -17,6 +17,12 @@ impl Stored<ChargingSession> {
         network.is_some_and(|network| network.owner() == owner)
     }
 
+    /// Checks whether its network has sent a CDR for the session.
+    pub fn is_billed(&self) -> bool {
+        let network = self.internal.network.as_ref();
+        network.is_some_and(|network| network.cdrs.iter().any(|cdr| !cdr.credit))
+    }
+
     /// Records the time that is booked in the calendars for an active session. If they are taken, nothing is booked, and the time ends when
     /// they are read again.
     pub fn keep(&mut self, hold: Window) {

@@ -137,8 +137,7 @@ impl TaxAmount {
         internal: &SessionInternal,
         total: Total,
     ) -> Vec<Self> {
-        let implied = implied(total);
-        let percent = rate(total, &internal.pricing, implied);
+        let percent = rate_of(total, &internal.pricing);
         let is_taxed = internal.pricing.iter().any(is_taxed);
         vec![Self::new(session, percent, is_taxed, total)]
     }
@@ -231,6 +230,12 @@ impl InvoiceTotals {
 /// Checks whether a price names a tax.
 fn is_taxed(price: &Price) -> bool {
     price.tax != Tax::None
+}
+
+/// Returns the tax rate in percent of an amount for which none is stated: that of the tariff which explains its tax, else the one that
+/// follows from the amount.
+pub(crate) fn rate_of(amount: Total, pricing: &[Price]) -> Decimal {
+    rate(amount, pricing, implied(amount))
 }
 
 /// Returns the tax rate of an amount in percent: `stated` if the tariff has this rate or has no rate that explains the amount, else the

@@ -5,7 +5,8 @@
 //! invoiced yet is raised. A CDR that would make the fee more than the own fee by more than half and by more than the tolerance of
 //! [`Plausibility`] is not applied: it would be billed at once, without a review. The difference to a fee that was charged or
 //! invoiced becomes an adjustment. CDRs may be received twice, in any
-//! order, and before the reservation has expired in this service.
+//! order, and before the reservation has expired in this service. A reservation without a fee of its own, whose amounts are in no other
+//! currency yet, gets the currency of its first CDR.
 //!
 //! Nothing is billed for a reservation that was cancelled free of charge, was used or has failed, nor for an EVSE that the reservation is
 //! no longer assigned to: such CDRs are not applied.
@@ -56,7 +57,7 @@ impl Stored<Reservation> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> UnusedOutcome {
-        let currency = self.object.currency;
+        let currency = self.unused_currency(cdr);
         let (own, before) = (self.object.reservation_fee, self.unused_fee());
         let is_open = self.object.status() == ReservationStatus::Confirmed;
         let is_due = match &self.object.state {
@@ -85,11 +86,28 @@ impl Stored<Reservation> {
             return UnusedOutcome::Implausible;
         }
         reserved.unused.cdrs = cdrs;
+        self.object.currency = currency;
         if is_open {
             // The fee becomes due when the reservation has ended.
             return UnusedOutcome::Noted;
         }
         self.correct_fee(now)
+    }
+
+    /// Returns the currency in which a CDR has to be: that of the CDR if the reservation has no amount yet.
+    fn unused_currency(&self, cdr: &Billed) -> Currency {
+        let reservation = &self.object;
+        let reserved = reservation.state.reserved();
+        let is_first = reserved.is_some_and(|reserved| reserved.unused.cdrs.is_empty());
+        // The limit of a need and the cost of a plan are amounts in the currency of the reservation.
+        let is_priced = reservation.reservation_fee != 0
+            || reservation.need.is_some()
+            || reservation.charging_plan.is_some();
+        if is_first && !is_priced {
+            cdr.currency
+        } else {
+            reservation.currency
+        }
     }
 
     /// Returns the fee of the reservation if it is not used.
@@ -215,14 +233,37 @@ mod tests {
             );
             assert_eq!(reservation, unchanged);
         }
-        let mut expired = open;
-        expired.expire(start);
+    }
+
+    #[test]
+    fn a_cdr_has_the_currency_of_amounts_that_exist() {
+        let (open, start) = kept();
         let francs = Billed {
             currency: Currency::from_code("chf").unwrap(),
             ..cdr("R1", 500)
         };
-        assert_eq!(take(&mut expired, &francs, start), UnusedOutcome::NotDue);
-        assert_eq!(expired.object.fee_due(), 0);
+        let mut with_fee = open.clone();
+        with_fee.object.reservation_fee = 300;
+        let mut billed = open.clone();
+        take(&mut billed, &cdr("R0", 400), start);
+        for (mut reservation, due) in [(with_fee, 300), (billed, 400)] {
+            reservation.expire(start);
+            let outcome = take(&mut reservation, &francs, start);
+            assert_eq!(outcome, UnusedOutcome::NotDue);
+            let reservation = reservation.object;
+            assert_eq!(
+                (reservation.fee_due(), reservation.currency),
+                (due, Currency::USD)
+            );
+        }
+        let mut expired = open;
+        expired.expire(start);
+        assert_eq!(take(&mut expired, &francs, start), UnusedOutcome::Noted);
+        let expired = expired.object;
+        assert_eq!(
+            (expired.fee_due(), expired.currency),
+            (500, francs.currency)
+        );
     }
 
     #[test]

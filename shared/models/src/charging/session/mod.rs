@@ -15,6 +15,7 @@ use super::battery::{Battery, Charge};
 use super::calendar::Entry;
 use super::tariff::{self, Cost, Line};
 use super::{opening_hours, simulation};
+use crate::charge_card::ChargeCard;
 use crate::charging_session::network::Total;
 use crate::charging_session::{
     Charged, ChargingSession, CostSource, EndReason, EndsBy, Names, NetworkSession,
@@ -334,7 +335,8 @@ impl ChargingSession {
         let charge = parties.charge();
         let limit = entries.limit(new.session_limit);
         let simulated = parties.simulation(&charge, limit, free_until, now);
-        let of_network = network_session(parties.location, station, connector)
+        let card = ChargeCard::app_card_of(parties.driver);
+        let of_network = network_session(parties.location, station, connector, card)
             .filter(|_| parties.operation == Operation::Network);
         let (currency, pricing) = pricing(connector, parties.currency, now);
         let source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
@@ -414,16 +416,19 @@ fn pricing(connector: &Connector, preferred: Currency, now: Timestamp) -> (Curre
     (currency, pricing)
 }
 
-/// Returns the data that is stored with a session at a connector of a network's location; None for a station without a network.
+/// Returns the data that is stored with a session at a connector of a network's location, in which the driver has this card; None for a
+/// station without a network.
 fn network_session(
     location: Option<&ObjectId>,
     station: &ChargingStation,
     connector: &Connector,
+    card: Id,
 ) -> Option<NetworkSession> {
     let evse = EvseId::new(location?.clone(), &connector.evse);
     let own = connector.id_within_evse().map(str::to_owned);
     Some(NetworkSession {
         evse_power: evse_power(station, &connector.evse),
+        card: Some(card),
         ..NetworkSession::at(evse, own)
     })
 }

@@ -18,6 +18,7 @@ use crate::charging_session::{
 use crate::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::driver::Driver;
 use crate::event_type::EventType;
+use crate::invoice::totals::rate_of;
 use crate::network::{ObjectId, is_believed};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
@@ -51,6 +52,7 @@ pub enum CdrOutcome {
 /// The parties of a session that was started with a card.
 #[derive(Debug, Clone, Copy)]
 pub struct CardSession<'a> {
+    pub card: &'a Id,
     pub station: &'a ChargingStation,
     /// The location of the station at its network.
     pub location: Option<&'a ObjectId>,
@@ -59,6 +61,8 @@ pub struct CardSession<'a> {
     pub vehicle: &'a Vehicle,
     /// The reservation that the session fulfils.
     pub reservation: Option<&'a Id>,
+    /// The default payment method of the driver, the fleet or the account.
+    pub payment_method: Option<&'a Id>,
     /// The currency of the bill until the network reports another one.
     pub currency: Currency,
 }
@@ -66,16 +70,18 @@ pub struct CardSession<'a> {
 impl ChargingSession {
     /// Creates a session that a network has reported, and that was started with a card there. It is pending until the report is
     /// applied. None for a station without a network.
-    pub fn by_card(card: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
+    pub fn by_card(start: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
         let CardSession {
+            card,
             station,
             location,
             connector,
             driver,
             vehicle,
             reservation,
+            payment_method,
             currency,
-        } = *card;
+        } = *start;
         let (currency, pricing) = pricing(connector, currency, now);
         let charge = Battery::of(vehicle).charge(simulation::offered(connector), None);
         let session = Self {
@@ -88,7 +94,7 @@ impl ChargingSession {
             driver: driver.id.clone(),
             fleet: vehicle.fleet.clone(),
             invoice: None,
-            payment_method: None,
+            payment_method: payment_method.cloned(),
             power: f64::from(charge.power) / 1000.0,
             reservation: reservation.cloned(),
             session_limit: None,
@@ -102,13 +108,14 @@ impl ChargingSession {
             updated: now,
             vehicle: vehicle.id.clone(),
         };
+        let network = network_session(location, station, connector, card.clone())?;
         let internal = SessionInternal {
             evse: connector.evse.clone(),
             pricing,
             zone: Some(station.timezone.clone()),
             names: Names::of(driver, vehicle, station),
             odometer: None,
-            network: Some(Box::new(network_session(location, station, connector)?)),
+            network: Some(Box::new(network)),
             shares_method: false,
         };
         Some(Stored::with_internal(session, internal))
@@ -307,7 +314,8 @@ impl Stored<ChargingSession> {
             None => self.source_by_tariff(),
         };
         let total = total.unwrap_or_else(|| total_by(&ours));
-        self.set_cost(total, explained(total, &ours), source);
+        let lines = explained(total, &ours, &self.internal.pricing);
+        self.set_cost(total, lines, source);
     }
 
     /// Returns the source of amounts that the network does not report.
@@ -488,7 +496,7 @@ impl Stored<ChargingSession> {
                 *price_check = check;
             }
         }
-        let lines = explained(total, &ours);
+        let lines = explained(total, &ours, &pricing);
         self.settle_price((total, lines, CostSource::Cdr), &claim, limits, now)
     }
 
@@ -521,7 +529,7 @@ impl Stored<ChargingSession> {
     pub(super) fn lines(&self, total: Total) -> Vec<SessionCostLine> {
         let claim = self.claim();
         let ours = self.price(&self.internal.pricing, claim.energy, claim.times);
-        explained(total, &ours)
+        explained(total, &ours, &self.internal.pricing)
     }
 
     /// Returns the energy and the times of a session that has ended, as far as they are known.
@@ -553,7 +561,8 @@ impl Stored<ChargingSession> {
             }
             Some(reason) => {
                 let ours = own.capped(total);
-                self.set_cost(ours, explained(ours, &own.cost), CostSource::Tariff);
+                let lines = explained(ours, &own.cost, &self.internal.pricing);
+                self.set_cost(ours, lines, CostSource::Tariff);
                 self.put_under_review(reason, total, &own, now);
                 CdrOutcome::UnderReview
             }
@@ -623,20 +632,16 @@ impl Charged {
 
 /// Returns the lines of an amount: those of the tariff if it explains the amount, otherwise one line with the amount that the
 /// network bills.
-fn explained(total: Total, ours: &Cost) -> Vec<SessionCostLine> {
+fn explained(total: Total, ours: &Cost, pricing: &[Price]) -> Vec<SessionCostLine> {
     if total_by(ours) == total {
         ours.lines.iter().map(SessionCostLine::of).collect()
     } else {
-        vec![billed_line(total)]
+        vec![billed_line(total, pricing)]
     }
 }
 
-/// Returns the line of an amount that the tariff does not explain.
-fn billed_line(total: Total) -> SessionCostLine {
-    use rust_decimal::Decimal;
-    let tax = total.gross - total.net;
-    let percent = Decimal::from(tax.max(0)) * Decimal::ONE_HUNDRED;
-    let percent = percent.checked_div(Decimal::from(total.net));
+/// Returns the line of an amount that the tariff does not explain, with a rate of tax that the tariff has, if one results in its tax.
+fn billed_line(total: Total, pricing: &[Price]) -> SessionCostLine {
     SessionCostLine {
         kind: PriceType::Flat,
         description: "Price of the charging network".to_owned(),
@@ -644,13 +649,9 @@ fn billed_line(total: Total) -> SessionCostLine {
         unit: "session".to_owned(),
         unit_price: total.gross.to_string(),
         tax_included: true,
-        tax_percent: percent
-            .unwrap_or_default()
-            .round_dp(2)
-            .normalize()
-            .to_string(),
+        tax_percent: rate_of(total, pricing).normalize().to_string(),
         net: total.net,
-        tax,
+        tax: total.tax(),
         gross: total.gross,
     }
 }
