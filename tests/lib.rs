@@ -671,13 +671,16 @@ fn unique() -> String {
         + &std::process::id().to_string()
 }
 
-/// The next moment at which it is ten in the morning in UTC. Tests begin then, regardless of the machine's time: periods of fleets,
-/// calendar items and bills change at midnight, and a test that ran around midnight by chance would find more than expected.
+/// The next moment at which it is ten in the morning in UTC, on the 3rd to the 26th of a month. Tests begin then, regardless of the
+/// machine's time: periods of fleets, calendar items and bills change at midnight and with the month, and a test that ran around
+/// midnight or at the end of a month by chance would find more than expected.
 fn morning_after(now: Timestamp) -> Timestamp {
     const DAY: i64 = 24 * 3600;
     const MORNING: i64 = 10 * 3600;
     let days = (now.unix_seconds() - MORNING).div_euclid(DAY) + 1;
-    Timestamp::from_unix_millis(1000 * (days * DAY + MORNING))
+    let mornings = (days..).map(|day| Timestamp::from_unix_millis(1000 * (day * DAY + MORNING)));
+    let mut amid_a_month = mornings.filter(|morning| (3..=26).contains(&morning.utc_date().day()));
+    amid_a_month.next().unwrap_or(now)
 }
 
 /// Serves the routes of an app on a port of its own. Returns the URL.

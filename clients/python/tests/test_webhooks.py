@@ -79,6 +79,11 @@ def test_only_an_event_can_be_signed(body: str) -> None:
         webhooks.sign(body, SECRET, now=NOW)
 
 
+def test_an_empty_secret_is_refused_because_anybody_could_sign_with_it() -> None:
+    with pytest.raises(SignatureVerificationError, match="secret"):
+        webhooks.verify(BODY, {"service-signature": sign(STAMP, "")}, "", now=NOW)
+
+
 def test_a_delivery_without_a_signature_is_refused() -> None:
     with pytest.raises(SignatureVerificationError):
         webhooks.verify(BODY, {}, SECRET, now=NOW)

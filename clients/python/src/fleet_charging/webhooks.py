@@ -32,8 +32,10 @@ def verify(
     `body` is the raw body, not a parsed and serialized one; `secret` is the endpoint's whole secret, `whsec_…`; `now` is the
     present time in seconds since 1970, the system's unless given.
 
-    Raises `SignatureVerificationError` if the delivery is not signed with the secret, or was signed too long ago.
+    Raises `SignatureVerificationError` if the secret is empty, if the delivery is not signed with it, or was signed too long ago.
     """
+    if not secret:
+        raise SignatureVerificationError("The secret of the endpoint is empty.")
     raw = body.encode() if isinstance(body, str) else body
     signature = next((value for name, value in headers.items() if name.lower() == "service-signature"), None)
     if signature is None:
