@@ -73,6 +73,12 @@ def test_another_secret_body_or_time_and_what_is_malformed_is_refused(signature:
         verify(signature, body)
 
 
+@pytest.mark.parametrize("body", ["", "{}", "[]", '{"id": 1}'])
+def test_only_an_event_can_be_signed(body: str) -> None:
+    with pytest.raises(ValueError):
+        webhooks.sign(body, SECRET, now=NOW)
+
+
 def test_a_delivery_without_a_signature_is_refused() -> None:
     with pytest.raises(SignatureVerificationError):
         webhooks.verify(BODY, {}, SECRET, now=NOW)

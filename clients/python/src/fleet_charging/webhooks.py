@@ -57,10 +57,16 @@ def sign(body: str, secret: str, *, now: float | None = None) -> dict[str, str]:
 
     `body` is the text of an event; `secret` is what the receiver verifies with, `whsec_` and base64; `now` is the time of the signature in
     seconds since 1970, the system's unless given.
+
+    Raises `ValueError` if the body is not the JSON text of an object with an `id`.
     """
+    event = json.loads(body)
+    identifier = event.get("id") if isinstance(event, dict) else None
+    if not isinstance(identifier, str):
+        raise ValueError("The body is not an event: it has no id.")
     time_signed = time.time() if now is None else now
     stamp = datetime.fromtimestamp(time_signed, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    identifier, seconds = json.loads(body)["id"], str(int(time_signed))
+    seconds = str(int(time_signed))
     key = base64.b64decode(secret.removeprefix("whsec_"))
     standard = hmac.digest(key, f"{identifier}.{seconds}.{body}".encode(), "sha256")
     own = hmac.new(secret.encode(), f"{stamp}.{body}".encode(), hashlib.sha256).hexdigest()
