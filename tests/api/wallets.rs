@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use kernel::{Id, Tenant};
 use table::wallets::Wallet;
 use tests::ledger::Ledger;
-use tests::{Client, TestApp, assert_has, with};
+use tests::{Client, TestApp, TestResponse, assert_has, path_of, with};
 
 async fn card(client: &Client, token: &str, owner: Value) -> String {
     let body = with(json!({"type": "card", "token": token}), owner);
@@ -407,4 +407,205 @@ async fn a_retried_top_up_reuses_its_key_and_is_credited_once() {
     assert_eq!((ledger.requests(), ledger.keys().len()), (3, 2));
     assert_eq!(app.alice.walk("/v1/transactions").await.len(), 2);
     app.drain().await;
+}
+
+/// Tops up a wallet with a new card of the account, and returns the path of the transaction.
+async fn topped_up(app: &TestApp, owner: &str, amount: i64) -> String {
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let path = format!("{owner}/top_up");
+    app.alice.post_ok(&path, top_up(&method, amount)).await;
+    let latest = app.alice.get_ok("/v1/transactions?limit=1").await;
+    path_of(latest["data"][0]["id"].as_str().expect("an id"))
+}
+
+async fn refund(app: &TestApp, top_up: &str, body: Value) -> TestResponse {
+    app.alice.post(&format!("{top_up}/refund"), body).await
+}
+
+async fn balance(app: &TestApp, owner: &str) -> Value {
+    app.alice.get_ok(owner).await["wallet_balance"].clone()
+}
+
+#[tokio::test]
+async fn a_refund_of_a_top_up_empties_the_wallet() {
+    let (app, ledger) = app_with_ledger().await;
+    let driver = app.alice.create("/v1/drivers", tests::driver()).await;
+    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
+    let account = app.alice.account.clone().expect("an account");
+    for owner in [
+        format!("/v1/drivers/{driver}"),
+        format!("/v1/fleets/{fleet}"),
+        format!("/v1/accounts/{account}"),
+    ] {
+        let top_up = topped_up(&app, &owner, 500).await;
+        let to_wallet = refund(&app, &top_up, json!({"destination": "wallet"})).await;
+        to_wallet.expect_error(409, None, "destination");
+        let path = format!("{top_up}/refund?dry_run=true");
+        let shown = app.alice.post_ok(&path, json!({"amount": 200})).await;
+        assert_eq!(balance(&app, &owner).await, 500, "{owner}");
+        let pending = refund(&app, &top_up, json!({"amount": 200})).await;
+        let pending = pending.expect(200).body;
+        assert_has!(shown, {"amount": 200, "charge": pending["charge"], "payment_method": pending["payment_method"]});
+        assert_has!(pending, {"status": "pending", "type": "refund", "destination": "original"});
+        assert_eq!(balance(&app, &owner).await, 300, "{owner}");
+        let too_much = refund(&app, &top_up, json!({"amount": 301})).await;
+        too_much.expect_error(400, None, "amount");
+        app.drain().await;
+        assert_has!(app.alice.get_ok(&top_up).await, {"amount_refunded": 200, "status": "succeeded"});
+        let rest = refund(&app, &top_up, json!({})).await.expect(200);
+        assert_eq!(rest.body["amount"], 300);
+        app.drain().await;
+        let ended = app.alice.get_ok(&path_of(&rest.id())).await;
+        assert_eq!(ended["status"], "succeeded");
+        assert_eq!(
+            (balance(&app, &owner).await, ledger.balance()),
+            (json!(0), 0)
+        );
+        let again = refund(&app, &top_up, json!({})).await;
+        again.expect_error(409, None, "transaction");
+    }
+    let change = json!({"preferences": {"currency": "jpy"}});
+    app.alice
+        .post_ok(&format!("/v1/drivers/{driver}"), change)
+        .await;
+    let events = app.alice.get("/v1/events?type=service.refunded").await;
+    assert_eq!(events.ids().len(), 6);
+    for owner in [
+        format!("/v1/drivers/{driver}"),
+        format!("/v1/fleets/{fleet}"),
+    ] {
+        app.alice.delete_ok(&owner).await;
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_refund_of_a_top_up_is_at_most_the_wallet_balance() {
+    let (app, crew) = TestApp::with_crew().await;
+    let owner = format!("/v1/fleets/{}", crew.fleet);
+    let first = topped_up(&app, &owner, 500).await;
+    let second = topped_up(&app, &owner, 100).await;
+    let id = Id::from(crew.fleet.as_str());
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let mut tx = app.app().store.begin(&origin);
+    tx.debit(Wallet::Fleet(&id), money(450, "usd"), Error::Contended)
+        .expect("a debit");
+    tx.commit_without_response().await.expect("money is spent");
+    let refused = refund(&app, &first, json!({"amount": 151})).await;
+    refused.expect_error(409, None, "amount");
+    assert_eq!(balance(&app, &owner).await, 150);
+    // The second request has the response of the first.
+    for _ in 0..2 {
+        let path = format!("{first}/refund");
+        let header = [("idempotency-key", "k")];
+        let sent = app.alice.send("POST", &path, Some("{}".into()), &header);
+        assert_eq!(sent.await.expect(200).body["amount"], 150);
+    }
+    let empty = refund(&app, &second, json!({})).await;
+    empty.expect_error(409, None, "transaction");
+    app.drain().await;
+    assert_eq!(balance(&app, &owner).await, 0);
+    assert_eq!(app.alice.get_ok(&first).await["amount_refunded"], 150);
+    let third = topped_up(&app, &owner, 40).await;
+    let whole = refund(&app, &second, json!({})).await.expect(200);
+    assert_eq!(whole.body["amount"], 40);
+    refund(&app, &third, json!({}))
+        .await
+        .expect_error(409, None, "transaction");
+    // A top-up pays for nothing, so its refund is in no report.
+    let parameters = json!({"type": "cost_analysis", "period_start": app.in_minutes(-120), "period_end": app.in_minutes(1)});
+    let body = json!({"fleet": crew.fleet, "parameters": parameters});
+    app.drain().await;
+    let report = app.alice.create("/v1/reports", body).await;
+    app.drain().await;
+    let report = app.alice.get_ok(&path_of(&report)).await;
+    assert_has!(report, {"status": "succeeded", "totals": []});
+}
+
+#[tokio::test]
+async fn refunds_of_top_ups_at_once_never_overdraw_the_wallet() {
+    let (app, ledger) = app_with_ledger().await;
+    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
+    let owner = format!("/v1/fleets/{fleet}");
+    let mut top_ups = Vec::new();
+    for _ in 0..4 {
+        top_ups.push(topped_up(&app, &owner, 300).await);
+    }
+    let id = Id::from(fleet.as_str());
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let mut tx = app.app().store.begin(&origin);
+    tx.debit(Wallet::Fleet(&id), money(700, "usd"), Error::Contended)
+        .expect("a debit");
+    tx.commit_without_response().await.expect("money is spent");
+    let body = json!({"amount": 200});
+    let sent = top_ups
+        .iter()
+        .map(|top_up| refund(&app, top_up, body.clone()));
+    let mut statuses: Vec<u16> = futures::future::join_all(sent)
+        .await
+        .iter()
+        .map(|sent| sent.status)
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 409, 409]);
+    assert_eq!(balance(&app, &owner).await, 100);
+    app.drain().await;
+    assert_eq!(ledger.balance(), 4 * 300 - 2 * 200);
+}
+
+#[tokio::test]
+async fn a_failed_refund_of_a_top_up_returns_to_the_wallet() {
+    let (app, ledger) = app_with_ledger().await;
+    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
+    let owner = format!("/v1/fleets/{fleet}");
+    let top_up = topped_up(&app, &owner, 500).await;
+    ledger.decline_refunds(1);
+    let begun = refund(&app, &top_up, json!({"amount": 350})).await.id();
+    assert_eq!(balance(&app, &owner).await, 150);
+    app.drain().await;
+    let failed = app.alice.get_ok(&path_of(&begun)).await;
+    assert_eq!(failed["status"], "failed");
+    assert!(failed["failed_reason"].is_string(), "{failed}");
+    assert_eq!(balance(&app, &owner).await, 500);
+    assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 0);
+    refund(&app, &top_up, json!({})).await.expect(200);
+    app.drain().await;
+    assert_eq!(
+        (balance(&app, &owner).await, ledger.balance()),
+        (json!(0), 0)
+    );
+}
+
+#[tokio::test]
+async fn a_failed_refund_without_its_wallet_can_be_repeated() {
+    let (app, ledger) = app_with_ledger().await;
+    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
+    let owner = format!("/v1/fleets/{fleet}");
+    for deletes in [false, true] {
+        let top_up = topped_up(&app, &owner, 500).await;
+        ledger.decline_refunds(1);
+        refund(&app, &top_up, json!({})).await.expect(200);
+        // The wallet is empty, so its currency may change and its owner may be deleted.
+        if deletes {
+            app.alice.delete_ok(&owner).await;
+        } else {
+            let body = json!({"preferences": {"default_currency": "eur"}});
+            app.alice.post_ok(&owner, body).await;
+        }
+        app.drain().await;
+        refund(&app, &top_up, json!({"amount": 501}))
+            .await
+            .expect_error(400, None, "amount");
+        for amount in [100, 400] {
+            refund(&app, &top_up, json!({"amount": amount}))
+                .await
+                .expect(200);
+            app.drain().await;
+        }
+        assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 500);
+        assert_eq!(ledger.balance(), 0);
+        if !deletes {
+            assert_eq!(balance(&app, &owner).await, 0);
+        }
+    }
 }

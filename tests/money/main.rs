@@ -1,5 +1,5 @@
 //! Simulates money, step by step, by a seed: sessions begin and end, invoices are drafted, finalized, paid, voided and deleted,
-//! reservations are paid for and not used, charges are refunded, invoices are credited, wallets are topped up, manually and by
+//! reservations are paid for and not used, charges and top-ups are refunded, invoices are credited, wallets are topped up, manually and by
 //! schedule, over a change of the clocks and in currencies of two, no and three decimals. Top-ups are repeated with keys that were
 //! used minutes or days before, for the same owner or another. While they are in progress, their owners are deleted or change their
 //! currency, and payment methods are deleted. Two charging networks with the same ids report false sessions at their stations
@@ -66,7 +66,7 @@ struct Owner {
 struct Books<'a> {
     invoices: &'a [Value],
     adjustments: &'a [Stored<Adjustment>],
-    /// Transactions except top-ups.
+    /// Transactions except top-ups and their refunds.
     transactions: &'a [Value],
     /// The ids of refunds to the fleet's wallet.
     to_fleet: &'a BTreeSet<String>,
@@ -84,6 +84,12 @@ struct Sent {
 /// Whether a transaction is a top-up.
 fn is_top_up(transaction: &Value) -> bool {
     transaction["description"] == "Wallet top-up"
+}
+
+/// Whether a top-up has credited the wallet of the owner with this path.
+fn is_of(top_up: &Value, owner: &str) -> bool {
+    let id = top_up["driver"].as_str().or(top_up["fleet"].as_str());
+    id.map_or(owner.contains("accounts"), |id| owner.ends_with(id))
 }
 
 #[test]
@@ -178,6 +184,8 @@ struct Played {
     faults: BTreeMap<&'static str, u64>,
     credited: usize,
     refunded_top_ups: usize,
+    /// The number of top-ups that were credited and then refunded, by the outcomes of their refunds.
+    refunds_of_top_ups: BTreeMap<String, usize>,
     /// The number of credit notes by their cause.
     credit_notes: BTreeMap<String, usize>,
     /// The outcomes of the sessions at the network's station.
@@ -194,6 +202,9 @@ impl Played {
             all.refunded_top_ups += played.refunded_top_ups;
             for (fault, times) in played.faults {
                 *all.faults.entry(fault).or_default() += times;
+            }
+            for (outcome, times) in played.refunds_of_top_ups {
+                *all.refunds_of_top_ups.entry(outcome).or_default() += times;
             }
             for (what, times) in played.credit_notes {
                 *all.credit_notes.entry(what).or_default() += times;
@@ -215,7 +226,8 @@ impl Played {
             credit_notes,
             ..
         } = self;
-        let topped_up = *credited > 0 && self.refunded_top_ups > 0;
+        let taken_out = self.refunds_of_top_ups.contains_key("succeeded");
+        let topped_up = *credited > 0 && self.refunded_top_ups > 0 && taken_out;
         let failed = CERTAIN_FAULTS
             .iter()
             .all(|fault| faults.contains_key(fault));
@@ -226,12 +238,12 @@ impl Played {
                 && failed
                 && credited_enough
                 && charged.contains_key("billed by CDR"),
-            "{paid} paid, {credited} top-ups, {charged:?}, {credit_notes:?} and {faults:?} prove nothing"
+            "{paid} paid, {credited} top-ups, {taken_out}, {charged:?}, {credit_notes:?} and {faults:?} prove nothing"
         );
         // With --nocapture, the number of cases that a long run covers.
-        let more = self.refunded_top_ups;
+        let (more, back) = (self.refunded_top_ups, &self.refunds_of_top_ups);
         let summary = format!(
-            "{credited} top-ups credited, {more} refunded, {faults:?}; sessions at the network {charged:?}, credit notes {credit_notes:?}\n"
+            "{credited} top-ups credited, {more} not credited, refunds {back:?}, {faults:?}; sessions at the network {charged:?}, credit notes {credit_notes:?}\n"
         );
         drop(std::io::Write::write_all(
             &mut std::io::stderr(),
@@ -625,7 +637,23 @@ impl World {
             }
             _ => json!({"preferences": {"currency": currency}}),
         };
+        self.empty_wallet(&path).await;
         self.stage.post(&path, body).await;
+    }
+
+    /// Refunds the top-ups of a wallet in half of the cases.
+    async fn empty_wallet(&mut self, owner: &str) {
+        if self.stage.dice.percent(50) {
+            return;
+        }
+        let page = self.stage.get("/v1/transactions?type=charge&limit=100");
+        let page = page.await;
+        let charges = page["data"].as_array().expect("a list").iter();
+        for top_up in charges.filter(|charge| is_top_up(charge) && is_of(charge, owner)) {
+            let id = top_up["id"].as_str().expect("an id");
+            let path = format!("/v1/transactions/{id}/refund");
+            self.stage.post(&path, json!({})).await;
+        }
     }
 
     /// Deletes the owner of a wallet. This is refused while the wallet has money.
@@ -640,6 +668,7 @@ impl World {
 
     async fn delete_owner_at(&mut self, place: usize) {
         let path = self.owners[place].path.clone();
+        self.empty_wallet(&path).await;
         let (status, _) = self.stage.delete(&path).await;
         self.owners[place].deleted |= status == 200;
     }
@@ -920,7 +949,11 @@ impl World {
             }
         }
         for transaction in self.all("transactions").await {
-            if transaction["type"] == "refund" && transaction["status"] == "succeeded" {
+            let subjects = ["charging_session", "reservation", "invoice"];
+            let is_of_payment = subjects.iter().any(|name| !transaction[*name].is_null());
+            let succeeded = transaction["type"] == "refund" && transaction["status"] == "succeeded";
+            // A refund of a top-up is no refund of a payment.
+            if succeeded && is_of_payment {
                 let currency = transaction["currency"].as_str().expect("a currency");
                 let sums = want.entry(currency.to_owned()).or_default();
                 *sums.entry("refunded").or_default() += amount(&transaction, "amount");
@@ -968,7 +1001,14 @@ impl World {
         self.check_keys(&sessions, &reservations, &invoices, &transactions);
         let (top_ups, others): (Vec<Value>, Vec<Value>) =
             transactions.into_iter().partition(is_top_up);
-        self.check_top_ups(&top_ups, played);
+        let is_of_top_up = |refund: &Value| {
+            top_ups
+                .iter()
+                .any(|charge| refund["charge"] == charge["id"])
+        };
+        let (taken_out, others): (Vec<Value>, Vec<Value>) =
+            others.into_iter().partition(is_of_top_up);
+        self.check_top_ups(&top_ups, &taken_out, played);
         let to_fleet = self.refunds_to_fleet(&others).await;
         let credited = self.check_wallets(&top_ups, &others, &to_fleet).await;
         let books = Books {
@@ -981,7 +1021,7 @@ impl World {
             .check_transactions(&sessions, &fees, &books, credited)
             .await;
         self.check_credit_notes(&books, played).await;
-        self.check_events(&others).await;
+        self.check_events(others.iter().chain(&taken_out)).await;
         self.check_invoices(&sessions, &fees, &adjustments, &invoices);
         self.check_numbers(&invoices);
         let at = |network: &Network, session: &Value| {
@@ -1146,9 +1186,14 @@ impl World {
     }
 
     /// Checks that a top-up succeeded and was charged, or failed and was declined, never made, or refunded, and that no request made
-    /// two.
-    fn check_top_ups(&self, top_ups: &[Value], played: &mut Played) {
+    /// two. The refunds of one that succeeded have ended, and equal those at the provider.
+    fn check_top_ups(&self, top_ups: &[Value], refunds: &[Value], played: &mut Played) {
         let (seed, books) = (self.stage.seed, self.till.books());
+        for refund in refunds {
+            let status = refund["status"].as_str().expect("a status");
+            assert_ne!(status, "pending", "seed {seed}: {refund}");
+            *played.refunds_of_top_ups.entry(status.into()).or_default() += 1;
+        }
         for top_up in top_ups {
             let key = self.key(top_up["id"].as_str().expect("an id"));
             let record = books.charges.get(&key).filter(|record| record.succeeded());
@@ -1163,10 +1208,13 @@ impl World {
                         "seed {seed}: {top_up}"
                     );
                     assert_eq!(top_up["currency"], record.charge.amount.currency.as_str());
-                    assert!(
-                        refund.is_none(),
-                        "seed {seed}: credited and refunded: {top_up}"
-                    );
+                    let own = refunds.iter().filter(|refund| {
+                        refund["charge"] == top_up["id"] && refund["status"] == "succeeded"
+                    });
+                    let own: i64 = own.map(|refund| amount(refund, "amount")).sum();
+                    let shown = amount(top_up, "amount_refunded");
+                    assert_eq!(own, shown, "seed {seed}: {top_up}");
+                    assert_eq!(own, books.refunded(&key), "seed {seed}: {top_up}");
                     played.credited += 1;
                 }
                 Some("failed") => {
@@ -1181,7 +1229,8 @@ impl World {
         assert!(begun <= sent, "seed {seed}: {begun} of {sent} top-ups");
     }
 
-    /// Checks that wallets contain the amounts of their top-ups. Returns that of the fleet's wallet.
+    /// Checks that wallets contain the amounts of their top-ups without what was refunded, and without refunds that failed after the owner
+    /// was deleted or the currency changed. Returns that of the fleet's wallet.
     async fn check_wallets(
         &self,
         top_ups: &[Value],
@@ -1196,17 +1245,23 @@ impl World {
         };
         let to_account = refunds.iter().filter(to_account);
         let to_account: i64 = to_account.map(|refund| amount(refund, "amount")).sum();
+        let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
+        let mut kept = Vec::new();
+        for top_up in top_ups
+            .iter()
+            .filter(|top_up| top_up["status"] == "succeeded")
+        {
+            let id = top_up["id"].as_str().expect("an id");
+            let stored = store.load::<Transaction>(tenant, &id.into()).await;
+            let state = stored.expect("a transaction").internal.top_up;
+            let unreturned = state.expect("a top-up").unreturned;
+            let left = amount(top_up, "amount") - amount(top_up, "amount_refunded");
+            assert!((0..=left).contains(&unreturned), "seed {seed}: {top_up}");
+            kept.push((top_up, left - unreturned));
+        }
         let credited = |path: &str| -> i64 {
-            let of = |top_up: &&Value| {
-                let owner = top_up["driver"].as_str().or(top_up["fleet"].as_str());
-                let own = owner.map_or(path.contains("accounts"), |owner| path.ends_with(owner));
-                own && top_up["status"] == "succeeded"
-            };
-            top_ups
-                .iter()
-                .filter(of)
-                .map(|top_up| amount(top_up, "amount"))
-                .sum()
+            let own = kept.iter().filter(|(top_up, _)| is_of(top_up, path));
+            own.map(|(_, kept)| kept).sum()
         };
         for owner in &self.owners {
             let refunded = if owner.path.contains("accounts") {
@@ -1464,7 +1519,7 @@ impl World {
     }
 
     /// Checks that every payment for charging has one event.
-    async fn check_events(&self, transactions: &[Value]) {
+    async fn check_events(&self, transactions: impl Iterator<Item = &Value>) {
         let mut sent = BTreeMap::new();
         for event in self.all("events").await {
             let kind = event["type"].as_str().expect("a type");

@@ -26,11 +26,16 @@
 //! type `adjustment`, which returns the credit of a network: the charge records its amount, and the next refunds that a client requests
 //! return it.
 //!
+//! A refund of a top-up debits the wallet in the write that creates it, so the wallet never pays for anything with money that is on its way
+//! back. If the provider declines the refund, the wallet is credited in the write that ends it. A wallet whose owner was deleted or whose
+//! currency changed in the meantime is not credited: the top-up records the amount, and the next refunds of it return it.
+//!
 //! # Invariants
 //!
 //! - Every charge at the provider belongs to one transaction of this service, and every transaction to at most one charge.
 //! - The sweeper finds every pending transaction, whatever was lost. None stays pending once the provider responds.
-//! - A wallet is credited once for each `succeeded` top-up and never for another.
+//! - A wallet is credited once for each `succeeded` top-up and never for another, and debited once for each pending or `succeeded` refund
+//!   of one.
 //! - A deleted payment method is kept for 90 days for amounts that fell due before: its charge may have been made already.
 //!
 //! # After a crash
@@ -55,7 +60,9 @@ use models::payment_method::{PaymentMethod, PaymentMethodType};
 use models::ports::payments::{Charge, KEY_REMEMBERED, Refund};
 use models::stored::Stored;
 use models::transaction::PaymentOutcome;
-use models::transaction::{ChargeSource, Transaction, TransactionInternal, TransactionStatus};
+use models::transaction::{
+    ChargeSource, NewRefund, Transaction, TransactionInternal, TransactionStatus,
+};
 use table::UnitOfWork;
 use table::wallets::Wallet;
 
@@ -219,8 +226,7 @@ pub async fn refund(
             app.payments.of(tenant.mode)?.refund(&refund).await
         }
         Some(ChargeSource::Wallet { owner }) => {
-            let wallet = Wallet::owned_by(owner)
-                .ok_or_else(|| Error::internal("a wallet of an object that has none"))?;
+            let wallet = wallet_of(owner)?;
             match app.store.funds(tenant, wallet).await? {
                 Some(funds) if funds.currency == amount.currency => {
                     tx.credit(wallet, amount, Error::Contended)?;
@@ -233,6 +239,61 @@ pub async fn refund(
             }
         }
         None => Err(Error::internal("a refund without its charge")),
+    }
+}
+
+/// The wallet of an account, a driver or a fleet.
+pub fn wallet_of(owner: &Id) -> Result<Wallet<'_>, Error> {
+    Wallet::owned_by(owner).ok_or_else(|| Error::internal("a wallet of an object that has none"))
+}
+
+/// Starts the refund of a top-up, and subtracts its amount from the wallet with `tx`, as in [`take`].
+///
+/// # Errors
+/// Those of [`Stored::refund_top_up`]; `Unavailable` if DynamoDB cannot be reached.
+pub async fn refund_top_up(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    top_up: &mut Stored<Transaction>,
+    wallet: &Id,
+    new: NewRefund,
+) -> Result<Stored<Transaction>, Error> {
+    let Origin { tenant, now, .. } = tx.origin();
+    let (wallet, currency) = (wallet_of(wallet)?, top_up.object.currency);
+    let funds = app.store.funds(tenant, wallet).await?;
+    let balance = funds.map_or(0, |funds| match funds.currency == currency {
+        true => funds.amount,
+        false => 0,
+    });
+    let (refund, debit) = top_up.refund_top_up(new, balance, *now)?;
+    if debit > 0 {
+        tx.debit(wallet, Money::new(debit, currency), Error::Contended)?;
+    }
+    Ok(refund)
+}
+
+/// Returns the amount of a failed refund of a top-up to the wallet with `tx`. If the wallet cannot receive it, the top-up records it.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn undo_refund_of_top_up(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    charge: &mut Stored<Transaction>,
+    refund: &Transaction,
+) -> Result<(), Error> {
+    let Some(top_up) = &mut charge.internal.top_up else {
+        return Ok(());
+    };
+    let wallet = wallet_of(&top_up.wallet)?;
+    match app.store.funds(&tx.origin().tenant, wallet).await? {
+        Some(funds) if funds.currency == refund.currency => {
+            tx.credit(wallet, refund.money(), Error::Contended)
+        }
+        _ => {
+            top_up.unreturned += refund.amount;
+            Ok(())
+        }
     }
 }
 

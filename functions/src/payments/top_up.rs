@@ -25,7 +25,7 @@ use table::wallets::{Wallet, WalletOwner};
 use web::deployment::Need;
 use web::{RequestContext, Route};
 
-use super::{Progress, declined, key_expired, within_limit};
+use super::{Progress, declined, key_expired, wallet_of, within_limit};
 use crate::references;
 
 /// A route that tops up a wallet.
@@ -187,8 +187,7 @@ async fn settle(
     let Some(top_up) = transaction.internal.top_up.clone() else {
         return Err(Error::internal("a transaction that is no top-up"));
     };
-    let wallet = Wallet::owned_by(&top_up.wallet)
-        .ok_or_else(|| Error::internal("a wallet of an object that has none"))?;
+    let wallet = wallet_of(&top_up.wallet)?;
     let ending = Ending {
         app,
         origin,
@@ -251,7 +250,7 @@ impl Ending<'_> {
         let reason = match owner {
             Some(mut owner) if owner.currency() == transaction.object.currency => {
                 owner.credit(tenant.mode, transaction.object.amount, *now);
-                transaction.end_credited();
+                transaction.end_credited(charged.reference);
                 let response = self.show(&owner)?;
                 let mut tx = self.app.store.begin(self.origin);
                 tx.save_wallet_owner(&mut owner)?;

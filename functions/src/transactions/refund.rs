@@ -1,23 +1,32 @@
 //! `POST /v1/transactions/{id}/refund`: refunds a charge, or a part of it, to the source of its money or to a wallet. The refund is a
-//! separate transaction, pending until the money has moved. A refund that failed can be requested again. Top-ups are not refunded, and the
-//! invoice, session or fee that the charge paid stays paid.
+//! separate transaction, pending until the money has moved. A refund that failed can be requested again. The invoice, session or fee that
+//! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
+//! a refund that fails returns it.
 
 use crate::App;
 use axum::extract::State;
 use kernel::origin::Tenant;
-use kernel::{Error, Id, Reply};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::transaction::{NewRefund, RefundDestination, Transaction};
+use table::access::Items;
 use table::wallets::Wallet;
 use web::{Body, PathId, RequestContext, Route};
+
+use crate::payments;
 
 pub const ROUTE: Route = Route::post(
     "refund-transaction",
     "/v1/transactions/{id}/refund",
     Resource::Transactions,
 )
-.rehearsable();
+.rehearsable()
+.writing(&[
+    Items::Of(Kind::Account),
+    Items::Of(Kind::Driver),
+    Items::Of(Kind::Fleet),
+]);
 
 pub async fn handle(
     context: RequestContext,
@@ -27,13 +36,19 @@ pub async fn handle(
 ) -> Result<Reply<Transaction>, Error> {
     let mut transaction = app.store.load::<Transaction>(context.tenant(), &id).await?;
     transaction.refundable()?;
-    let wallet = match new.destination.unwrap_or_default() {
-        RefundDestination::Original => None,
-        RefundDestination::Wallet => Some(wallet(&app, context.tenant(), &transaction).await?),
-    };
-    let mut refund = transaction.refund(new, wallet, context.now())?;
-    let response = context.respond(&refund.object)?;
     let mut tx = app.store.begin(&context.origin);
+    let mut refund = match (&transaction.internal.top_up, new.destination) {
+        (Some(top_up), _) => {
+            let wallet = top_up.wallet.clone();
+            payments::refund_top_up(&app, &mut tx, &mut transaction, &wallet, new).await?
+        }
+        (None, Some(RefundDestination::Wallet)) => {
+            let wallet = wallet(&app, context.tenant(), &transaction).await?;
+            transaction.refund(new, Some(wallet), context.now())?
+        }
+        (None, _) => transaction.refund(new, None, context.now())?,
+    };
+    let response = context.respond(&refund.object)?;
     tx.save(&mut transaction)?;
     tx.create(&mut refund)?;
     tx.commit(response).await

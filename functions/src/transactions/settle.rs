@@ -99,6 +99,10 @@ async fn refund(
     let mut covered = Vec::new();
     if let Some(mut charge) = charge {
         charge.count_refund(&transaction.object);
+        if !matches!(outcome, PaymentOutcome::Succeeded) {
+            let refund = &transaction.object;
+            payments::undo_refund_of_top_up(app, &mut tx, &mut charge, refund).await?;
+        }
         covered = cover(app, &mut tx, &transaction.object, &mut charge).await?;
         tx.save(&mut charge)?;
     }

@@ -143,6 +143,10 @@ pub struct TopUpState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub customer: Option<String>,
     pub stage: TopUpStage,
+    /// The total of failed refunds that the wallet could not receive again, because its owner was deleted or its currency changed. The next
+    /// refunds return it and do not debit the wallet.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unreturned: i64,
 }
 
 /// The stage of a top-up. The last three are final.
@@ -201,6 +205,7 @@ impl TransactionInternal {
                 token,
                 customer,
                 stage: TopUpStage::Charging,
+                unreturned: 0,
             }),
             ..Self::default()
         }
@@ -326,6 +331,11 @@ impl Transaction {
         Stored::with_internal(refund, waiting)
     }
 
+    /// Returns whether this is a payment of a session, a reservation or an invoice, or a refund of one. A top-up and its refunds are not.
+    pub fn is_of_payment(&self) -> bool {
+        self.charging_session.is_some() || self.reservation.is_some() || self.invoice.is_some()
+    }
+
     /// Returns the amount with its currency.
     pub fn money(&self) -> Money {
         Money::new(self.amount, self.currency)
@@ -336,19 +346,30 @@ impl Stored<Transaction> {
     /// Checks that this charge can be refunded, and returns the amount that can be refunded.
     ///
     /// # Errors
-    /// 409 unless this is a charge that succeeded, is not a top-up, and is not refunded completely.
+    /// 409 unless this is a charge that succeeded and is not refunded completely.
     pub fn refundable(&self) -> Result<i64> {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
         let succeeded = self.object.kind == TransactionType::Charge
             && self.object.status == TransactionStatus::Succeeded;
-        let charged = self.object.amount > 0 && self.internal.source.is_some();
-        if !succeeded || !charged || self.internal.top_up.is_some() {
-            return refuse("Only a charge that succeeded can be refunded, and no top-up.");
+        if !succeeded || self.object.amount <= 0 || self.source().is_none() {
+            return refuse("Only a charge that succeeded can be refunded.");
         }
         match self.object.amount - self.object.amount_refunded - self.internal.refunding {
             0 => refuse("The charge was refunded before, or its refund is pending."),
             left => Ok(left),
         }
+    }
+
+    /// Returns the source of the money of a charge. The provider finds a top-up without a recorded source by its key.
+    fn source(&self) -> Option<ChargeSource> {
+        let recorded = self.internal.source.clone();
+        recorded.or_else(|| self.internal.top_up.as_ref().map(|_| self.provider(None)))
+    }
+
+    /// Returns the source of a top-up, which is charged under a key derived from its id.
+    fn provider(&self, reference: Option<String>) -> ChargeSource {
+        let key = self.object.id.to_string();
+        ChargeSource::Provider { key, reference }
     }
 
     /// Starts a refund of the whole charge or a part of it, and returns it as a new, pending transaction. The money is returned to `wallet`
@@ -387,7 +408,7 @@ impl Stored<Transaction> {
         self.internal.refunding += amount;
         let source = match wallet {
             Some(owner) => Some(ChargeSource::Wallet { owner }),
-            None => self.internal.source.clone(),
+            None => self.source(),
         };
         let waiting = TransactionInternal {
             source,
@@ -397,6 +418,49 @@ impl Stored<Transaction> {
             ..TransactionInternal::default()
         };
         Ok(Self::with_internal(refund, waiting))
+    }
+
+    /// Starts a refund of a top-up whose wallet contains `balance`, and returns it with the amount to subtract from the wallet. The default
+    /// amount is what is left of the top-up, but at most what the wallet contains.
+    ///
+    /// # Errors
+    /// Those of [`Self::refund`]; 409 for the destination `wallet`, for an empty wallet, and for more than the wallet contains.
+    pub fn refund_top_up(
+        &mut self,
+        mut new: NewRefund,
+        balance: i64,
+        now: Timestamp,
+    ) -> Result<(Self, i64)> {
+        if new.destination == Some(RefundDestination::Wallet) {
+            return Err(Error::conflict(
+                "A top-up can only be refunded to the payment method that was charged.",
+                Some("destination"),
+            ));
+        }
+        let top_up = self.internal.top_up.as_ref();
+        let unreturned = top_up.map_or(0, |top_up| top_up.unreturned);
+        let available = balance + unreturned;
+        let most = self.refundable()?.min(available).unsigned_abs();
+        let Some(most) = NonZeroU64::new(most) else {
+            return Err(Error::conflict(
+                "The wallet that was topped up contains no money in the currency of the top-up.",
+                Some(Kind::Transaction.name()),
+            ));
+        };
+        new.amount.get_or_insert(most);
+        let refund = self.refund(new, None, now)?;
+        if refund.object.amount > available {
+            let message = format!(
+                "At most {most} can be refunded, because the wallet that was topped up does not contain more."
+            );
+            return Err(Error::conflict(message, Some("amount")));
+        }
+        let undebited = refund.object.amount.min(unreturned);
+        if let Some(top_up) = &mut self.internal.top_up {
+            top_up.unreturned -= undebited;
+        }
+        let debit = refund.object.amount - undebited;
+        Ok((refund, debit))
     }
 
     /// Turns a refund into an adjustment: it returns a direct payment for something that a charging network has credited, and does not
@@ -442,8 +506,9 @@ impl Stored<Transaction> {
         }
     }
 
-    /// Records that a top-up was credited to the wallet.
-    pub fn end_credited(&mut self) {
+    /// Records that a top-up was credited to the wallet, with the provider's id of the charge.
+    pub fn end_credited(&mut self, reference: Option<String>) {
+        self.internal.source = Some(self.provider(reference));
         self.object.status = TransactionStatus::Succeeded;
         self.internal.advance(TopUpStage::Credited, None);
     }
@@ -465,7 +530,8 @@ impl Stored<Transaction> {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRefund {
-    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet.
+    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet; of a
+    /// top-up at most what the wallet contains.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
@@ -486,7 +552,7 @@ pub enum RefundDestination {
     /// The source of the charge.
     #[default]
     Original,
-    /// The wallet of the payment method's owner: a driver, a fleet or the account.
+    /// The wallet of the payment method's owner: a driver, a fleet or the account. A top-up cannot be refunded to a wallet.
     Wallet,
 }
 

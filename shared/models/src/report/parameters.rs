@@ -247,11 +247,12 @@ impl ReportParameters {
     }
 
     /// Checks whether a refund counts. A successful refund counts in the period in which it was requested. It belongs to no station and no
-    /// session status.
+    /// session status. A refund of a top-up does not count, because a top-up pays for nothing.
     pub fn covers_refund(&self, refund: &Transaction) -> bool {
         self.kind == ReportType::CostAnalysis
             && refund.kind == TransactionType::Refund
             && refund.status == TransactionStatus::Succeeded
+            && refund.is_of_payment()
             && (self.period_start..self.period_end).contains(&refund.created)
             && self.filters.session_status.is_none()
             && self
