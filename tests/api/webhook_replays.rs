@@ -282,6 +282,7 @@ async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
         {"from": app.in_minutes(-5), "until": app.in_minutes(-6)} => "until",
         {"from": app.in_minutes(-5), "types": []} => "types",
         {"from": app.in_minutes(-5), "types": ["fleet.exploded"]} => "types[0]",
+        {"from": app.in_minutes(-5), "types": ["fleet.created", "fleet.updated"]} => "types",
         {"from": app.in_minutes(-5), "all": true} => "all",
     } {
         let refused = app.alice.post(&replay, wrong.clone()).await;
