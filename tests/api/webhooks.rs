@@ -324,7 +324,7 @@ async fn a_duplicate_trigger_sends_nothing() {
             event,
             endpoint,
             attempt,
-            has_slot: false,
+            slot: None,
         }
         .message()
         .expect("a message");
@@ -357,7 +357,7 @@ async fn many_triggers_at_once_make_one_attempt() {
         event,
         endpoint,
         attempt: 2,
-        has_slot: false,
+        slot: None,
     }
     .message()
     .expect("a message");

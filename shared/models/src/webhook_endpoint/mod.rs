@@ -132,6 +132,9 @@ pub struct EndpointInternal {
     /// The creation time of the oldest event whose attempts have failed since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_failed: Option<Timestamp>,
+    /// The time at which `max_per_second` was changed the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_since: Option<Timestamp>,
     /// The number of consecutive failed attempts, counted up to the number that opens the breaker.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failures: u32,
@@ -265,6 +268,11 @@ impl Stored<WebhookEndpoint> {
             self.record(EventType::WebhookEndpointDisabled);
         }
         self.stop(reason, now);
+    }
+
+    /// Returns the time since which the endpoint has its present `max_per_second`.
+    pub fn limited_since(&self) -> Timestamp {
+        self.internal.limited_since.unwrap_or(self.object.created)
     }
 
     /// Enables the endpoint, and resets its failures.
