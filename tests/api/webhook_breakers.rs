@@ -221,3 +221,47 @@ async fn a_higher_limit_applies_to_events_that_wait_as_well() {
     app.advance(35).await;
     assert_eq!(receiver.received().len(), 81);
 }
+
+#[tokio::test]
+async fn an_endpoint_without_success_for_120_hours_is_disabled() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &receiver, json!({})).await;
+    other
+        .subscribe(&app.alice, &["webhook_endpoint.disabled"])
+        .await;
+    receiver.answer(&[500; 100]);
+    fleets(&app, &app.alice, 1).await;
+    // The last of the ten attempts is made after about 76 hours.
+    app.advance(110 * 3600).await;
+    let shown = app.alice.get_ok(&path).await;
+    assert_eq!(
+        (&shown["status"], receiver.received().len()),
+        (&json!("enabled"), 10)
+    );
+    app.advance(11 * 3600).await;
+    let shown = app.alice.get_ok(&path).await;
+    assert_eq!(shown["disabled_reason"], "failing");
+    let created = app.alice.get_ok("/v1/events?type=fleet.created").await;
+    assert_eq!(shown["missed_since"], created["data"][0]["created"]);
+    assert_eq!(other.types(), ["webhook_endpoint.disabled"]);
+    assert_eq!(receiver.received().len(), 10);
+}
+
+#[tokio::test]
+async fn an_endpoint_enabled_while_it_fails_has_recovered_later() {
+    let app = TestApp::start().await;
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &receiver, json!({})).await;
+    let about = ["webhook_endpoint.failing", "webhook_endpoint.recovered"];
+    other.subscribe(&app.alice, &about).await;
+    receiver.answer(&[500; 5]);
+    fleets(&app, &app.alice, 6).await;
+    assert_eq!(other.types(), about[..1]);
+    let on = json!({"status": "enabled"});
+    app.alice.post_ok(&path, on).await;
+    app.drain().await;
+    fleets(&app, &app.alice, 2).await;
+    assert_eq!(other.types(), about);
+}

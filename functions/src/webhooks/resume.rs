@@ -1,4 +1,5 @@
-//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, and sends the held deliveries when it responds again.
+//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, sends the held deliveries when it responds again, and
+//! disables it after 120 hours without a success.
 //! [`models::webhooks::breaker`] describes the life cycle.
 //!
 //! Invariants. A delivery is held before the state of the endpoint is read again, and the release searches held deliveries again after it
@@ -67,6 +68,10 @@ impl Job for ResumeEndpoint {
             return self.release(app, None).await;
         };
         if stored.internal.breaker.is_open() {
+            if stored.disable_if_failing(now) {
+                // The next run abandons the deliveries that are held.
+                return save(app, tenant, &mut stored).await;
+            }
             if stored.internal.breaker.begin_probe(now) {
                 save(app, tenant, &mut stored).await?;
                 return self.probe(app, stored).await;
