@@ -218,7 +218,7 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
         event: Id::from(event.as_str().expect("an id")),
         endpoint: Id::from(endpoint),
         attempt: 1,
-        has_slot: false,
+        slot: None,
     };
     let message = delivery.message().expect("a message");
     jobs::work(app.app(), &message).await.expect("no effect");

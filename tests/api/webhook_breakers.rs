@@ -1,6 +1,8 @@
 //! Circuit breakers of webhook endpoints: a failing endpoint is probed, its pending deliveries are sent in the order of their age, and
 //! other endpoints are not delayed.
 
+use std::time::Duration;
+
 use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, fleet, with};
@@ -167,4 +169,99 @@ async fn an_endpoint_is_sent_no_more_per_second_than_it_takes() {
     let off = json!({"max_per_second": null});
     let shown = app.alice.post_ok(&path, off).await;
     assert_eq!(shown["max_per_second"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_release_follows_changes_of_its_endpoint() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    for is_disabled in [false, true] {
+        let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+        let path = hook(&app.alice, &receiver, json!({"max_per_second": 4})).await;
+        receiver.answer(&[500; 100]);
+        fleets(&app, &app.alice, 17).await;
+        receiver.recover();
+        let failed = receiver.received().len();
+        let on = json!({"status": "enabled"});
+        app.alice.post_ok(&path, on).await;
+        let changed = async {
+            while receiver.received().len() < failed + 3 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let change = match is_disabled {
+                true => json!({"status": "disabled"}),
+                false => json!({"url": other.url}),
+            };
+            app.alice.post_ok(&path, change).await;
+            receiver.received().len()
+        };
+        let ((), before) = tokio::join!(app.drain(), changed);
+        let after = receiver.received().len() - before;
+        assert!(after <= 1, "{after} requests after the change");
+        assert_eq!(other.received().is_empty(), is_disabled);
+        app.alice.delete_ok(&path).await;
+    }
+}
+
+#[tokio::test]
+async fn a_higher_limit_applies_to_events_that_wait_as_well() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, json!({"max_per_second": 1})).await;
+    for _ in 0..80 {
+        app.alice.post_ok("/v1/fleets", fleet()).await;
+    }
+    app.drain().await;
+    let faster = json!({"max_per_second": 1000});
+    app.alice.post_ok(&path, faster).await;
+    let next = fleets(&app, &app.alice, 1).await.remove(0);
+    assert!(objects(&receiver, 0).contains(&next), "it does not wait");
+    assert!(receiver.received().len() < 40);
+    app.advance(35).await;
+    assert_eq!(receiver.received().len(), 81);
+}
+
+#[tokio::test]
+async fn an_endpoint_without_success_for_120_hours_is_disabled() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &receiver, json!({})).await;
+    other
+        .subscribe(&app.alice, &["webhook_endpoint.disabled"])
+        .await;
+    receiver.answer(&[500; 100]);
+    fleets(&app, &app.alice, 1).await;
+    // The last of the ten attempts is made after about 76 hours.
+    app.advance(110 * 3600).await;
+    let shown = app.alice.get_ok(&path).await;
+    assert_eq!(
+        (&shown["status"], receiver.received().len()),
+        (&json!("enabled"), 10)
+    );
+    app.advance(11 * 3600).await;
+    let shown = app.alice.get_ok(&path).await;
+    assert_eq!(shown["disabled_reason"], "failing");
+    let created = app.alice.get_ok("/v1/events?type=fleet.created").await;
+    assert_eq!(shown["missed_since"], created["data"][0]["created"]);
+    assert_eq!(other.types(), ["webhook_endpoint.disabled"]);
+    assert_eq!(receiver.received().len(), 10);
+}
+
+#[tokio::test]
+async fn an_endpoint_enabled_while_it_fails_has_recovered_later() {
+    let app = TestApp::start().await;
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &receiver, json!({})).await;
+    let about = ["webhook_endpoint.failing", "webhook_endpoint.recovered"];
+    other.subscribe(&app.alice, &about).await;
+    receiver.answer(&[500; 5]);
+    fleets(&app, &app.alice, 6).await;
+    assert_eq!(other.types(), about[..1]);
+    let on = json!({"status": "enabled"});
+    app.alice.post_ok(&path, on).await;
+    app.drain().await;
+    fleets(&app, &app.alice, 2).await;
+    assert_eq!(other.types(), about);
 }

@@ -266,6 +266,80 @@ async fn a_replay_probes_an_endpoint_for_which_nothing_is_held() {
     assert_eq!(objects(&receiver, 11), ids);
 }
 
+/// Creates an endpoint that is sent four requests per second, and replays twelve events at it. In the meantime the endpoint is changed,
+/// after some of the requests. Returns the path of the endpoint, the replay, and the number of requests before the change and after it.
+async fn changed_while_replaying(
+    app: &TestApp,
+    receiver: &Receiver,
+    change: Value,
+) -> (String, Value, usize, usize) {
+    fleets(app, 12).await;
+    let path = hook(&app.alice, receiver, &["fleet.created"]).await;
+    let limit = json!({"max_per_second": 4});
+    app.alice.post_ok(&path, limit).await;
+    let body = json!({"from": app.in_minutes(-5)});
+    app.alice.post_ok(&format!("{path}/replay"), body).await;
+    let changed = async {
+        while receiver.received().len() < 3 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        app.alice.post_ok(&path, change).await;
+        receiver.received().len()
+    };
+    let ((), before) = tokio::join!(app.drain(), changed);
+    let replay = app.alice.get_ok(&format!("{path}/replay")).await;
+    let after = receiver.received().len() - before;
+    (path, replay, before, after)
+}
+
+#[tokio::test]
+async fn a_replay_follows_changes_of_its_endpoint() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let change = json!({"url": other.url});
+    let (path, done, before, after) = changed_while_replaying(&app, &receiver, change).await;
+    assert_has!(done, {"status": "succeeded", "delivered": 12});
+    assert!(after <= 1, "{after} requests to the old URL");
+    assert_eq!(before + after + other.received().len(), 12);
+    app.alice.delete_ok(&path).await;
+    let receiver = Receiver::start().await;
+    let off = json!({"status": "disabled"});
+    let (_, ended, before, after) = changed_while_replaying(&app, &receiver, off).await;
+    assert_has!(ended, {"status": "failed", "failed_reason": "endpoint_disabled"});
+    assert!(after <= 1, "{after} requests after it was disabled");
+    let delivered = ended["delivered"].as_u64().expect("a number") as usize;
+    assert!((before..=before + after).contains(&delivered), "{ended}");
+}
+
+#[tokio::test]
+async fn a_replay_waits_once_its_endpoint_fails() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let ids = fleets(&app, 30).await;
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    receiver.answer(&[500; 100]);
+    let body = json!({"from": app.in_minutes(-60)});
+    let waiting = replay(&app, &path, body).await;
+    assert_has!(waiting, {"status": "running", "delivered": 0, "failed": 10});
+    assert_eq!(receiver.received().len(), 10);
+    receiver.recover();
+    for _ in 0..15 {
+        app.advance(60).await;
+    }
+    let done = app.alice.get_ok(&format!("{path}/replay")).await;
+    assert_has!(done, {"status": "succeeded", "delivered": 20, "failed": 10});
+    let received = receiver.received();
+    let mut acknowledged: Vec<_> = received
+        .iter()
+        .filter(|delivery| delivery.status == 200)
+        .filter_map(|delivery| delivery.event["data"]["object"]["id"].as_str())
+        .collect();
+    acknowledged.sort_unstable();
+    assert_eq!(acknowledged, ids, "each of them once");
+}
+
 #[tokio::test]
 async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     let app = TestApp::start().await;
@@ -282,6 +356,7 @@ async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
         {"from": app.in_minutes(-5), "until": app.in_minutes(-6)} => "until",
         {"from": app.in_minutes(-5), "types": []} => "types",
         {"from": app.in_minutes(-5), "types": ["fleet.exploded"]} => "types[0]",
+        {"from": app.in_minutes(-5), "types": ["fleet.created", "fleet.updated"]} => "types",
         {"from": app.in_minutes(-5), "all": true} => "all",
     } {
         let refused = app.alice.post(&replay, wrong.clone()).await;

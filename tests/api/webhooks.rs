@@ -1,5 +1,7 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
+use std::time::Duration;
+
 use functions::aws::SystemClock;
 use functions::job::Job as _;
 use functions::jobs;
@@ -322,7 +324,7 @@ async fn a_duplicate_trigger_sends_nothing() {
             event,
             endpoint,
             attempt,
-            has_slot: false,
+            slot: None,
         }
         .message()
         .expect("a message");
@@ -355,7 +357,7 @@ async fn many_triggers_at_once_make_one_attempt() {
         event,
         endpoint,
         attempt: 2,
-        has_slot: false,
+        slot: None,
     }
     .message()
     .expect("a message");
@@ -544,4 +546,32 @@ async fn no_item_holds_a_signing_secret_that_is_not_encrypted() {
     assert_eq!(again.expect(200).body, endpoint);
     let again = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
     assert_eq!(again.expect(200).body, rotated);
+}
+
+#[tokio::test]
+async fn an_attempt_that_a_redelivery_overtakes_is_listed() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    hook(&app.alice, &receiver, &["fleet.created"]).await;
+    receiver.hang();
+    app.alice.post_ok("/v1/fleets", fleet()).await;
+    let redelivered = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        receiver.recover();
+        let id = app.alice.get("/v1/events").await.ids().remove(0);
+        let path = format!("/v1/events/{id}");
+        let redeliver = format!("{path}/redeliver");
+        app.alice.post_ok(&redeliver, json!({})).await;
+        app.drain().await;
+        path
+    };
+    let ((), path) = tokio::join!(app.drain(), redelivered);
+    let listed = app.alice.get_ok(&format!("{path}/deliveries")).await;
+    let lines = listed["data"].as_array().expect("lines").iter();
+    let attempts: Vec<_> = lines
+        .map(|line| (line["attempt"].clone(), line["status"].clone()))
+        .collect();
+    let want = [(json!(2), json!("succeeded")), (json!(1), json!("failed"))];
+    assert_eq!(attempts, want);
+    assert_eq!(app.alice.get_ok(&path).await["pending_webhooks"], 0);
 }

@@ -194,7 +194,7 @@ async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
         event,
         endpoint: endpoint.clone(),
         attempt: 2,
-        has_slot: false,
+        slot: None,
     };
     let message = message.message().expect("a message");
     let worked = jobs::work(&deployed(&app), &message).await;

@@ -124,7 +124,7 @@ async fn event(app: &App, to: &Endpoint) -> DeliverWebhook {
         event: id,
         endpoint: to.id.clone(),
         attempt: 1,
-        has_slot: false,
+        slot: None,
     }
 }
 

@@ -210,15 +210,53 @@ pub async fn known_endpoint(
         return Ok(Some(known));
     }
     let lately = app.store.find_lately::<WebhookEndpoint>(tenant, id).await?;
-    let endpoint = match lately.filter(is_enabled) {
-        Some(enabled) => Some(enabled),
+    let Some(enabled) = lately.filter(is_enabled) else {
         // The decision not to send an event requires the present state of the endpoint.
-        None => app.store.find::<WebhookEndpoint>(tenant, id).await?,
+        return present_endpoint(app, tenant, id).await;
     };
-    if let Some(endpoint) = &endpoint {
-        app.webhook_endpoints.insert(place, endpoint.clone(), now);
+    app.webhook_endpoints.insert(place, enabled.clone(), now);
+    Ok(Some(enabled))
+}
+
+/// The present state of the endpoint, which the next deliveries use as well.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn present_endpoint(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
+    let now = app.now();
+    let endpoint = app.store.find::<WebhookEndpoint>(tenant, id).await?;
+    match &endpoint {
+        Some(endpoint) => {
+            let place = (tenant.clone(), id.clone());
+            app.webhook_endpoints.insert(place, endpoint.clone(), now);
+        }
+        None => app.forget_endpoint(tenant, id),
     }
     Ok(endpoint)
+}
+
+/// The endpoint before the next attempts of a job: as it was read at most a few seconds ago, or its present state if one of the attempts
+/// before has failed or its breaker was open then.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn endpoint_between_waves(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    has_failed: bool,
+) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
+    if !has_failed
+        && let Some(known) = known_endpoint(app, tenant, id).await?
+        && !known.internal.breaker.is_open()
+    {
+        return Ok(Some(known));
+    }
+    present_endpoint(app, tenant, id).await
 }
 
 /// Sends an event to an enabled endpoint, and reports the outcome in the metrics. A transport error is an outcome, too. `signed` is the

@@ -18,7 +18,7 @@ use web::deployment::{Deployment, Need};
 use super::attempt::{self, CLAIM, known_endpoint};
 use super::hold::hold;
 use super::order::{self, Permission, Place};
-use super::pace;
+use super::pace::{self, Slot};
 use crate::function::{Function, Trigger};
 use crate::job::Job;
 
@@ -29,6 +29,9 @@ const RECEIVES: u32 = 100;
 /// The maximum time for which an attempt waits here for a slot of its endpoint. For longer waits the message is returned to the queue.
 const LONGEST_WAIT: SignedDuration = seconds(2);
 
+/// The time after which an attempt that waits for its slot checks whether the endpoint has another limit.
+const LIMIT_CHECK: SignedDuration = seconds(30);
+
 /// The time after which an attempt checks again whether an event before it has arrived.
 const MISSING: SignedDuration = MINUTE;
 
@@ -36,15 +39,15 @@ const MISSING: SignedDuration = MINUTE;
 const REPLAYING: SignedDuration = seconds(10);
 
 /// Makes one attempt to deliver an event.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverWebhook {
     pub tenant: Tenant,
     pub event: Id,
     pub endpoint: Id,
     pub attempt: u32,
-    /// Whether the attempt has a slot of a rate-limited endpoint at the time of the message.
+    /// The slot of a rate-limited endpoint for which the attempt waits.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub has_slot: bool,
+    pub slot: Option<Slot>,
 }
 
 impl Job for DeliverWebhook {
@@ -115,17 +118,8 @@ impl Job for DeliverWebhook {
                 false => self.make(app, None).await.map(drop),
             };
         }
-        if !self.has_slot
-            && let Some(slot) = pace::slot(app, tenant, &enabled.object).await?
-        {
-            if slot.since(origin.now) > LONGEST_WAIT {
-                let later = Self {
-                    has_slot: true,
-                    ..self
-                };
-                return later.send_at(app, slot).await;
-            }
-            pace::sleep_until(app, slot).await;
+        if self.waits_for_slot(app, enabled).await? {
+            return Ok(());
         }
         self.make(app, Some(enabled)).await.map(drop)
     }
@@ -142,6 +136,32 @@ impl DeliverWebhook {
             return Ok(false);
         }
         order::waits_for_replay(app, &self.tenant, &self.endpoint, &self.event).await
+    }
+
+    /// Waits for a slot of a rate-limited endpoint: here for two seconds at most, otherwise the message is sent again later. Returns true
+    /// if it was sent again.
+    async fn waits_for_slot(
+        &self,
+        app: &App,
+        endpoint: &Stored<WebhookEndpoint>,
+    ) -> Result<bool, Error> {
+        let slot = match self.slot.filter(|slot| slot.is_of(endpoint)) {
+            Some(slot) => Some(slot),
+            None => pace::slot(app, &self.tenant, endpoint).await?,
+        };
+        let (Some(slot), now) = (slot, app.now()) else {
+            return Ok(false);
+        };
+        if slot.at.since(now) <= LONGEST_WAIT {
+            pace::sleep_until(app, slot.at).await;
+            return Ok(false);
+        }
+        let later = Self {
+            slot: Some(slot),
+            ..self.clone()
+        };
+        let at = slot.at.min(now.plus(LIMIT_CHECK));
+        later.send_at(app, at).await.map(|()| true)
     }
 
     /// Makes the attempt, which was held by the breaker of its endpoint. If it waits for a replay, it is sent again later.
@@ -222,7 +242,7 @@ impl DeliverWebhook {
             event,
             endpoint: self.endpoint.clone(),
             attempt: 1,
-            has_slot: false,
+            slot: None,
         }
     }
 
@@ -233,7 +253,7 @@ impl DeliverWebhook {
             event: self.event.clone(),
             endpoint: self.endpoint.clone(),
             attempt: self.attempt + 1,
-            has_slot: false,
+            slot: None,
         }
     }
 }

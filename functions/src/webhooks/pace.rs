@@ -1,6 +1,6 @@
 //! The order and the rate in which deliveries are sent to an endpoint.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::App;
 use kernel::Error;
@@ -9,6 +9,7 @@ use kernel::time::{SignedDuration, Timestamp, millis, seconds};
 use models::event::Event;
 use models::stored::Stored;
 use models::webhook_endpoint::WebhookEndpoint;
+use serde::{Deserialize, Serialize};
 
 /// The number of concurrent attempts.
 const ABREAST: usize = 10;
@@ -22,28 +23,36 @@ pub fn object(event: &Stored<Event>) -> Option<String> {
     id.as_str().map(str::to_owned)
 }
 
-/// Divides deliveries into groups that are sent one after another, those of a group concurrently: two deliveries about one object are not
-/// in the same group. To a rate-limited endpoint, one delivery is sent at a time.
-pub fn waves<T>(
-    items: Vec<T>,
+/// Takes the first deliveries that are sent concurrently: two about one object are not sent at the same time. To a rate-limited endpoint,
+/// one delivery is sent at a time.
+pub fn next_wave<T>(
+    items: &mut VecDeque<T>,
     object: impl Fn(&T) -> String,
-    endpoint: Option<&WebhookEndpoint>,
-) -> Vec<Vec<T>> {
-    let is_limited = endpoint.is_some_and(|endpoint| endpoint.max_per_second.is_some());
+    endpoint: Option<&Stored<WebhookEndpoint>>,
+) -> Vec<T> {
+    let is_limited = endpoint.is_some_and(|endpoint| endpoint.object.max_per_second.is_some());
     let most = if is_limited { 1 } else { ABREAST };
-    let mut waves: Vec<Vec<T>> = Vec::new();
     let mut objects = BTreeSet::new();
-    for item in items {
-        let object = object(&item);
-        match waves.last_mut() {
-            Some(wave) if wave.len() < most && objects.insert(object.clone()) => wave.push(item),
-            _ => {
-                objects = BTreeSet::from([object]);
-                waves.push(vec![item]);
-            }
-        }
+    let first = items.iter().take(most);
+    let count = first
+        .take_while(|item| objects.insert(object(item)))
+        .count();
+    items.drain(..count).collect()
+}
+
+/// A moment at which one attempt may be made at a rate-limited endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    pub at: Timestamp,
+    /// The time since which the endpoint has the limit that the slot belongs to.
+    since: Timestamp,
+}
+
+impl Slot {
+    /// Checks whether the endpoint still has the limit that the slot belongs to.
+    pub fn is_of(&self, endpoint: &Stored<WebhookEndpoint>) -> bool {
+        endpoint.object.max_per_second.is_some() && self.since >= endpoint.limited_since()
     }
-    waves
 }
 
 /// The next free slot of a rate-limited endpoint; none for an endpoint without a limit.
@@ -53,24 +62,29 @@ pub fn waves<T>(
 pub async fn slot(
     app: &App,
     tenant: &Tenant,
-    endpoint: &WebhookEndpoint,
-) -> Result<Option<Timestamp>, Error> {
-    let Some(most) = endpoint.max_per_second else {
+    endpoint: &Stored<WebhookEndpoint>,
+) -> Result<Option<Slot>, Error> {
+    let Some(most) = endpoint.object.max_per_second else {
         return Ok(None);
     };
     let origin = Origin::background(tenant.clone(), app.now());
     let interval = millis(1000 / i64::from(u32::from(most)));
-    let slot = app.store.next_slot(&origin, &endpoint.id, interval);
-    slot.await.map(Some)
+    let (id, since) = (&endpoint.object.id, endpoint.limited_since());
+    let at = app.store.next_slot(&origin, id, interval, since).await?;
+    Ok(Some(Slot { at, since }))
 }
 
 /// Waits for a slot of a rate-limited endpoint, for ten seconds at most.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn wait(app: &App, tenant: &Tenant, endpoint: &WebhookEndpoint) -> Result<(), Error> {
+pub async fn wait(
+    app: &App,
+    tenant: &Tenant,
+    endpoint: &Stored<WebhookEndpoint>,
+) -> Result<(), Error> {
     if let Some(slot) = slot(app, tenant, endpoint).await? {
-        sleep_until(app, slot.min(app.now().plus(LONGEST_WAIT))).await;
+        sleep_until(app, slot.at.min(app.now().plus(LONGEST_WAIT))).await;
     }
     Ok(())
 }

@@ -164,7 +164,7 @@ pub async fn resend_lost(app: &App) -> Result<usize> {
                 event: delivery.event,
                 endpoint: delivery.endpoint,
                 attempt: delivery.attempts + 1,
-                has_slot: false,
+                slot: None,
             };
             attempt.send(app).await?;
             sent += 1;
@@ -186,6 +186,6 @@ pub fn next_attempt(
         event: event.clone(),
         endpoint: endpoint.clone(),
         attempt: delivery.attempts + 1,
-        has_slot: false,
+        slot: None,
     }
 }

@@ -3,10 +3,12 @@
 //! The job reads the events from the position where the last run ended, a page at a time, with the states of their deliveries, and makes
 //! the attempts itself: several concurrently, but one after another for the events about one object. It claims each attempt as the workers
 //! of messages do, so that an event is never sent twice at the same moment. A failed attempt is repeated like that of any other delivery.
-//! After a page it stores its progress; after a crash it starts there again, once its lease is over, and leaves out the events that were
-//! delivered meanwhile if it replays failures only. While the circuit breaker of the endpoint is open it waits; if no held delivery can
-//! serve as a probe, its next attempt is the probe.
+//! After a page, and every few seconds, it stores its progress; after a crash it starts there again, once its lease is over, and leaves out
+//! the events that were delivered meanwhile if it replays failures only. Between attempts it reads the endpoint again, so that its changes
+//! take effect. While the circuit breaker of the endpoint is open it waits; if no held delivery can serve as a probe, its next attempt is
+//! the probe.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::App;
@@ -26,7 +28,7 @@ use table::list::{Cursor, PageRequest};
 use tokio::time::Instant;
 use web::deployment::{Deployment, Need};
 
-use super::attempt::{self, CLAIM, change_endpoint};
+use super::attempt::{self, CLAIM, change_endpoint, endpoint_between_waves, present_endpoint};
 use super::pace;
 use crate::function::Function;
 use crate::job::{Job, find_due, write_progress};
@@ -36,6 +38,9 @@ const PAGE: usize = 50;
 
 /// The time after which a run of the job starts no further attempts: one takes 15 seconds at most, and the function has 300.
 const RUN: Duration = Duration::from_secs(120);
+
+/// The time after which the progress is stored within a page.
+const STORED_EVERY: Duration = Duration::from_secs(5);
 
 /// The maximum number of attempts for an event that another worker changes at the same time.
 const TRIES: u32 = 4;
@@ -83,7 +88,7 @@ impl Job for ReplayEvents {
                 replay.put_off(false, app.now());
                 break;
             }
-            if !replay_page(app, tenant, &mut replay).await? {
+            if !replay_page(app, tenant, &mut replay, until).await? {
                 break;
             }
             if replay.object.finished_at.is_none()
@@ -106,18 +111,19 @@ fn types(replay: &WebhookReplay, endpoint: &WebhookEndpoint) -> Vec<&'static str
     types.map(|kind| kind.as_str()).collect()
 }
 
-/// Delivers the events of the next page. Returns false if the replay waits.
+fn is_enabled(endpoint: &Stored<WebhookEndpoint>) -> bool {
+    endpoint.object.status == EndpointStatus::Enabled
+}
+
+/// Delivers the events of the next page, until that time. Returns false if the replay waits.
 async fn replay_page(
     app: &App,
     tenant: &Tenant,
     stored: &mut Stored<WebhookReplay>,
+    until: Instant,
 ) -> Result<bool, Error> {
     let replay = stored.object.clone();
-    let found = app
-        .store
-        .find::<WebhookEndpoint>(tenant, &replay.webhook_endpoint);
-    let is_enabled =
-        |endpoint: &Stored<WebhookEndpoint>| endpoint.object.status == EndpointStatus::Enabled;
+    let found = present_endpoint(app, tenant, &replay.webhook_endpoint);
     let Some(endpoint) = found.await?.filter(is_enabled) else {
         stored.finish(Some(ReplayFailedReason::EndpointDisabled), app.now());
         return Ok(true);
@@ -137,17 +143,9 @@ async fn replay_page(
             stored.put_off(true, app.now());
             return Ok(false);
         }
-    } else {
-        let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
-        for wave in pace::waves(events, object, Some(&endpoint.object)) {
-            pace::wait(app, tenant, &endpoint.object).await?;
-            let attempts = wave
-                .iter()
-                .map(|event| deliver(app, tenant, &replay, &endpoint, event));
-            for has_succeeded in try_join_all(attempts).await?.into_iter().flatten() {
-                stored.count(has_succeeded);
-            }
-        }
+    } else if !send_page(app, tenant, stored, endpoint, events, until).await? {
+        // The next page begins after the last event that was sent, if the endpoint is still sent events.
+        return Ok(true);
     }
     match next {
         Some(last) => stored.advance(&last),
@@ -157,6 +155,51 @@ async fn replay_page(
             let id = &replay.webhook_endpoint;
             change_endpoint(app, &origin, id, |endpoint| endpoint.catch_up(&replay)).await?;
             stored.finish(None, now);
+        }
+    }
+    Ok(true)
+}
+
+/// Delivers these events, until that time. Returns false if events are left, because the time is over, the endpoint is no longer sent
+/// events, or another instance of the job has taken over.
+async fn send_page(
+    app: &App,
+    tenant: &Tenant,
+    stored: &mut Stored<WebhookReplay>,
+    mut endpoint: Stored<WebhookEndpoint>,
+    events: Vec<Stored<Event>>,
+    until: Instant,
+) -> Result<bool, Error> {
+    let id = endpoint.object.id.clone();
+    let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
+    let mut events = VecDeque::from(events);
+    let (mut has_failed, mut stored_at) = (false, Instant::now());
+    while !events.is_empty() {
+        pace::wait(app, tenant, &endpoint).await?;
+        let present = endpoint_between_waves(app, tenant, &id, has_failed).await?;
+        let present =
+            present.filter(|stored| is_enabled(stored) && !stored.internal.breaker.holds());
+        match present {
+            Some(present) if Instant::now() <= until => endpoint = present,
+            _ => return Ok(false),
+        }
+        let wave = pace::next_wave(&mut events, object, Some(&endpoint));
+        let replay = &stored.object;
+        let wanted = wave.iter().filter(|event| endpoint.object.wants(event));
+        let attempts = wanted.map(|event| deliver(app, tenant, replay, &endpoint, event));
+        let outcomes = try_join_all(attempts).await?;
+        has_failed = outcomes.contains(&Some(false));
+        for has_succeeded in outcomes.into_iter().flatten() {
+            stored.count(has_succeeded);
+        }
+        if let Some(last) = wave.last() {
+            stored.advance(&last.object.id);
+        }
+        if stored_at.elapsed() > STORED_EVERY {
+            if !write_progress(app, tenant, stored).await? {
+                return Ok(false);
+            }
+            stored_at = Instant::now();
         }
     }
     Ok(true)

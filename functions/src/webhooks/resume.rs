@@ -1,4 +1,5 @@
-//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, and sends the held deliveries when it responds again.
+//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, sends the held deliveries when it responds again, and
+//! disables it after 120 hours without a success.
 //! [`models::webhooks::breaker`] describes the life cycle.
 //!
 //! Invariants. A delivery is held before the state of the endpoint is read again, and the release searches held deliveries again after it
@@ -6,6 +7,7 @@
 //!
 //! Crashes. An interrupted release starts again when its lease is over. An interrupted attempt has a message, like any other.
 
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -24,9 +26,9 @@ use table::held::HeldDelivery;
 use tokio::time::Instant;
 use web::deployment::{Deployment, Need};
 
-use super::attempt::change_endpoint;
+use super::attempt::{change_endpoint, endpoint_between_waves};
 use super::deliver::DeliverWebhook;
-use super::pace::{self, waves};
+use super::pace;
 use crate::function::Function;
 use crate::job::Job;
 
@@ -66,6 +68,10 @@ impl Job for ResumeEndpoint {
             return self.release(app, None).await;
         };
         if stored.internal.breaker.is_open() {
+            if stored.disable_if_failing(now) {
+                // The next run abandons the deliveries that are held.
+                return save(app, tenant, &mut stored).await;
+            }
             if stored.internal.breaker.begin_probe(now) {
                 save(app, tenant, &mut stored).await?;
                 return self.probe(app, stored).await;
@@ -117,20 +123,23 @@ impl ResumeEndpoint {
             .await
     }
 
-    /// Sends the held deliveries, oldest first, until the endpoint fails again or the time is over.
+    /// Sends the held deliveries, oldest first, until the endpoint fails again or the time is over. The endpoint is read again between
+    /// attempts, because it may be changed, disabled or deleted meanwhile.
     async fn release(
         &self,
         app: &App,
         mut endpoint: Option<Stored<WebhookEndpoint>>,
     ) -> Result<(), Error> {
+        let (tenant, id) = (&self.tenant, &self.endpoint);
         let until = Instant::now() + RUN;
+        let mut has_failed = false;
         loop {
             let held = self.held(app, PAGE).await?;
             if held.is_empty() && !self.close(app).await? {
                 return Ok(());
             }
             let ids: Vec<Id> = held.iter().map(|delivery| delivery.event.clone()).collect();
-            let events = app.store.get_all::<Event>(&self.tenant, &ids).await?;
+            let events = app.store.get_all::<Event>(tenant, &ids).await?;
             let object = |held: &HeldDelivery| {
                 let mut events = events.iter();
                 let event = events.find(|event| event.object.id == held.event);
@@ -138,33 +147,25 @@ impl ResumeEndpoint {
                     .and_then(pace::object)
                     .unwrap_or_else(|| held.event.to_string())
             };
-            for wave in waves(
-                held,
-                object,
-                endpoint.as_ref().map(|endpoint| &endpoint.object),
-            ) {
+            let mut held = VecDeque::from(held);
+            while !held.is_empty() {
                 if Instant::now() > until {
                     return self.put_off(app).await;
                 }
-                if let Some(endpoint) = &endpoint {
-                    pace::wait(app, &self.tenant, &endpoint.object).await?;
+                if let Some(known) = endpoint.take() {
+                    pace::wait(app, tenant, &known).await?;
+                    endpoint = endpoint_between_waves(app, tenant, id, has_failed).await?;
                 }
-                let sent = wave
-                    .iter()
-                    .map(|held| self.send_held(app, endpoint.as_ref(), held));
-                let sent = try_join_all(sent).await?;
-                if !sent.contains(&Some(false)) {
-                    continue;
-                }
-                endpoint = self.stored_endpoint(app).await?;
-                let is_open =
-                    |endpoint: &Stored<WebhookEndpoint>| endpoint.internal.breaker.is_open();
+                let is_open = |stored: &Stored<WebhookEndpoint>| stored.internal.breaker.is_open();
                 if endpoint.as_ref().is_some_and(is_open) {
                     return Ok(());
                 }
+                let wave = pace::next_wave(&mut held, object, endpoint.as_ref());
+                let sent = wave
+                    .iter()
+                    .map(|held| self.send_held(app, endpoint.as_ref(), held));
+                has_failed = try_join_all(sent).await?.contains(&Some(false));
             }
-            // The endpoint may have been disabled or deleted meanwhile.
-            endpoint = self.stored_endpoint(app).await?;
         }
     }
 
@@ -187,7 +188,7 @@ impl ResumeEndpoint {
             event: held.event.clone(),
             endpoint: self.endpoint.clone(),
             attempt: held.attempt,
-            has_slot: true,
+            slot: None,
         };
         let outcome = attempt.make_held(app, receiver).await?;
         let store = &app.store;
@@ -216,10 +217,6 @@ impl ResumeEndpoint {
         })
         .await?;
         Ok(was_releasing.load(Relaxed))
-    }
-
-    async fn stored_endpoint(&self, app: &App) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
-        app.store.find(&self.tenant, &self.endpoint).await
     }
 
     /// Leaves the rest to another run.

@@ -180,6 +180,19 @@ impl Id {
 
     /// Returns the same id for the same moment and seed, every time, so that a repeated piece of work writes the same item.
     pub fn derived(kind: Kind, at: Timestamp, seed: &str) -> Self {
+        Self::from_number(kind, Self::derived_number(at, seed))
+    }
+
+    /// Returns an id like [`Id::derived`]. Those of the same moment are in the order of their places, which are counted up to 4,095, and
+    /// then from 0 again.
+    pub fn derived_in_order(kind: Kind, at: Timestamp, place: u64, seed: &str) -> Self {
+        // The 12 bits `rand_a` of a UUID of version 7.
+        const PLACES: u128 = 0xfff;
+        let number = Self::derived_number(at, seed) & !(PLACES << 64);
+        Self::from_number(kind, number | (u128::from(place) & PLACES) << 64)
+    }
+
+    fn derived_number(at: Timestamp, seed: &str) -> u128 {
         let digest = Sha256::digest(seed.as_bytes());
         let mut random = [0; 10];
         random.copy_from_slice(&digest[..10]);
@@ -187,7 +200,7 @@ impl Id {
             at.unix_millis().max(0).unsigned_abs(),
             &random,
         );
-        Self::from_number(kind, uuid.into_uuid().as_u128())
+        uuid.into_uuid().as_u128()
     }
 
     /// Returns the id whose 32 digits are this number. The order of ids of one kind is that of their numbers.

@@ -238,8 +238,8 @@ impl Cause {
 }
 
 impl Event {
-    /// Returns the event that reports a write of an object. Its id is derived from the object, the version and the type, so writing it
-    /// again changes nothing.
+    /// Returns the event that reports a write of an object. Its id is derived from the object, the version, the type and the sequence, so
+    /// writing it again changes nothing. The ids of the events of one write are in the order of their sequence.
     pub fn of(
         kind: EventType,
         tenant: &Tenant,
@@ -261,9 +261,10 @@ impl Event {
             sequence,
         } = occurrence;
         Self {
-            id: Id::derived(
+            id: Id::derived_in_order(
                 Kind::Event,
                 cause.at,
+                sequence,
                 &format!("{subject} {version} {kind}"),
             ),
             object: Kind::Event,
@@ -402,6 +403,32 @@ mod tests {
         let after = json!({"a": 1, "b": {"c": 1, "d": 3}, "e": [2], "metadata": {"n": "w"}});
         let want = json!({"b": {"d": 2}, "e": [1], "metadata": {"k": "v", "n": null}});
         assert_eq!(changed_members(&before, &after), want);
+    }
+
+    #[test]
+    fn ids_of_one_write_are_in_the_order_of_its_events() {
+        let invoice = Id::from_number(Kind::Invoice, 1);
+        let ids = |version| {
+            let kinds = [
+                EventType::InvoiceCreated,
+                EventType::InvoiceFinalized,
+                EventType::InvoicePaid,
+            ];
+            let events = kinds.into_iter().zip(1..).map(|(kind, sequence)| {
+                let write = Occurrence {
+                    sequence,
+                    ..write(&invoice, version)
+                };
+                Event::of(kind, &tenant(), write, json!({}), None, &cause()).id
+            });
+            events.collect::<Vec<_>>()
+        };
+        for version in 1..50 {
+            assert!(ids(version).is_sorted(), "{:?}", ids(version));
+            assert_eq!(ids(version)[2].time(Kind::Event), Some(cause().at));
+        }
+        assert_eq!(ids(1), ids(1));
+        assert_ne!(ids(1), ids(2));
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub struct NewWebhookReplay {
     /// Whether only events that the endpoint has not acknowledged are replayed. Default true.
     #[serde(default)]
     pub only_failed: Option<bool>,
-    /// The types of events to replay. Default: all that the endpoint is subscribed to.
+    /// The types of events to replay, to which the endpoint must be subscribed. Default: all that it is subscribed to.
     #[serde(default)]
     pub types: Option<NonEmpty<EventType>>,
     /// End of the period, exclusive: events created before this moment. Default: now.
@@ -122,7 +122,7 @@ impl WebhookReplay {
     /// Returns a new replay, which is due at once.
     ///
     /// # Errors
-    /// 400 for an empty period; 409 for an endpoint that is disabled.
+    /// 400 for an empty period, or for types to which the endpoint is not subscribed; 409 for an endpoint that is disabled.
     pub fn new(
         new: NewWebhookReplay,
         endpoint: &WebhookEndpoint,
@@ -137,6 +137,12 @@ impl WebhookReplay {
         if endpoint.status != EndpointStatus::Enabled {
             return Err(Error::conflict("The endpoint is disabled.", None));
         }
+        let types: Option<Vec<EventType>> = new.types.map(Into::into);
+        let mut named = types.iter().flatten();
+        if let Some(other) = named.find(|kind| !endpoint.subscribes_to(**kind)) {
+            let message = format!("the endpoint is not subscribed to `{other}`");
+            return Err(Error::invalid("types", message));
+        }
         let replay = Self {
             id: Self::id_of(&endpoint.id),
             object: Kind::WebhookReplay,
@@ -149,7 +155,7 @@ impl WebhookReplay {
             only_failed: new.only_failed.unwrap_or(true),
             position: from,
             status: ReplayStatus::Running,
-            types: new.types.map(Into::into),
+            types,
             until,
             webhook_endpoint: endpoint.id.clone(),
         };

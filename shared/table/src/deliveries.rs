@@ -419,7 +419,7 @@ impl Store {
         };
         match is_concluded {
             true => Ok(()),
-            false => self.add_line(origin, log).await,
+            false => self.add_line(origin, log, is_new).await,
         }
     }
 
@@ -485,24 +485,37 @@ impl Store {
         Ok(updated.map(drop))
     }
 
-    /// Adds a line to the log of an endpoint, once, if the delivery exists.
-    async fn add_line(&self, origin: &Origin, line: WebhookDelivery) -> Result<()> {
+    /// Adds a line to the log of an endpoint, once, if the delivery exists. If the attempt has created the delivery, the delivery does not
+    /// name the line yet.
+    async fn add_line(&self, origin: &Origin, line: WebhookDelivery, is_new: bool) -> Result<()> {
         let first = WebhookDelivery::first_id(&line.event, &line.webhook_endpoint);
         if line.id == first {
             // The delivery itself has the place of the line.
             return Ok(());
         }
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(delivery_key(
-                origin,
-                &line.event,
-                &line.webhook_endpoint,
-            )))
-            .condition_expression("attribute_exists(pk)");
-        let check = check.build().map_err(Error::internal)?;
+        let key = delivery_key(origin, &line.event, &line.webhook_endpoint);
+        let condition = "attribute_exists(pk)";
+        let named = if is_new {
+            let list = |ids: Vec<AttributeValue>| AttributeValue::L(ids);
+            let update = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(key))
+                .update_expression(
+                    "SET further = list_append(:line, if_not_exists(further, :none))",
+                )
+                .condition_expression(condition)
+                .expression_attribute_values(":none", list(Vec::new()))
+                .expression_attribute_values(":line", list(vec![s(line.id.as_str())]));
+            Write::Update(update.build().map_err(Error::internal)?)
+        } else {
+            let check = ConditionCheck::builder()
+                .table_name(&self.table)
+                .set_key(Some(key))
+                .condition_expression(condition);
+            Write::Check(check.build().map_err(Error::internal)?)
+        };
         let mut tx = self.begin(origin);
-        tx.push(Write::Check(check), Error::Contended);
+        tx.push(named, Error::Contended);
         tx.create(&mut Stored::new(line))?;
         tx.write(None).await.map(drop)
     }

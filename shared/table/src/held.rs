@@ -94,7 +94,8 @@ impl Store {
     }
 
     /// Returns the moment at which the next attempt may be made at an endpoint that accepts one per interval. No other attempt gets the
-    /// same moment: each call advances the next one.
+    /// same moment: each call advances the next one. If the endpoint has this limit since a later time than that of the previous call, the
+    /// next moment is now: attempts that wait for moments of the earlier limit ask again.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -103,6 +104,7 @@ impl Store {
         origin: &Origin,
         endpoint: &Id,
         interval: SignedDuration,
+        since: Timestamp,
     ) -> Result<Timestamp> {
         let now = origin.now.unix_millis();
         let interval = whole_millis(interval);
@@ -110,11 +112,15 @@ impl Store {
             let is_first = turn % 2 == 0;
             let (update, condition) = if is_first {
                 (
-                    "SET next_slot = :now + :interval",
-                    "attribute_not_exists(next_slot) OR next_slot <= :now",
+                    "SET next_slot = :now + :interval, limited_since = :since",
+                    "attribute_not_exists(next_slot) OR next_slot <= :now \
+                     OR attribute_not_exists(limited_since) OR limited_since < :since",
                 )
             } else {
-                ("SET next_slot = next_slot + :interval", "next_slot > :now")
+                (
+                    "SET next_slot = next_slot + :interval",
+                    "next_slot > :now AND limited_since >= :since",
+                )
             };
             let key = Key::Pace {
                 tenant: &origin.tenant,
@@ -127,6 +133,7 @@ impl Store {
                 .condition_expression(condition)
                 .expression_attribute_values(":now", n(now))
                 .expression_attribute_values(":interval", n(interval))
+                .expression_attribute_values(":since", n(since.unix_millis()))
                 .return_values(ReturnValue::UpdatedNew);
             match call.send().await {
                 Ok(done) => {

@@ -114,7 +114,11 @@ impl Object for WebhookEndpoint {
     }
 
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
-        let at = stored.internal.breaker.next_action_at();
+        let at = [
+            stored.internal.breaker.next_action_at(),
+            stored.patience_ends(),
+        ];
+        let at = at.into_iter().flatten().min();
         at.map(|at| (at, Action::ResumeEndpoint))
     }
 }
@@ -132,6 +136,12 @@ pub struct EndpointInternal {
     /// The creation time of the oldest event whose attempts have failed since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_failed: Option<Timestamp>,
+    /// Whether `webhook_endpoint.failing` was recorded, and no response of a working receiver has followed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_reported: bool,
+    /// The time at which `max_per_second` was changed the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_since: Option<Timestamp>,
     /// The number of consecutive failed attempts, counted up to the number that opens the breaker.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failures: u32,
@@ -265,6 +275,28 @@ impl Stored<WebhookEndpoint> {
             self.record(EventType::WebhookEndpointDisabled);
         }
         self.stop(reason, now);
+    }
+
+    /// Returns the time at which the endpoint is disabled if its breaker is still open.
+    fn patience_ends(&self) -> Option<Timestamp> {
+        let since = self.internal.failing_since;
+        since
+            .filter(|_| self.internal.breaker.is_open())
+            .map(|since| since.plus(PATIENCE))
+    }
+
+    /// Disables an endpoint whose breaker is open if it has failed for 120 hours. Returns whether it has.
+    pub fn disable_if_failing(&mut self, now: Timestamp) -> bool {
+        let is_over = self.patience_ends().is_some_and(|end| end <= now);
+        if is_over {
+            self.disable(DisabledReason::Failing, now);
+        }
+        is_over
+    }
+
+    /// Returns the time since which the endpoint has its present `max_per_second`.
+    pub fn limited_since(&self) -> Timestamp {
+        self.internal.limited_since.unwrap_or(self.object.created)
     }
 
     /// Enables the endpoint, and resets its failures.

@@ -202,7 +202,11 @@ impl Stored<WebhookEndpoint> {
         let is_polling = self.object.kind == EndpointType::Polling;
         let has_headers = self.object.headers.iter().next().is_some();
         only_of_webhooks("headers", is_polling && has_headers)?;
+        let limit = self.object.max_per_second;
         max_per_second.apply(&mut self.object.max_per_second);
+        if self.object.max_per_second != limit {
+            self.internal.limited_since = Some(now);
+        }
         let is_limited = self.object.max_per_second.is_some();
         only_of_webhooks("max_per_second", is_polling && is_limited)?;
         self.object.metadata.merge(metadata)?;

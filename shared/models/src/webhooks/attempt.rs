@@ -157,15 +157,17 @@ impl Stored<WebhookEndpoint> {
             }
         } else if self.internal.failures == FAILURES {
             self.internal.breaker = Breaker::opened(outcome.asked_to_wait(), now);
+            self.internal.is_reported = true;
             self.record(EventType::WebhookEndpointFailing);
         }
         reason.is_some() || self.internal != before
     }
 
     fn note_answer(&mut self, now: Timestamp) {
-        if self.internal.breaker.is_open() {
+        if self.internal.breaker.is_open() || self.internal.is_reported {
             self.record(EventType::WebhookEndpointRecovered);
         }
+        self.internal.is_reported = false;
         self.internal.failing_since = None;
         self.internal.oldest_failed = None;
         self.internal.failures = 0;
@@ -338,6 +340,25 @@ mod tests {
             EventType::WebhookEndpointRecovered,
         ];
         assert_eq!(endpoint.events(), both);
+    }
+
+    #[test]
+    fn an_open_breaker_disables_the_endpoint_after_120_hours() {
+        let mut endpoint = endpoint();
+        for _ in 1..FAILURES {
+            endpoint.record_outcome(&outcome(500, None), now(), now());
+        }
+        assert_eq!(endpoint.next_action_at(), None);
+        endpoint.record_outcome(&outcome(500, None), now(), now());
+        let end = now().plus(PATIENCE);
+        assert!(endpoint.next_action_at() < Some(end));
+        endpoint.internal.breaker.idle();
+        assert_eq!(endpoint.next_action_at(), Some(end));
+        assert!(!endpoint.disable_if_failing(end.plus(-seconds(1))));
+        assert!(endpoint.disable_if_failing(end) && !endpoint.disable_if_failing(end));
+        let reason = endpoint.object.disabled_reason;
+        assert_eq!(reason, Some(DisabledReason::Failing));
+        assert_eq!(endpoint.next_action_at(), Some(end), "the release");
     }
 
     #[test]
