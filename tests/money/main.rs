@@ -451,8 +451,12 @@ impl World {
             .await;
     }
 
-    /// Refunds a charge, or a part of it, to its source or to a wallet.
+    /// Refunds a charge, or a part of it, to its source or to a wallet, or the top-ups of the fleet.
     async fn refund(&mut self) {
+        if self.stage.dice.percent(40) {
+            let path = format!("/v1/fleets/{}", self.fleet);
+            self.empty_wallet(&path).await;
+        }
         let mut body = json!({});
         if self.stage.dice.percent(60) {
             body["amount"] = json!(1 + self.stage.dice.below(400));
