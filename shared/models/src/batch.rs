@@ -285,7 +285,8 @@ impl Stored<Batch> {
         now < self.object.created.plus(PATIENCE)
     }
 
-    /// Counts the outcomes of the next chunk, and gives the run the same time for the one after it. After the last chunk the batch is completed.
+    /// Counts the outcomes of the next chunk, and gives the run the same time for the one after it. After the last chunk the batch is
+    /// completed.
     pub fn count(&mut self, outcomes: &[Outcome], now: Timestamp) {
         let is_failed = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_));
         let failed = outcomes.iter().filter(is_failed).count();

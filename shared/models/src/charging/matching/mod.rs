@@ -30,7 +30,8 @@
 //! passes the previous filters is priced once for all connectors of the same price list, power and time zone (`prices`).
 //!
 //! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
-//! begins at most one minute before the attempt, and then only if the attempt is late. A chosen pair passes all filters by the data that was read.
+//! begins at most one minute before the attempt, and then only if the attempt is late. A chosen pair passes all filters by the data that
+//! was read.
 //!
 //! Crashes. Nothing here has side effects. An attempt that crashes is repeated from the beginning (`calendars` in the crate `table`
 //! makes sure that it has not booked anything twice).
@@ -184,8 +185,8 @@ fn preferred_window(reservation: &Reservation) -> Window {
 
 /// Returns the windows that a reservation can have from now on: the ideal one, and all others of the same length in steps of five
 /// minutes that lie within `earliest_start` and `latest_end`. They are in the order of their shift; of two with the same shift, the
-/// earlier is first. No window begins before `now` unless the attempt is late ([`is_in_time`]), or more than half an hour before the
-/// ideal one, because attempts to confirm do not begin earlier.
+/// earlier is first. No window begins before `now` unless the attempt is late, or more than half an hour before the ideal one, because
+/// attempts to confirm do not begin earlier.
 ///
 /// For a need, the shortest blocks that begin on the 5-minute grid.
 pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
