@@ -851,11 +851,14 @@ def check_api(aws, outputs, key, tests):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         ran = list(pool.map(run, names))
     # The local AWS is slow when it is asked much at once, and a service that cannot reach its table in time asks its clients to repeat the
-    # request (503), or is ended by Lambda's time-out. A test that met that is run again, alone.
+    # request (503), or is ended by Lambda's time-out. A test that met that is run again, alone, when what the others have left is done.
     sign = re.compile(r"\b503\b|Sandbox\.Timedout")
-    busy = [name for name, status, output in ran if status not in (0, SKIPPED) and sign.search(output)]
-    if busy:
+    for pause in (20, 60):
+        busy = [name for name, status, output in ran if status not in (0, SKIPPED) and sign.search(output)]
+        if not busy:
+            break
         say(f"{len(busy)} tests met a busy service and are run again")
+        time.sleep(pause)
         again = {name: (name, status, output) for name, status, output in map(run, busy)}
         ran = [again.get(name, (name, status, output)) for name, status, output in ran]
     failed = [(name, output) for name, status, output in ran if status not in (0, SKIPPED)]
