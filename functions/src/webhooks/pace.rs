@@ -23,8 +23,8 @@ pub fn object(event: &Stored<Event>) -> Option<String> {
     id.as_str().map(str::to_owned)
 }
 
-/// Takes the first deliveries that are sent concurrently: two about one object are not sent at the same time. To a rate-limited endpoint,
-/// one delivery is sent at a time.
+/// Removes and returns the first deliveries that are sent concurrently: two about one object are not sent at the same time. To a
+/// rate-limited endpoint, one delivery is sent at a time.
 pub fn next_wave<T>(
     items: &mut VecDeque<T>,
     object: impl Fn(&T) -> String,

@@ -136,7 +136,7 @@ impl Stored<ChargingSession> {
         is_new
     }
 
-    /// Requests STOP_SESSION for the tenant, unless a request of before is still being sent.
+    /// Requests STOP_SESSION for the tenant, unless an earlier request is still being sent.
     pub fn ask_stop_by_tenant(&mut self, now: Timestamp) {
         let stop = self.object.state.stop_mut();
         if stop.is_some_and(|stop| stop.as_ref().is_none_or(|stop| stop.next.is_none())) {

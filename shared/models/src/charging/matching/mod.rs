@@ -225,7 +225,7 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
 }
 
 /// Checks whether a window can begin at this time. A window that has begun up to a minute ago is possible for an attempt that was due
-/// before its start, and if it is the preferred one: otherwise nobody has waited for it, and cancelling it would never be free.
+/// before its start, and if it is the preferred one: any other one has just been requested, and cancelling it would never be free.
 fn is_in_time(from: Timestamp, preferred: &Window, due: Option<Timestamp>, now: Timestamp) -> bool {
     let has_waited = from == preferred.from || due.is_some_and(|due| due <= from);
     from >= now || has_waited && from >= now.plus(-LATE)
