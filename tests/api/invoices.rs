@@ -13,7 +13,9 @@ use kernel::time::{days, hours, millis, minutes};
 use kernel::{Id, Kind};
 use models::stored::Stored;
 use table::list::PageRequest;
-use tests::{Client, Crew, Receiver, TestApp, assert_has, cases, fleet, id_of, path_of, with};
+use tests::{
+    Client, Crew, Receiver, TestApp, assert_has, cases, each, fleet, id_of, path_of, with,
+};
 
 /// The window that ends now.
 fn window(app: &TestApp) -> Value {
@@ -579,6 +581,27 @@ async fn an_invoice_embeds_100_lines_and_paginates_all_of_them() {
     assert_eq!(stored().await, 0);
     let again = app.alice.post_ok("/v1/invoices", window(&app)).await;
     assert_eq!(again["amount_due"], 230 * 1190);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn long_lines_that_an_invoice_does_not_show_are_listed() {
+    let (app, crew) = TestApp::with_crew().await;
+    let long = json!({"connector": "7".repeat(3_000)});
+    for _ in 0..40 {
+        app.completed_session(&crew, long.clone()).await;
+    }
+    let invoice = app.alice.post_ok("/v1/invoices", window(&app)).await;
+    assert_has!(invoice, {"amount_due": 40 * 1190, "line_items_has_more": true});
+    let path = format!(
+        "/v1/invoices/{}/line_items",
+        invoice["id"].as_str().expect("an id")
+    );
+    let lines = app.alice.walk(&path).await;
+    assert_eq!(lines.len(), 40);
+    let shown = invoice["line_items"].as_array().expect("lines").len();
+    assert!((1..40).contains(&shown));
+    assert_eq!(json!(lines[..shown]), each(&invoice["line_items"], "id"));
     app.drain().await;
 }
 

@@ -286,8 +286,11 @@ impl InvoiceFilter {
     }
 }
 
-/// Returns the number of these lines that an invoice shows itself.
-fn shown_lines(billed: &[Billable]) -> Result<usize> {
+/// Returns the number of these lines that an invoice shows itself: the first 100, and at most 96 KiB of them.
+///
+/// # Errors
+/// `Internal` if a line cannot be serialized.
+pub fn shown_lines(billed: &[Billable]) -> Result<usize> {
     let mut bytes = 0;
     for (place, billable) in billed.iter().take(SHOWN_LINES).enumerate() {
         bytes += Size::of(&billable.line)?.bytes;
