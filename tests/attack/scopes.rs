@@ -555,6 +555,13 @@ async fn a_report_is_made_by_keys_that_may_read_what_it_shows() {
         "drivers:read",
         "vehicles:read",
     ];
+    let of_costs = [
+        "reservations:read",
+        "transactions:read",
+        "credit_notes:read",
+    ];
+    let costs = json!({"type": "cost_analysis", "group_by": "session"});
+    let costs_of_sessions = json!({"parameters": report(&app, costs)});
     for (body, scopes) in [
         (json!({}), &[sessions][..]),
         (json!({"fleet": fleet}), &[sessions, "fleets:read"]),
@@ -562,6 +569,10 @@ async fn a_report_is_made_by_keys_that_may_read_what_it_shows() {
         (of_type("usage_breakdown"), &[sessions]),
         (of_type("fleet_efficiency"), &[sessions]),
         (of_type("cost_analysis"), &[sessions, "reservations:read"]),
+        (
+            costs_of_sessions,
+            &[&of_session[..], &of_costs].concat()[..],
+        ),
         (
             of_type("carbon"),
             &[sessions, "charging_stations:read", "vehicles:read"],

@@ -14,8 +14,8 @@ use models::report::Report;
 use web::Conditional;
 
 /// The kinds of objects that a report shows, for the OpenAPI document.
-const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of charging_stations and vehicles for \
-    carbon; of fleets if a fleet is named; of what \
+const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis, and of transactions and credit_notes for one by \
+    session; of charging_stations and vehicles for carbon; of fleets if a fleet is named; of what \
     group_by names, which is charging_stations, drivers and vehicles for session";
 
 /// The scope condition in the OpenAPI document of the routes that show the link to a file.

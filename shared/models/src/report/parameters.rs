@@ -214,10 +214,14 @@ impl ReportParameters {
             Some(Grouping::Month) => &[],
             Some(Grouping::Session) => &[Kind::ChargingStation, Kind::Driver, Kind::Vehicle],
         };
-        let of_type: &[Kind] = match self.kind {
-            ReportType::CostAnalysis => &[Kind::Reservation],
+        let of_type: &[Kind] = match (self.kind, self.group_by) {
+            // Each refund and each credit note has a row of its own.
+            (ReportType::CostAnalysis, Some(Grouping::Session)) => {
+                &[Kind::Reservation, Kind::Transaction, Kind::CreditNote]
+            }
+            (ReportType::CostAnalysis, _) => &[Kind::Reservation],
             // The report shows the distances of vehicles and the energy mixes of stations.
-            ReportType::Carbon => &[Kind::ChargingStation, Kind::Vehicle],
+            (ReportType::Carbon, _) => &[Kind::ChargingStation, Kind::Vehicle],
             _ => &[],
         };
         let further = of_groups.iter().chain(of_type).copied();
