@@ -205,6 +205,15 @@ async fn an_unpublished_station_is_not_listed_matched_or_started() {
     );
     assert_eq!(app.alice.get(&favourites).await.ids(), [""; 0]);
     app.alice.get(&path_of(&id)).await.expect(404);
+    let member = "preferences.preferred_charging_stations";
+    let expanded = app
+        .alice
+        .get_ok(&format!("{driver}?expand[]={member}"))
+        .await;
+    assert_eq!(
+        expanded["preferences"]["preferred_charging_stations"],
+        json!([id])
+    );
     let refused = start(&app, &crew, &station, "0-1").await.expect(404);
     assert_has!(refused.body, {"code": "charging_session_dependency_not_found", "param": "charging_station"});
     let estimate = json!({"charging_station": id, "vehicle": crew.vehicle, "battery_level": 20,

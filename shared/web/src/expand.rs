@@ -24,13 +24,13 @@ use kernel::time::Timestamp;
 use models::account::Account;
 use models::api_key::{ActingKey, Resource, Rights, Scope};
 use models::charging_session::ChargingSession;
-use models::charging_station::ChargingStation;
 use models::driver::Driver;
 use models::event::{Event, EventType};
 use models::fleet::Fleet;
 use models::payment_method::PaymentMethod;
 use models::policy::Policy;
 use models::site::Site;
+use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::Store;
@@ -489,19 +489,23 @@ async fn objects_of(
     ids: Vec<Id>,
 ) -> Result<HashMap<Id, Value>> {
     let tenant = reader.tenant;
-    async fn of<T: ById + Serialize>(
-        store: &Store,
-        tenant: &Tenant,
-        ids: Vec<Id>,
-    ) -> Result<HashMap<Id, Value>> {
-        let stored = store.get_all::<T>(tenant, &ids).await?;
+    fn shown<T: ById + Serialize>(stored: Vec<Stored<T>>) -> Result<HashMap<Id, Value>> {
         let shown = stored.into_iter().map(|stored| {
             let value = serde_json::to_value(&stored.object).map_err(Error::internal)?;
             Ok((stored.object.id().clone(), value))
         });
         shown.collect()
     }
+    async fn of<T: ById + Serialize>(
+        store: &Store,
+        tenant: &Tenant,
+        ids: Vec<Id>,
+    ) -> Result<HashMap<Id, Value>> {
+        shown(store.get_all::<T>(tenant, &ids).await?)
+    }
     match kind {
+        // A station that is not published is shown as little as by its own path.
+        Kind::ChargingStation => shown(store.published_stations(tenant, &ids).await?),
         Kind::Account => {
             let accounts = store.get_all::<Account>(tenant, &ids).await?;
             let shown = accounts.into_iter().map(|stored| {
@@ -512,7 +516,6 @@ async fn objects_of(
             shown.collect()
         }
         Kind::ChargingSession => of::<ChargingSession>(store, tenant, ids).await,
-        Kind::ChargingStation => of::<ChargingStation>(store, tenant, ids).await,
         Kind::Driver => of::<Driver>(store, tenant, ids).await,
         Kind::Event => {
             let mut events = store.get_all::<Event>(tenant, &ids).await?;
