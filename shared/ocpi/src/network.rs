@@ -5,9 +5,10 @@
 //! to the platform with a token A that its operator has issued.
 //!
 //! Parties behind a hub: those that operate charging stations come from the hub's credentials and from its HubClientInfo. Each awaits the
-//! approval of an operator, unless the operator has marked the hub as trusted. Until then no object of the party is stored and no message
-//! is sent to it. The hub also reports whether a party can be reached: no command is sent to a party that is not `CONNECTED`, and its
-//! stations are not matched. Objects that arrive from it are stored nevertheless.
+//! approval of an operator, unless the operator has marked the hub as trusted. So does each party that any other platform names only when
+//! it renews its credentials. Until then no object of the party is stored and no message is sent to it. The hub also reports whether a
+//! party can be reached: no command is sent to a party that is not `CONNECTED`, and its stations are not matched. Objects that arrive from
+//! it are stored nevertheless.
 //!
 //! Life cycle: `pending` until the credentials are exchanged, then `connected`. An operator can suspend a connected network and
 //! connect it again: while it is suspended, its requests are refused and nothing is sent to it. `revoked` is final: the tokens are
@@ -330,7 +331,9 @@ impl Network {
         CredentialsToken::foreign(&token).map_err(Error::internal)
     }
 
-    /// Replaces the parties by those in the credentials, and keeps those that the platform has reported as a hub.
+    /// Replaces the parties by those in the credentials, and keeps those that the platform has reported as a hub. The token A of an operator
+    /// approves the parties that operate charging stations and that the platform names when it registers, unless it is a hub. Parties that
+    /// it names later await approval, also those that it has left out in the meantime.
     fn replace_parties(
         stored: &mut Stored<Self>,
         roles: Vec<CredentialsRole>,
@@ -340,6 +343,7 @@ impl Network {
         let network = &mut stored.object;
         let before = std::mem::take(&mut network.parties);
         let is_hub = hub.is_some() || roles.iter().any(|role| role.role == Role::Hub);
+        let is_approved = network.trusts_parties || before.is_empty() && !is_hub;
         let named = roles.into_iter().map(|role| {
             let name = role.business_details.name;
             (role.party, role.role, name)
@@ -360,7 +364,7 @@ impl Network {
                         ..known.clone()
                     },
                     None => NetworkParty {
-                        awaits_approval: is_hub && role == Role::Cpo && !network.trusts_parties,
+                        awaits_approval: role == Role::Cpo && !is_approved,
                         status: PartyStatus::Connected,
                         reported: None,
                         changed: Some(now),
@@ -649,6 +653,37 @@ mod tests {
         no_hub.credentials.hub_party_id = None;
         Network::register(&mut hub, no_hub, &keys(), now()).unwrap();
         assert_eq!(hub.object.operator(&party), Err(PartyRefusal::Unknown));
+    }
+
+    #[test]
+    fn renewed_credentials_approve_no_further_party() {
+        let mut network = Stored::new(Network::pending("P".into(), Mode::Test, now()));
+        let mut renew = |parties: &[&str], is_hub: bool| {
+            let mut registration = registration(OcpiVersion::V2_2_1);
+            let role = registration.credentials.roles[0].clone();
+            let roles = parties.iter().map(|party| CredentialsRole {
+                party: PartyId::new("NL", party).unwrap(),
+                ..role.clone()
+            });
+            registration.credentials.roles = roles.collect();
+            registration.credentials.hub_party_id = is_hub.then(|| "NLHUB".to_owned());
+            Network::register(&mut network, registration, &keys(), now()).unwrap();
+            let operators = network.object.parties.iter();
+            operators
+                .filter(|party| party.role == Role::Cpo)
+                .map(|party| (party.id.party_id().to_owned(), party.awaits_approval))
+                .collect::<Vec<_>>()
+        };
+        let party = |id: &str, awaits_approval| (id.to_owned(), awaits_approval);
+        assert_eq!(renew(&["ONE"], false), [party("ONE", false)]);
+        let both = [party("ONE", false), party("TWO", true)];
+        assert_eq!(renew(&["ONE", "TWO"], false), both);
+        assert_eq!(renew(&["ONE", "TWO"], true), both);
+        assert_eq!(renew(&["TWO"], false), [party("TWO", true)]);
+        assert_eq!(
+            renew(&["ONE", "TWO"], false),
+            [party("ONE", true), party("TWO", true)]
+        );
     }
 
     #[test]
