@@ -314,6 +314,42 @@ mod start {
     use super::*;
 
     #[tokio::test]
+    async fn a_private_station_starts_with_a_token_that_it_names() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        let token = scene.start_command()["token"].clone();
+        scene.complete(&theirs).await;
+        assert_eq!(scene.status(&session).await, is("completed"));
+        for (minute, (named, status)) in (1..).zip([
+            (json!([]), 404),
+            (json!([{"group_id": "another"}]), 404),
+            (json!([{"uid": token["uid"], "type": "RFID"}]), 404),
+            (json!(["x", {"group_id": token["group_id"]}]), 200),
+        ]) {
+            let private = json!({"publish": false, "publish_allowed_to": named,
+                "last_updated": scene.app.now().plus(minutes(minute))});
+            scene
+                .cpo
+                .put(
+                    "/locations/NL/EXA/AMS-1",
+                    &with(fixture("location"), private),
+                )
+                .await;
+            scene.app.drain().await;
+            let path = format!("/v1/charging_stations/{}", scene.station);
+            scene.app.alice.get(&path).await.expect(404);
+            scene
+                .app
+                .alice
+                .post(PATH, scene.body(json!({})))
+                .await
+                .expect(status);
+        }
+        scene.app.drain().await;
+        assert_eq!(scene.start_command()["location_id"], "AMS-1");
+    }
+
+    #[tokio::test]
     async fn a_session_becomes_active_when_reported_and_is_billed_by_cdr() {
         let scene = Scene::new().await;
         let session = scene.start().await;

@@ -12,7 +12,7 @@ use models::charging::session::{
     CalendarEntries, LONGEST, Parties, charging_window, expected, leaves_early,
 };
 use models::charging_session::NewChargingSession;
-use models::charging_station::{ChargingStation, Connector};
+use models::charging_station::{ChargingStation, Connector, StationInternal};
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::network::ObjectId;
@@ -27,6 +27,7 @@ use table::stored_item::ById;
 
 use std::num::NonZeroU32;
 
+use crate::charge_cards::app_token;
 use crate::networks::operator;
 use crate::{policies, references};
 
@@ -67,7 +68,7 @@ impl SessionStart {
             named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
             payment_method(app, tenant, new.payment_method.as_ref()),
         )?;
-        if !station.internal.published {
+        if !is_published(app, tenant, &station.internal, &driver.object).await? {
             return Err(unknown("charging_station"));
         }
         let operation = operation(app, tenant, &station).await?;
@@ -204,6 +205,23 @@ async fn operation(
             None => Operation::NotConnected,
         },
     )
+}
+
+/// Returns whether the operator of a station publishes it, for all or for the token with which this driver's sessions are started.
+async fn is_published(
+    app: &App,
+    tenant: &Tenant,
+    station: &StationInternal,
+    driver: &Driver,
+) -> Result<bool, Error> {
+    if station.published || station.published_for.is_empty() {
+        return Ok(station.published);
+    }
+    let token = app_token(app, tenant, driver).await?;
+    Ok(station
+        .published_for
+        .iter()
+        .any(|named| named.names(&token)))
 }
 
 fn unknown(param: &str) -> Error {

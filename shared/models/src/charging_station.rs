@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::energy_mix::EnergyMix;
 use super::network::ObjectId;
 use super::stored::Object;
+use super::token::PublishToken;
 use super::vehicle::ConnectorType;
 use kernel::fields::address::Address;
 use kernel::fields::text::ZoneName;
@@ -338,9 +339,12 @@ pub enum PriceType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StationInternal {
     /// Whether the operator publishes the location (OCPI `Location.publish`). A station that is not published is neither
-    /// listed nor matched, and no session can be started there.
+    /// listed nor matched, and a session can be started there only with a token of `published_for`.
     #[serde(default = "yes")]
     pub published: bool,
+    /// The tokens for which the operator publishes the location nevertheless (OCPI `Location.publish_allowed_to`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published_for: Vec<PublishToken>,
     /// The status of each EVSE as the operator reported it the last time, by its uid. A report that repeats that status does not change
     /// the current status of the EVSE.
     #[serde(default)]
@@ -357,6 +361,7 @@ impl Default for StationInternal {
     fn default() -> Self {
         Self {
             published: true,
+            published_for: Vec::new(),
             imported_status: BTreeMap::new(),
             location: None,
             takes_profiles: Vec::new(),

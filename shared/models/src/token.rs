@@ -28,6 +28,43 @@ pub struct Token {
     pub last_updated: Timestamp,
 }
 
+/// A token, or a group of tokens, for which an operator publishes a location that it does not publish for all (OCPI 2.2.1-d2,
+/// "PublishTokenType").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishToken {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TokenType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visual_number: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<String>,
+}
+
+impl PublishToken {
+    /// Returns whether it names the token: by its uid and type, its visual number and issuer, or its group.
+    pub fn names(&self, token: &Token) -> bool {
+        fn is(named: Option<&String>, text: &str) -> bool {
+            named.is_some_and(|named| named.eq_ignore_ascii_case(text))
+        }
+        let is_uid = is(self.uid.as_ref(), &token.uid) && self.kind == Some(token.kind);
+        let number = token.visual_number.as_ref();
+        let is_number = number.is_some_and(|number| is(self.visual_number.as_ref(), number))
+            && is(self.issuer.as_ref(), &token.issuer);
+        let group = token.group_id.as_ref();
+        is_uid || is_number || group.is_some_and(|group| is(self.group_id.as_ref(), group))
+    }
+
+    /// Returns whether no text has more than 64 characters, the longest that OCPI defines for these members.
+    pub fn is_short(&self) -> bool {
+        let texts = [&self.uid, &self.visual_number, &self.issuer, &self.group_id];
+        texts.into_iter().flatten().all(|text| text.len() <= 64)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(strum::IntoStaticStr, strum::EnumString)]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernel::time::Timestamp;
 use models::charging_station::{ChargingStation, ConnectorStatus, Price, StationNetwork};
 use models::network::ObjectId;
+use models::token::PublishToken;
 
 use super::tariff::{Supply, Tariffs};
 
@@ -15,6 +16,8 @@ pub struct ImportedStation {
     pub station: ChargingStation,
     /// Whether the operator publishes the location.
     pub published: bool,
+    /// The tokens for which the operator publishes a location that is not published.
+    pub(super) published_for: Vec<PublishToken>,
     /// The ids of the connectors whose prices are in the file. The others keep their prices.
     pub priced: Vec<String>,
     /// The tariffs of each connector, in the order of the station's connectors.

@@ -22,6 +22,7 @@ use models::charging_station::{
     Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
     Point, Range, StationStatus, Weekday,
 };
+use models::token::PublishToken;
 use models::vehicle::ConnectorType;
 
 /// The members of a Location of OCPI 2.2.1 or 2.3.0 that a charging station is made of. Others are ignored, as the standard requires.
@@ -33,6 +34,9 @@ pub struct Location {
     pub id: String,
     #[serde(default = "yes")]
     pub publish: bool,
+    /// `PublishTokenType` objects; the location is usable whatever they are.
+    #[serde(default)]
+    pub publish_allowed_to: Value,
     #[serde(default, deserialize_with = "optional_text")]
     pub name: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
@@ -65,6 +69,21 @@ pub struct Location {
 
 fn yes() -> bool {
     true
+}
+
+/// The number of tokens for which a location that is not published may be published, so that its item stays small.
+const MAX_PUBLISH_TOKENS: usize = 200;
+
+/// Reads the first of the tokens for which a location is published that is not published for all. Tokens that cannot be read, or are longer
+/// than the standard permits, are skipped.
+fn publish_tokens(is_published: bool, tokens: &Value) -> Vec<PublishToken> {
+    if is_published {
+        return Vec::new();
+    }
+    let read = tokens.as_array().into_iter().flatten();
+    let read = read.filter_map(|token| PublishToken::deserialize(token).ok());
+    let valid = read.filter(PublishToken::is_short);
+    valid.take(MAX_PUBLISH_TOKENS).collect()
 }
 
 /// Decimal degrees.
@@ -248,6 +267,7 @@ impl Location {
         Ok(ImportedStation {
             station,
             published: self.publish,
+            published_for: publish_tokens(self.publish, &self.publish_allowed_to),
             priced: Vec::new(),
             tariffs,
             country_code: self.country_code,

@@ -25,6 +25,7 @@ pub fn merged(
     let ImportedStation {
         mut station,
         published,
+        published_for,
         priced,
         location,
         takes_profiles,
@@ -32,6 +33,7 @@ pub fn merged(
     } = imported;
     let mut internal = StationInternal {
         published,
+        published_for,
         imported_status,
         location,
         takes_profiles,
