@@ -407,6 +407,38 @@ mod start {
     }
 
     #[tokio::test]
+    async fn a_request_during_a_renewal_of_credentials_is_repeated() {
+        let mut scene = Scene::new().await;
+        let renewal = scene
+            .cpo
+            .renew_after("POST", "/2.2.1/commands/START_SESSION");
+        let (session, token) = tokio::join!(scene.start(), renewal);
+        scene.cpo.token = token;
+        let sent = scene.commands("START_SESSION");
+        assert_eq!(sent.len(), 2);
+        assert_eq!(sent[0].body, sent[1].body);
+        scene.result("ACCEPTED").await;
+        scene.begin().await;
+        assert_eq!(scene.status(&session).await, is("active"));
+        let account = scene.app.alice.tenant().account;
+        let preferences = json!({"action": "set_charging_preferences", "account": account, "session": session["id"],
+            "preferences": {"profile_type": "GREEN"}});
+        let renewal = scene.cpo.renew_after("PUT", "/2.2.1/sessions");
+        let (sent, _) = tokio::join!(manage_ok(&scene.app, preferences), renewal);
+        assert_eq!(sent, json!({"answer": "ACCEPTED"}));
+    }
+
+    #[tokio::test]
+    async fn a_start_whose_token_stays_refused_is_not_repeated() {
+        let scene = Scene::new().await;
+        scene.cpo.forget();
+        scene.cpo.credentials();
+        let session = scene.start().await;
+        assert_eq!(scene.status(&session).await, failed("network_rejected"));
+        assert_eq!(scene.commands("START_SESSION").len(), 1);
+    }
+
+    #[tokio::test]
     async fn a_failed_start_result_ends_the_session_with_a_reason() {
         for (result, reason) in [
             ("REJECTED", "network_rejected"),
