@@ -919,6 +919,28 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn an_adjustment_is_shown_with_its_session_and_an_event() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.billed().await;
+        assert_has!(scene.shown(&session).await, {"amount_due": 968, "amount_adjusted": 0});
+        let before = scene.events().await;
+        scene.app.advance(60).await;
+        for (id, gross, adjusted) in [("C2", 10.89, 121), ("C3", 8.47, -121)] {
+            let cost = json!({"id": id, "total_cost": {"excl_vat": 7.0, "incl_vat": gross}, "last_updated": scene.app.now()});
+            let cdr = scene.cdr(&theirs, cost);
+            scene.bill(&cdr).await;
+            scene.bill(&cdr).await;
+            let shown = scene.shown(&session).await;
+            assert_has!(shown, {"amount_due": 968, "amount_adjusted": adjusted});
+            let events = scene.get("/v1/events?type=charging_session.updated").await;
+            let event = &events["data"][0]["data"]["object"];
+            assert_has!(event, {"id": session["id"], "amount_adjusted": adjusted});
+            scene.app.advance(60).await;
+        }
+        assert_eq!(scene.events().await.len(), before.len() + 2);
+    }
+
+    #[tokio::test]
     async fn a_cdr_that_comes_before_its_session_and_twice_is_billed_once() {
         let scene = Scene::new().await;
         let session = scene.start().await;
@@ -1345,12 +1367,14 @@ mod billing {
         scene.pass(3 * 86_400).await;
         let shown = scene.shown(&session).await;
         assert_has!(shown, {"status": "completed", "amount_due": 0, "cost_source": "network_session"});
+        assert_eq!(shown["amount_adjusted"], 968);
         scene.app.advance(1).await;
         let invoice = scene.invoice_of_last_hour().await;
         assert_has!(invoice, {"amount_due": 968, "/line_items/0/type": "adjustment"});
         // A CDR that arrives even later adjusts that.
         let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
         scene.bill(&scene.cdr(&theirs, cost)).await;
+        assert_eq!(scene.shown(&session).await["amount_adjusted"], 1089);
         let lines = scene.invoice().await.1;
         assert_eq!(lines.iter().map(|line| line.1).sum::<i64>(), 121);
     }
