@@ -974,6 +974,41 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn two_charges_of_one_reference_are_two_sessions() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        let mut bills = Vec::new();
+        for id in ["C1", "C2"] {
+            let began = Scene::text(scene.app.now());
+            scene.app.advance(3600).await;
+            let change = json!({"id": id, "session_id": null, "start_date_time": began});
+            let mut cdr = scene.cdr(&theirs, change);
+            cdr["charging_periods"][0]["start_date_time"] = began;
+            scene.bill(&cdr).await;
+            bills.push(cdr);
+            scene.app.advance(3600).await;
+        }
+        assert_eq!(scene.invoice().await.1, [energy(968), energy(968)]);
+        assert_has!(scene.shown(&session).await, {"amount_due": 968, "amount_adjusted": 0});
+        // Corrections and credits are of the session at their time.
+        for (place, id, gross) in [(0, "C3", 8.47), (1, "C4", 10.89)] {
+            let change = json!({"id": id, "total_cost": {"excl_vat": 7.0, "incl_vat": gross}, "last_updated": scene.app.now()});
+            scene.bill(&with(bills[place].clone(), change)).await;
+        }
+        let sessions = cards::sessions(&scene).await;
+        assert_eq!(
+            each(&json!(sessions), "amount_adjusted"),
+            json!([121, -121])
+        );
+        let credit = json!({"id": "C5", "credit": true, "credit_reference_id": "C4", "last_updated": scene.app.now(),
+            "total_cost": {"excl_vat": -9.0, "incl_vat": -10.89}});
+        scene.bill(&with(bills[1].clone(), credit)).await;
+        let sessions = cards::sessions(&scene).await;
+        assert_eq!(each(&json!(sessions), "amount_adjusted"), json!([0, -121]));
+        assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
     async fn what_belongs_to_nothing_is_listed_and_not_billed() {
         let scene = Scene::new().await;
         scene.start().await;
