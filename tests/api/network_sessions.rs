@@ -2254,6 +2254,21 @@ pub mod cards {
     }
 
     #[tokio::test]
+    async fn a_session_of_a_card_at_a_dropped_evse_is_billed() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        let mut location = other_location(&scene, "AMS-1");
+        location["evses"].as_array_mut().expect("EVSEs").remove(0);
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.drain().await;
+        let stored = scene.cpo.data("/locations/NL/EXA/AMS-1").await;
+        assert_eq!(stored, location);
+        scene.report(&theirs).await;
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
     async fn a_charge_is_not_of_the_next_holder_of_a_uid() {
         let path = format!("/2.2.1/tokens/GB/FCS/{UID}");
         // The contract id that the network names is whole or shortened, and the card is created so many seconds later.

@@ -605,7 +605,7 @@ async fn by_card(
 }
 
 /// The station and the connector of an object. Both may be removed by now: the location of a removed station is not stored any more, and
-/// that of a removed EVSE contains it with the status `REMOVED`.
+/// that of a removed EVSE contains it with the status `REMOVED` or among those that it has lost.
 async fn charger_of(
     app: &App,
     mode: Mode,
