@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -159,6 +160,21 @@ impl Connected {
         tx.save(&mut network).expect("the network is changed");
         let saved = tx.commit_without_response().await;
         saved.expect("the network is saved");
+    }
+
+    /// Replaces the token of the service at the platform, which sends its credentials with the new one when it has refused a request to
+    /// a path. Returns the token of the platform.
+    pub fn renew_after(&self, method: &str, path: &str) -> impl Future<Output = String> {
+        self.forget();
+        let (own, before) = (self.credentials(), self.received(method, path).len());
+        async move {
+            while self.received(method, path).len() == before {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            let renewed = self.expect("PUT", "/credentials", Some(&own), (200, 1000));
+            let token = renewed.await.body["data"]["token"].clone();
+            token.as_str().expect("a token").to_owned()
+        }
     }
 
     /// Connects a platform that has registered with a token A. Nothing was pulled from it.

@@ -443,6 +443,38 @@ mod start {
     }
 
     #[tokio::test]
+    async fn a_request_during_a_renewal_of_credentials_is_repeated() {
+        let mut scene = Scene::new().await;
+        let renewal = scene
+            .cpo
+            .renew_after("POST", "/2.2.1/commands/START_SESSION");
+        let (session, token) = tokio::join!(scene.start(), renewal);
+        scene.cpo.token = token;
+        let sent = scene.commands("START_SESSION");
+        assert_eq!(sent.len(), 2);
+        assert_eq!(sent[0].body, sent[1].body);
+        scene.result("ACCEPTED").await;
+        scene.begin().await;
+        assert_eq!(scene.status(&session).await, is("active"));
+        let account = scene.app.alice.tenant().account;
+        let preferences = json!({"action": "set_charging_preferences", "account": account, "session": session["id"],
+            "preferences": {"profile_type": "GREEN"}});
+        let renewal = scene.cpo.renew_after("PUT", "/2.2.1/sessions");
+        let (sent, _) = tokio::join!(manage_ok(&scene.app, preferences), renewal);
+        assert_eq!(sent, json!({"answer": "ACCEPTED"}));
+    }
+
+    #[tokio::test]
+    async fn a_start_whose_token_stays_refused_is_not_repeated() {
+        let scene = Scene::new().await;
+        scene.cpo.forget();
+        scene.cpo.credentials();
+        let session = scene.start().await;
+        assert_eq!(scene.status(&session).await, failed("network_rejected"));
+        assert_eq!(scene.commands("START_SESSION").len(), 1);
+    }
+
+    #[tokio::test]
     async fn a_failed_start_result_ends_the_session_with_a_reason() {
         for (result, reason) in [
             ("REJECTED", "network_rejected"),
@@ -923,6 +955,28 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn an_adjustment_is_shown_with_its_session_and_an_event() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.billed().await;
+        assert_has!(scene.shown(&session).await, {"amount_due": 968, "amount_adjusted": 0});
+        let before = scene.events().await;
+        scene.app.advance(60).await;
+        for (id, gross, adjusted) in [("C2", 10.89, 121), ("C3", 8.47, -121)] {
+            let cost = json!({"id": id, "total_cost": {"excl_vat": 7.0, "incl_vat": gross}, "last_updated": scene.app.now()});
+            let cdr = scene.cdr(&theirs, cost);
+            scene.bill(&cdr).await;
+            scene.bill(&cdr).await;
+            let shown = scene.shown(&session).await;
+            assert_has!(shown, {"amount_due": 968, "amount_adjusted": adjusted});
+            let events = scene.get("/v1/events?type=charging_session.updated").await;
+            let event = &events["data"][0]["data"]["object"];
+            assert_has!(event, {"id": session["id"], "amount_adjusted": adjusted});
+            scene.app.advance(60).await;
+        }
+        assert_eq!(scene.events().await.len(), before.len() + 2);
+    }
+
+    #[tokio::test]
     async fn a_cdr_that_comes_before_its_session_and_twice_is_billed_once() {
         let scene = Scene::new().await;
         let session = scene.start().await;
@@ -952,6 +1006,41 @@ mod billing {
         scene.bill(&cdr).await;
         assert_has!(scene.shown(&session).await, {"status": "completed", "cost_source": "cdr"});
         assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
+    async fn two_charges_of_one_reference_are_two_sessions() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        let mut bills = Vec::new();
+        for id in ["C1", "C2"] {
+            let began = Scene::text(scene.app.now());
+            scene.app.advance(3600).await;
+            let change = json!({"id": id, "session_id": null, "start_date_time": began});
+            let mut cdr = scene.cdr(&theirs, change);
+            cdr["charging_periods"][0]["start_date_time"] = began;
+            scene.bill(&cdr).await;
+            bills.push(cdr);
+            scene.app.advance(3600).await;
+        }
+        assert_eq!(scene.invoice().await.1, [energy(968), energy(968)]);
+        assert_has!(scene.shown(&session).await, {"amount_due": 968, "amount_adjusted": 0});
+        // Corrections and credits are of the session at their time.
+        for (place, id, gross) in [(0, "C3", 8.47), (1, "C4", 10.89)] {
+            let change = json!({"id": id, "total_cost": {"excl_vat": 7.0, "incl_vat": gross}, "last_updated": scene.app.now()});
+            scene.bill(&with(bills[place].clone(), change)).await;
+        }
+        let sessions = cards::sessions(&scene).await;
+        assert_eq!(
+            each(&json!(sessions), "amount_adjusted"),
+            json!([121, -121])
+        );
+        let credit = json!({"id": "C5", "credit": true, "credit_reference_id": "C4", "last_updated": scene.app.now(),
+            "total_cost": {"excl_vat": -9.0, "incl_vat": -10.89}});
+        scene.bill(&with(bills[1].clone(), credit)).await;
+        let sessions = cards::sessions(&scene).await;
+        assert_eq!(each(&json!(sessions), "amount_adjusted"), json!([0, -121]));
         assert_eq!(scene.unmatched().await, 0);
     }
 
@@ -1349,12 +1438,14 @@ mod billing {
         scene.pass(3 * 86_400).await;
         let shown = scene.shown(&session).await;
         assert_has!(shown, {"status": "completed", "amount_due": 0, "cost_source": "network_session"});
+        assert_eq!(shown["amount_adjusted"], 968);
         scene.app.advance(1).await;
         let invoice = scene.invoice_of_last_hour().await;
         assert_has!(invoice, {"amount_due": 968, "/line_items/0/type": "adjustment"});
         // A CDR that arrives even later adjusts that.
         let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
         scene.bill(&scene.cdr(&theirs, cost)).await;
+        assert_eq!(scene.shown(&session).await["amount_adjusted"], 1089);
         let lines = scene.invoice().await.1;
         assert_eq!(lines.iter().map(|line| line.1).sum::<i64>(), 121);
     }
@@ -2194,6 +2285,21 @@ pub mod cards {
         let path = format!("/v1/charging_stations/{}", scene.station);
         assert_eq!(scene.get(&path).await["status"], "removed");
         let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_card_at_a_dropped_evse_is_billed() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        let mut location = other_location(&scene, "AMS-1");
+        location["evses"].as_array_mut().expect("EVSEs").remove(0);
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.drain().await;
+        let stored = scene.cpo.data("/locations/NL/EXA/AMS-1").await;
+        assert_eq!(stored, location);
         scene.report(&theirs).await;
         is_billed(&scene, &theirs).await;
     }

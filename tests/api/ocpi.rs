@@ -1358,6 +1358,16 @@ mod tokens {
     }
 
     #[tokio::test]
+    async fn a_token_refused_during_a_renewal_is_sent_again() {
+        let (app, cpo) = Connected::start().await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        let renewal = cpo.renew_after("PUT", "/2.2.1/tokens");
+        let ((_, uid), _) = tokio::join!(card(&app, &crew, json!({})), renewal);
+        assert_eq!(sent(&cpo, &uid).len(), 2);
+    }
+
+    #[tokio::test]
     async fn a_resumed_network_receives_the_tokens_it_has_missed() {
         let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;

@@ -13,8 +13,10 @@ use sha2::{Digest as _, Sha256};
 use tests::clock::Hand;
 use tests::faulty::{Step, scripted};
 use tests::{
-    Crew, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, path_of, with,
+    Crew, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of, path_of, with,
 };
+
+use crate::books::{own, seller};
 
 /// The body of a report on the last hour.
 fn body(app: &TestApp, kind: &str, change: Value) -> Value {
@@ -508,6 +510,60 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         .collect();
     assert_eq!((entries.len(), fees.len()), (2, 1));
     assert_has!(fees[0], {"reservation": reserved["id"], "gross": "2.50"});
+}
+
+/// Only lines can be attributed to fleets: a credit of an amount belongs to the account.
+#[tokio::test]
+async fn credits_of_lines_count_in_the_reports_of_their_fleets() {
+    let app = TestApp::start().await;
+    let seller = json!({"billing_details": seller(), "registration_number": "HRB 1"});
+    app.alice.post_ok(&own(&app.alice), seller).await;
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    for (crew, amount) in [(&crew, 1190), (&crew, 595), (&other, 714)] {
+        app.completed_session(crew, json!({"amount_due": amount}))
+            .await;
+    }
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let draft = app.alice.post_ok("/v1/invoices", window).await;
+    let lines = draft["line_items"].as_array().expect("lines");
+    let line = |amount: i64| {
+        let line = lines.iter().find(|line| line["amount"] == amount);
+        line.expect("a line")["id"].clone()
+    };
+    let credit = async |body: Value| {
+        let body = with(json!({"invoice": draft["id"]}), body);
+        app.alice.post_ok("/v1/credit_notes", body).await
+    };
+    credit(json!({"lines": [{"line_item": line(595), "amount": 119}, {"line_item": line(714), "amount": 14}]})).await;
+    let finalize = format!("{}/finalize", path_of(id_of(&draft)));
+    app.alice.post_ok(&finalize, json!({})).await;
+    credit(json!({"lines": [{"line_item": line(1190), "amount": 238}, {"line_item": line(714)}]}))
+        .await;
+    credit(json!({"amount": 100})).await;
+    app.advance(1).await;
+    let sums = async |fleet: Option<&str>| {
+        let body = with(
+            body(&app, "cost_analysis", json!({})),
+            json!({"fleet": fleet}),
+        );
+        let report = succeeded_report(&app, body).await.body;
+        ["adjustments", "gross", "credited", "due"].map(|name| report["totals"][0][name].clone())
+    };
+    assert_eq!(sums(Some(&crew.fleet)).await, [1, 1666, 238, 1428]);
+    assert_eq!(sums(Some(&other.fleet)).await, [1, 700, 700, 0]);
+    assert_eq!(sums(None).await, [1, 2366, 1038, 1328]);
+    let by_fleet = entries(&app, "cost_analysis", json!({"group_by": "fleet"})).await;
+    let mut credited: Vec<(Value, Value)> = by_fleet
+        .into_iter()
+        .map(|row| (row["fleet"].clone(), row["credited"].clone()))
+        .collect();
+    credited.sort_by_key(|(_, credited)| credited.to_string());
+    let expected = [
+        (Value::Null, json!("1.00")),
+        (json!(crew.fleet), json!("2.38")),
+        (json!(other.fleet), json!("7.00")),
+    ];
+    assert_eq!(credited, expected);
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! Commands to charging stations, through the network that operates them.
 //!
 //! A command is stored before it is sent, with the object that it is about, so that the command is found if the result arrives before the
-//! response. The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
+//! response. The station's result is stored with the command when it arrives (`crate::ocpi::commands`). A command is sent once. Only if the
+//! platform refuses the token, because it is renewing its credentials, the same command is sent again with the new one.
+
+use std::time::Duration;
 
 use crate::App;
 use kernel::time::{MINUTE, SignedDuration, minutes, seconds};
@@ -16,7 +19,7 @@ use ocpi::reader::lenient;
 use ocpi::versions::{InterfaceRole, OwnUrls, module};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use table::networks::SentCommand;
+use table::networks::{SentCommand, operators};
 
 /// The time for which a result is awaited if the operator has not specified one, and the maximum time.
 const PATIENCE: SignedDuration = MINUTE;
@@ -24,6 +27,9 @@ const MAX_PATIENCE: SignedDuration = minutes(5);
 
 /// The maximum number of times that a command is read again whose result arrives in the meantime.
 const TRIES: usize = 5;
+
+/// The pauses after which the network is read again whose platform has refused the token. A renewal of credentials takes two requests.
+const RENEWAL_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1500)];
 
 /// The operator's response to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,30 +67,21 @@ pub async fn send(
 ) -> Result<Sent, Error> {
     let (mode, now) = (network.object.mode, app.now());
     let id = Id::new(Kind::NetworkCommand, now);
-    let (kind, recipient) = (command.kind(), &network.object);
-    let endpoint = recipient.endpoint(command.module(), InterfaceRole::Receiver);
-    let own_urls = network.internal.own_url.as_deref().map(OwnUrls);
-    let (Some(endpoint), Some(own_urls), Some(version), true) = (
-        endpoint,
-        own_urls,
-        recipient.version,
-        recipient.is_connected(),
-    ) else {
-        let why = "the network is not connected, or does not take such commands";
+    if let Err(why) = addresses(network, command, &id) {
         return Ok(Sent {
             id,
             response: Response::NotSent(why.into()),
             deadline: now,
         });
-    };
+    }
     let command = command.clone().referenced(id.as_str());
     let mut sent = SentCommand {
         id: id.clone(),
         to: Owner {
-            network: recipient.id.clone(),
+            network: network.object.id.clone(),
             party: to.clone(),
         },
-        command: kind,
+        command: command.kind(),
         subject,
         sent: now,
         response: None,
@@ -92,12 +89,8 @@ pub async fn send(
         results: Vec::new(),
     };
     app.store.put_command(mode, &sent, None).await?;
-    let response_url = match command.module() {
-        module::CHARGING_PROFILES => own_urls.profile_result(version, id.as_str()),
-        _ => own_urls.command_result(version, kind.as_str(), id.as_str()),
-    };
-    let platform = platform(app, network, to)?;
-    let (response, patience) = read(transmit(&platform, endpoint, &command, &response_url).await?);
+    let request = |network| transmit(app, network, to, &command, &id);
+    let (response, patience) = read(with_valid_token(app, network, request).await?);
     sent.response = match &response {
         Response::Accepted => Some(ResponseType::Accepted),
         Response::Refused(kind) => Some(*kind),
@@ -113,21 +106,87 @@ pub async fn send(
     })
 }
 
+/// The endpoint of a command's module, and the URL for its result.
+///
+/// # Errors
+/// The reason why the command cannot be sent.
+fn addresses<'a>(
+    network: &'a Stored<Network>,
+    command: &Command,
+    id: &Id,
+) -> Result<(&'a str, String), &'static str> {
+    let recipient = &network.object;
+    let endpoint = recipient.endpoint(command.module(), InterfaceRole::Receiver);
+    let own_urls = network.internal.own_url.as_deref().map(OwnUrls);
+    let (Some(endpoint), Some(own_urls), Some(version), true) = (
+        endpoint,
+        own_urls,
+        recipient.version,
+        recipient.is_connected(),
+    ) else {
+        return Err("the network is not connected, or does not take such commands");
+    };
+    let response_url = match command.module() {
+        module::CHARGING_PROFILES => own_urls.profile_result(version, id.as_str()),
+        _ => own_urls.command_result(version, command.kind().as_str(), id.as_str()),
+    };
+    Ok((endpoint, response_url))
+}
+
+/// The response to a request to a network.
+pub(super) type Answered = Result<Result<Value, Failure>, Error>;
+
+/// Sends a request to a network. A platform that renews its credentials may accept only a token that has not been stored yet. If it refuses
+/// the token, the request has had no effect, and is sent once more as soon as the network has other credentials. If the network
+/// has none after two seconds, or is not connected any more, the refusal is returned.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached; those of the request.
+pub(super) async fn with_valid_token<F: Future<Output = Answered>>(
+    app: &App,
+    network: &Stored<Network>,
+    request: impl Fn(Stored<Network>) -> F,
+) -> Answered {
+    let answered = request(network.clone()).await?;
+    if !matches!(&answered, Err(failure) if failure.is_of_token()) {
+        return Ok(answered);
+    }
+    for pause in RENEWAL_PAUSES {
+        tokio::time::sleep(pause).await;
+        let tenant = operators(network.object.mode);
+        let present: Option<Stored<Network>> = app.store.find(&tenant, &network.object.id).await?;
+        let connected = present.filter(|present| present.object.is_connected());
+        // Each exchange of credentials encrypts its token anew.
+        let renewed = connected
+            .filter(|connected| connected.internal.foreign_token != network.internal.foreign_token);
+        if let Some(renewed) = renewed {
+            return request(renewed).await;
+        }
+    }
+    Ok(answered)
+}
+
 /// Sends a command to the endpoint of its module.
 async fn transmit(
-    platform: &Platform<'_>,
-    endpoint: &str,
+    app: &App,
+    network: Stored<Network>,
+    to: &PartyId,
     command: &Command,
-    response_url: &str,
-) -> Result<Result<Value, Failure>, Error> {
-    let body = command.body(response_url).map_err(Error::internal)?;
+    id: &Id,
+) -> Answered {
+    let (endpoint, response_url) = match addresses(&network, command, id) {
+        Ok(addresses) => addresses,
+        Err(why) => return Ok(Err(Failure::Address(why.into()))),
+    };
+    let platform = platform(app, &network, Some(to))?;
+    let body = command.body(&response_url).map_err(Error::internal)?;
     Ok(match command {
         Command::SetChargingProfile { session_id, .. } => {
             platform.put(&below(endpoint, &[session_id]), &body).await
         }
         Command::ClearChargingProfile { session_id } => {
             let url = below(endpoint, &[session_id]);
-            let response_url = utf8_percent_encode(response_url, NON_ALPHANUMERIC);
+            let response_url = utf8_percent_encode(&response_url, NON_ALPHANUMERIC);
             let url = format!("{url}?response_url={response_url}");
             platform.delete(&url).await
         }
@@ -183,13 +242,14 @@ async fn note(app: &App, sent: SentCommand) -> Result<(), Error> {
     Err(Error::Contended)
 }
 
+/// A network's platform, with the token that is stored for it.
 pub(super) fn platform<'a>(
     app: &'a App,
     network: &Stored<Network>,
-    to: &PartyId,
+    to: Option<&PartyId>,
 ) -> Result<Platform<'a>, Error> {
     let token = Network::foreign_token(network, &app.settings.encryption_keys)?;
-    Ok(app.platform(token, Some(to.clone())))
+    Ok(app.platform(token, to.cloned()))
 }
 
 #[cfg(test)]

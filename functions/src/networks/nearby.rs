@@ -40,6 +40,8 @@ pub(super) struct Reference<'a> {
     pub(super) session: Option<ObjectId>,
     /// The CDR that a CDR credits.
     pub(super) credited: Option<ObjectId>,
+    /// Whether the object is a CDR that credits nothing.
+    pub(super) is_bill: bool,
     pub(super) token: &'a CdrToken,
     /// None if no location can have its id.
     pub(super) location: Option<ObjectId>,

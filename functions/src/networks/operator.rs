@@ -224,16 +224,19 @@ pub async fn set_charging_preferences(
     let operator = over_ocpi(app, tenant.mode, reported.owner()).await?;
     let Ocpi { network, owner, .. } =
         operator.ok_or_else(|| conflict("The network is not connected."))?;
-    let endpoint = network
-        .object
-        .endpoint(module::SESSIONS, InterfaceRole::Sender);
-    let endpoint = endpoint
-        .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
     let body = serde_json::to_value(preferences).map_err(Error::internal)?;
-    let url = below(endpoint, &[reported.id().as_str(), "charging_preferences"]);
-    let answer = commands::platform(app, &network, &owner.party)?
-        .put(&url, &body)
-        .await?;
+    let (to, body) = (&owner.party, &body);
+    let request = async |network: Stored<OcpiNetwork>| {
+        let endpoint = network
+            .object
+            .endpoint(module::SESSIONS, InterfaceRole::Sender);
+        let endpoint = endpoint
+            .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
+        let url = below(endpoint, &[reported.id().as_str(), "charging_preferences"]);
+        let platform = commands::platform(app, &network, Some(to))?;
+        Ok(platform.put(&url, body).await)
+    };
+    let answer = commands::with_valid_token(app, &network, request).await??;
     let answer = answer.as_str().map(str::to_owned);
     answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
 }

@@ -10,12 +10,15 @@ use kernel::time::{SignedDuration, hours};
 use kernel::{Error, Id, Timestamp};
 use models::ports::{JobSubject, digest_of};
 use models::stored::Stored;
+use models::token::Token;
 use ocpi::client::below;
 use ocpi::network::Network;
 use ocpi::versions::{InterfaceRole, module};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use table::networks::operators;
 
+use super::commands::{self, Answered};
 use super::workers;
 use crate::function::Function;
 use crate::job::Job;
@@ -52,21 +55,12 @@ impl Job for PushToken {
         let Some(network) = connected else {
             return Ok(());
         };
-        let endpoint = network
-            .object
-            .endpoint(module::TOKENS, InterfaceRole::Receiver);
         let stored = app.store.card_token(mode, uid).await?;
-        let token = stored.and_then(|stored| stored.token);
-        let (Some(endpoint), Some(token)) = (endpoint, token) else {
+        let Some(token) = stored.and_then(|stored| stored.token) else {
             return Ok(());
         };
-        let key = Network::foreign_token(&network, &app.settings.encryption_keys)?;
-        let platform = app.platform(key, network.object.main_party().cloned());
-        let (country, party) = (token.owner.country_code(), token.owner.party_id());
-        let url = below(endpoint, &[country, party, &token.uid]);
-        let url = format!("{url}?type={}", token.kind.as_str());
-        let body = serde_json::to_value(&token).map_err(Error::internal)?;
-        match platform.put(&url, &body).await {
+        let request = |network| put(app, network, &token);
+        match commands::with_valid_token(app, &network, request).await? {
             Ok(_) => Ok(()),
             Err(failure) if failure.is_refusal() => {
                 tracing::warn!(network.id = %network.object.id, error = %failure, "a token was refused");
@@ -75,6 +69,22 @@ impl Job for PushToken {
             Err(failure) => Err(failure.into()),
         }
     }
+}
+
+/// Sends a token to a network, if the network accepts tokens.
+async fn put(app: &App, network: Stored<Network>, token: &Token) -> Answered {
+    let endpoint = network
+        .object
+        .endpoint(module::TOKENS, InterfaceRole::Receiver);
+    let Some(endpoint) = endpoint else {
+        return Ok(Ok(Value::Null));
+    };
+    let platform = commands::platform(app, &network, network.object.main_party())?;
+    let (country, party) = (token.owner.country_code(), token.owner.party_id());
+    let url = below(endpoint, &[country, party, &token.uid]);
+    let url = format!("{url}?type={}", token.kind.as_str());
+    let body = serde_json::to_value(token).map_err(Error::internal)?;
+    Ok(platform.put(&url, &body).await)
 }
 
 /// The number of tokens per message.

@@ -8,6 +8,9 @@
 //! ([`crate::reservations::unused`]). Every other object stays unmatched: it is counted and listed for operators, and nothing is billed for
 //! it.
 //!
+//! A command may lead to several charges. A CDR that names it and no session is about another charge than the session that it has started,
+//! if that session was billed and their times do not overlap.
+//!
 //! Some networks name other ids in CDRs than in sessions. A CDR that names a session of which nothing is known, and whose time overlaps
 //! with that of another session of its card at its EVSE, is the bill of that session if it has none, and otherwise stays unmatched.
 //!
@@ -131,6 +134,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         authorization: session.authorization_reference.as_deref(),
         session: Some(object.id.clone()),
         credited: None,
+        is_bill: false,
         token: &session.cdr_token,
         location: location(object, &session.location_id),
         evse: Some(&session.evse_uid),
@@ -175,6 +179,7 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
         authorization: cdr.authorization_reference.as_deref(),
         session: report.session.clone(),
         credited: report.billed.credits.clone(),
+        is_bill: !report.billed.credit,
         token: &cdr.cdr_token,
         location: location(object, &cdr.cdr_location.id),
         evse: cdr.cdr_location.evse_uid.as_ref(),
@@ -323,24 +328,25 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
         let subject = command.subject;
         if subject.id.is(Kind::ChargingSession) {
             let session = app.store.find(&subject.tenant, &subject.id).await?;
-            if session
-                .as_ref()
-                .is_some_and(|session| is_free(session, reference))
-            {
+            let is_own = |session: &Stored<ChargingSession>| {
+                is_free(session, reference) && !is_of_another_time(session, reference)
+            };
+            if session.as_ref().is_some_and(is_own) {
                 return Ok(Some(Place::Known(subject)));
             }
-            first = session.map(|session| session.object);
+            first = session.map(|session| Box::new(session.object));
         }
     }
     let Some(holder) = tokens::holder(app, mode, reference.token, reference.started).await? else {
         return Ok(None);
     };
-    if let Some(first) = first.filter(|first| holder.driver.as_ref() == Some(&first.driver)) {
-        return Ok(Some(Place::Card(holder, Some(Box::new(first)))));
+    let first = first.filter(|first| holder.driver.as_ref() == Some(&first.driver));
+    if first.is_some() && reference.session.is_some() {
+        return Ok(Some(Place::Card(holder, first)));
     }
     Ok(match nearby_session(app, &holder, reference).await? {
         Near::Session(subject) => Some(Place::Known(subject)),
-        Near::Nothing => Some(Place::Card(holder, None)),
+        Near::Nothing => Some(Place::Card(holder, first)),
         Near::OverAnotherNetwork => None,
         Near::TooMany => {
             let object = &reference.object.id;
@@ -382,6 +388,13 @@ async fn place_of_bill(
 fn is_free(session: &Stored<ChargingSession>, reference: &Reference<'_>) -> bool {
     let network = session.internal.network.as_ref();
     network.is_some_and(|network| is_same(network.session.as_ref(), reference))
+}
+
+/// Returns whether a CDR that names no session is not about a session that was billed: their times do not overlap. A command may lead to
+/// several charges, and a corrected bill is about the same time.
+fn is_of_another_time(session: &Stored<ChargingSession>, reference: &Reference<'_>) -> bool {
+    let is_unnamed = reference.is_bill && reference.session.is_none();
+    is_unnamed && session.is_billed() && !reference.overlaps(&session.object)
 }
 
 /// Updates the session to which an object belongs with the object's report. If the session was started with a card and the location or the
@@ -592,7 +605,7 @@ async fn by_card(
 }
 
 /// The station and the connector of an object. Both may be removed by now: the location of a removed station is not stored any more, and
-/// that of a removed EVSE contains it with the status `REMOVED`.
+/// that of a removed EVSE contains it with the status `REMOVED` or among those that it has lost.
 async fn charger_of(
     app: &App,
     mode: Mode,

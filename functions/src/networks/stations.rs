@@ -23,7 +23,7 @@ use models::stored::Stored;
 use ocpi::imported::ImportedStation;
 use ocpi::location::{EvseStatus, Location};
 use ocpi::network::Network;
-use ocpi::object::{Refusal, TIMES, Update, text_of};
+use ocpi::object::{Refusal, TIMES, Update, keeping_dropped, text_of};
 use ocpi::reader::{Objects, lenient};
 use ocpi::tariff::{Tariff, Tariffs};
 use ocpi::update::merged;
@@ -73,7 +73,9 @@ pub async fn store(
             let unusable = None;
             return Ok(Ok(StoredLocation { update, unusable }));
         };
-        match write(app, &origin, network, id, present, object).await {
+        let stored = present.location.as_ref().map(|location| &location.object);
+        let object = keeping_dropped(object.clone(), stored);
+        match write(app, &origin, network, id, present, &object).await {
             Ok(Ok(unusable)) => return Ok(Ok(StoredLocation { update, unusable })),
             Ok(Err(refusal)) => return Ok(Err(refusal)),
             Err(Error::Contended) => {}

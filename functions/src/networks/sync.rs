@@ -500,9 +500,7 @@ fn failed(pull: &mut Pull, place: &str, failure: &Failure) -> PageEnd {
 /// page.
 fn is_final(failure: &Failure) -> bool {
     match failure {
-        Failure::Http {
-            status: 401 | 403, ..
-        } => false,
+        failure if failure.is_of_token() => false,
         Failure::Http {
             status: 300..=399, ..
         } => true,

@@ -8,6 +8,7 @@ use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind};
 use models::adjustment::Adjustment;
 use models::charging::summary::Summary;
+use models::charging_session::ChargingSession;
 use models::charging_station::ChargingStation;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
@@ -15,6 +16,7 @@ use models::fleet::Fleet;
 use models::invoice::{Invoice, InvoiceStatus};
 use models::ports::JobSubject;
 use models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
+use models::reservation::Reservation;
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
@@ -181,11 +183,19 @@ async fn adjustments(
     report: &Report,
 ) -> Result<Vec<(Stored<Adjustment>, i64)>, Error> {
     let mut found = app.store.adjustments(tenant).await?;
-    found.retain(|adjustment| {
-        let of_fleet = report.fleet.as_ref();
-        (of_fleet.is_none() || of_fleet == adjustment.object.fleet.as_ref())
-            && report.parameters.covers_adjustment(&adjustment.object)
-    });
+    found.retain(|adjustment| report.parameters.covers_adjustment(&adjustment.object));
+    if is_by_fleet(report) {
+        let of_account = found
+            .iter()
+            .filter(|adjustment| adjustment.object.fleet.is_none());
+        let lines = of_account.flat_map(|adjustment| adjustment.internal.lines.keys());
+        let fleets = fleets_of(app, tenant, lines).await?;
+        let parts = found
+            .into_iter()
+            .flat_map(|adjustment| adjustment.by_fleet(&fleets));
+        found = parts.collect();
+    }
+    found.retain(|adjustment| report.fleet.is_none() || report.fleet == adjustment.object.fleet);
     let ids = found
         .iter()
         .filter_map(|adjustment| adjustment.internal.invoice.clone());
@@ -212,6 +222,14 @@ async fn credit_notes(
     report: &Report,
     mut found: Vec<CreditNote>,
 ) -> Result<Vec<(CreditNote, bool)>, Error> {
+    if is_by_fleet(report) {
+        let of_account = found.iter().filter(|note| note.fleet.is_none());
+        let lines = of_account.flat_map(|note| &note.lines);
+        let lines = lines.filter_map(|line| line.line_item.as_ref());
+        let fleets = fleets_of(app, tenant, lines).await?;
+        let parts = found.into_iter().flat_map(|note| note.by_fleet(&fleets));
+        found = parts.collect();
+    }
     found.retain(|note| report.fleet.is_none() || report.fleet == note.fleet);
     let ids = found.iter().map(|note| note.invoice.clone());
     let states = invoice_states(app, tenant, ids).await?;
@@ -221,6 +239,47 @@ async fn credit_notes(
         (*state != InvoiceStatus::Void).then_some((note, is_paid))
     });
     Ok(with_state.collect())
+}
+
+/// Returns whether credits of invoices of the whole account have to be divided among the fleets of the credited lines.
+fn is_by_fleet(report: &Report) -> bool {
+    report.fleet.is_some() || report.parameters.group_by == Some(Grouping::Fleet)
+}
+
+/// The fleets of the sessions, reservations and adjustments that lines of invoices bill, by the ids of the lines.
+async fn fleets_of(
+    app: &App,
+    tenant: &Tenant,
+    lines: impl Iterator<Item = &Id>,
+) -> Result<HashMap<Id, Id>, Error> {
+    // The id of a line has the number of the object that it bills.
+    let billed: Vec<(Kind, Id, &Id)> = lines
+        .flat_map(|line| {
+            [Kind::ChargingSession, Kind::Reservation, Kind::Adjustment]
+                .map(|kind| (kind, line.as_kind(kind), line))
+        })
+        .collect();
+    let ids = billed.iter().map(|(kind, id, _)| (*kind, id));
+    let mut found = app.store.find_together(tenant, ids).await?;
+    let mut fleets = HashMap::new();
+    for (kind, id, line) in &billed {
+        let fleet = match kind {
+            Kind::ChargingSession => {
+                let session = found.take::<ChargingSession>(id)?;
+                session.map(|session| session.object.fleet)
+            }
+            Kind::Reservation => {
+                let reservation = found.take::<Reservation>(id)?;
+                reservation.and_then(|reservation| reservation.internal.fleet)
+            }
+            _ => {
+                let adjustment = found.take::<Adjustment>(id)?;
+                adjustment.and_then(|adjustment| adjustment.object.fleet)
+            }
+        };
+        fleets.extend(fleet.map(|fleet| ((*line).clone(), fleet)));
+    }
+    Ok(fleets)
 }
 
 async fn invoice_states(

@@ -6,7 +6,7 @@
 //! paid directly is refunded. An adjustment is on at most one invoice that is not void. A credit that is applied to a draft is an
 //! adjustment of that draft, and of the next invoice if the draft is deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -14,8 +14,8 @@ use utoipa::ToSchema;
 use super::action::Action;
 use super::charging_session::ChargingSession;
 use super::charging_session::network::Total;
-use super::invoice::TaxAmount;
 use super::invoice::line_item::LineItem;
+use super::invoice::{TaxAmount, by_rate};
 use super::network::ObjectId;
 use super::reservation::Reservation;
 use super::stored::{Object, Stored, is_default};
@@ -119,6 +119,27 @@ impl Stored<Adjustment> {
         let part = amount.min(*refunded - *paid).max(0);
         *refunded -= part;
         part
+    }
+
+    /// Divides a credit on a draft of the whole account among the fleets of the lines that it credits individually, which are given by the
+    /// ids of the lines. The part of lines whose fleet is unknown has no fleet. Any other adjustment stays whole.
+    pub fn by_fleet(self, fleets: &HashMap<Id, Id>) -> Vec<Self> {
+        if self.object.fleet.is_some() || self.internal.lines.is_empty() {
+            return vec![self];
+        }
+        let mut parts: BTreeMap<Option<&Id>, Vec<&TaxAmount>> = BTreeMap::new();
+        for (line, taxes) in &self.internal.lines {
+            parts.entry(fleets.get(line)).or_default().extend(taxes);
+        }
+        let part = |(fleet, taxes): (Option<&Id>, Vec<&TaxAmount>)| {
+            let mut part = self.clone();
+            let Adjustment { id, line, .. } = &self.object;
+            part.object.line =
+                LineItem::of_credit(id, line.description.clone(), &by_rate(taxes.into_iter()));
+            part.object.fleet = fleet.cloned();
+            part
+        };
+        parts.into_iter().map(part).collect()
     }
 
     /// Checks whether the adjustment represents a credit note of the invoice that has claimed it.

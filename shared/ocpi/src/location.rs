@@ -54,6 +54,9 @@ pub struct Location {
     pub operator: Option<Business>,
     #[serde(default)]
     pub evses: Vec<Evse>,
+    /// The EVSEs that the stored location has lost ([`super::object`]).
+    #[serde(default, rename = "#dropped")]
+    pub dropped: Vec<Evse>,
     #[serde(default, deserialize_with = "texts")]
     pub facilities: Vec<String>,
     #[serde(default, deserialize_with = "optional_text")]
@@ -278,9 +281,14 @@ impl Location {
         })
     }
 
-    /// Returns the location as if an EVSE that was removed were not.
+    /// Returns the location as if an EVSE that was removed, or that the location has lost, were not.
     #[must_use]
     pub fn with_removed(mut self, uid: &str) -> Self {
+        let mut dropped = std::mem::take(&mut self.dropped).into_iter();
+        let dropped = dropped.find(|evse| evse.uid.eq_ignore_ascii_case(uid));
+        let status = EvseStatus::Removed;
+        self.evses
+            .extend(dropped.map(|evse| Evse { status, ..evse }));
         for evse in &mut self.evses {
             if evse.uid.eq_ignore_ascii_case(uid) && evse.status == EvseStatus::Removed {
                 evse.status = EvseStatus::Unknown;

@@ -6,6 +6,11 @@
 //! The clocks of other parties are not trusted. A `last_updated` of more than an hour ahead counts as the time of receipt, which is stored
 //! beside it in the member `#received` of the stored object, EVSE or connector. That member is neither accepted from a sender nor shown. A
 //! stored `last_updated` of more than an hour ahead without it counts as older than any update.
+//!
+//! The standard asks for the status `REMOVED` of an EVSE that is removed. The EVSEs that a location has lost without it are kept in the
+//! member `#dropped`, likewise, because a session at one of them may be reported or billed later.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -55,6 +60,10 @@ pub fn last_updated(object: &Value) -> Result<Timestamp, Refusal> {
 /// The time at which an object was received whose `last_updated` is implausible.
 const RECEIVED: &str = "#received";
 
+/// The EVSEs that a location has had, and the maximum number of them.
+const DROPPED: &str = "#dropped";
+const MAX_DROPPED: usize = 50;
+
 /// The members of a stored object with the time of its update.
 pub const TIMES: [&str; 2] = ["last_updated", RECEIVED];
 
@@ -100,12 +109,35 @@ pub fn as_received(stored: &Value) -> Value {
     fn forget(object: &mut Value) {
         if let Some(members) = object.as_object_mut() {
             members.remove(RECEIVED);
+            members.remove(DROPPED);
             parts_of(members).for_each(forget);
         }
     }
     let mut object = stored.clone();
     forget(&mut object);
     object
+}
+
+/// Returns a location as it is stored in place of another: with the EVSEs that it has lost, the latest first.
+#[must_use]
+pub fn keeping_dropped(mut location: Value, stored: Option<&Value>) -> Value {
+    let list = |location: &Value, name: &str| -> Vec<Value> {
+        let list = location.get(name).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let uid = |evse: &Value| text_of(evse, "uid").map(|uid| uid.to_ascii_lowercase());
+    let present: BTreeSet<_> = list(&location, "evses").iter().map(uid).collect();
+    let names = ["evses", DROPPED].into_iter();
+    let known = names.flat_map(|name| stored.map_or_else(Vec::new, |stored| list(stored, name)));
+    let dropped = known.filter(|evse| !present.contains(&uid(evse)));
+    let dropped: Vec<Value> = dropped.take(MAX_DROPPED).collect();
+    if let Some(members) = location.as_object_mut() {
+        members.remove(DROPPED);
+        if !dropped.is_empty() {
+            members.insert(DROPPED.into(), dropped.into());
+        }
+    }
+    location
 }
 
 fn parts_of(members: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
@@ -397,6 +429,31 @@ mod tests {
 
     fn now() -> Timestamp {
         Timestamp::parse("2019-06-24T13:00:00Z").unwrap()
+    }
+
+    #[test]
+    fn evses_that_a_location_has_lost_are_kept_and_not_shown() {
+        let evses =
+            |uids: &[&str]| -> Value { uids.iter().map(|uid| json!({"uid": uid})).collect() };
+        // A sender has no influence on what is kept.
+        let sent =
+            |uids: &[&str]| json!({"id": "L", "evses": evses(uids), "#dropped": evses(&["X"])});
+        let first = keeping_dropped(sent(&["A", "B"]), None);
+        assert_eq!(first.get(DROPPED), None);
+        let second = keeping_dropped(sent(&["b"]), Some(&first));
+        let third = keeping_dropped(sent(&["C"]), Some(&second));
+        assert_eq!(third[DROPPED], evses(&["b", "A"]));
+        let fourth = keeping_dropped(sent(&["C", "a"]), Some(&third));
+        assert_eq!(fourth[DROPPED], evses(&["b"]));
+        let shown = json!({"id": "L", "evses": evses(&["C", "a"])});
+        assert_eq!(as_received(&fourth), shown);
+        let many: Vec<String> = (0..99).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let last = keeping_dropped(
+            sent(&["C"]),
+            Some(&keeping_dropped(sent(&many), Some(&fourth))),
+        );
+        assert_eq!(last[DROPPED], evses(&many[..MAX_DROPPED]));
     }
 
     fn location() -> Value {

@@ -20,6 +20,10 @@ use kernel::time::Timestamp;
 struct View {
     id: Id,
     object: Kind,
+    /// Minor units of `currency`, tax included, that the charging network has billed in addition after the price was final; below zero if
+    /// it has credited more. They are billed or returned as adjustments: the whole cost of the session is `amount_due` plus `amount_paid`
+    /// plus `amount_adjusted`.
+    amount_adjusted: i64,
     /// Minor units of `currency` not yet paid; live while the session is active.
     amount_due: i64,
     /// Minor units of `currency`.
@@ -133,9 +137,11 @@ impl From<ChargingSession> for View {
         let ends_by = state.ends_by();
         let cost = state.cost();
         let total = cost.map_or_else(Default::default, |cost| cost.total);
+        let price = state.final_price();
         Self {
             id,
             object: Kind::ChargingSession,
+            amount_adjusted: price.map_or(0, |price| price.adjusted.gross),
             amount_due: cost.map_or(0, SessionCost::due),
             amount_paid: cost.map_or(0, |cost| cost.paid),
             amount_refunded: cost.map_or(0, |cost| cost.refunded),

@@ -9,7 +9,7 @@ pub mod request;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -268,6 +268,33 @@ impl CreditNote {
         let mut note = Self::of(draft, credit, now);
         note.line_item = Some(line_item);
         Ok(Stored::new(sized(note)?).recording(EventType::CreditNoteCreated))
+    }
+
+    /// Divides a credit note of an invoice of the whole account among the fleets of its lines, which are given by the ids of the lines. The
+    /// parts differ in `fleet` and in the deducted amount, `totals.credited`, which is divided in proportion to the lines. The part of
+    /// entries without a line, or whose fleet is unknown, has no fleet.
+    pub fn by_fleet(self, fleets: &HashMap<Id, Id>) -> Vec<Self> {
+        if self.fleet.is_some() || self.amount <= 0 {
+            return vec![self];
+        }
+        let credited = i128::from(self.totals.credited);
+        let mut parts: BTreeMap<Option<&Id>, i64> = BTreeMap::new();
+        let (mut gross, mut divided) = (0, 0);
+        for line in &self.lines {
+            gross += i128::from(line.amount);
+            // Each line has the rest up to its end, so that the parts add up to the whole.
+            let until = credited * gross / i128::from(self.amount);
+            let fleet = line.line_item.as_ref().and_then(|id| fleets.get(id));
+            *parts.entry(fleet).or_default() += i64::try_from(until - divided).unwrap_or_default();
+            divided = until;
+        }
+        let part = |(fleet, credited): (Option<&Id>, i64)| {
+            let mut part = self.clone();
+            part.fleet = fleet.cloned();
+            part.totals.credited = credited;
+            part
+        };
+        parts.into_iter().map(part).collect()
     }
 
     fn of(invoice: &Invoice, credit: Credit, now: Timestamp) -> Self {

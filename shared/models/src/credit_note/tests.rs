@@ -253,3 +253,30 @@ fn the_501st_line_is_credited_as_an_amount() {
     amount(&mut invoice, 100).unwrap();
     assert_eq!(invoice.object.totals.credited, 300);
 }
+
+#[test]
+fn a_credit_note_is_divided_exactly_among_fleets() {
+    let fleet = |number| Id::from_number(Kind::Fleet, number);
+    let of_line = |number, fleet| (Id::from_number(Kind::LineItem, number), fleet);
+    let rates = [(100, 0, "0"), (100, 0, "0"), (100, 0, "0")];
+    // 240 of 300 are paid, so that 60 are deducted from the amount due, and 40 are refunded.
+    let mut invoice = invoice(&rates, 240, "open");
+    let requested = json!([line(0, Some(33)), line(1, Some(33)), line(2, Some(34))]);
+    let note = lines(&mut invoice, &requested).unwrap().object;
+    assert_eq!(note.totals.credited, 60);
+    let fleets = [of_line(0, fleet(1)), of_line(2, fleet(2))].into();
+    let parts = note.clone().by_fleet(&fleets);
+    let found: Vec<_> = parts
+        .iter()
+        .map(|part| (part.fleet.clone(), part.totals.credited))
+        .collect();
+    assert_eq!(
+        found,
+        [(None, 20), (Some(fleet(1)), 19), (Some(fleet(2)), 21)]
+    );
+    let of_fleet = CreditNote {
+        fleet: Some(fleet(3)),
+        ..note
+    };
+    assert_eq!(of_fleet.clone().by_fleet(&fleets), [of_fleet]);
+}

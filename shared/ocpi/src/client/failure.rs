@@ -90,6 +90,18 @@ impl Failure {
         }
     }
 
+    /// Returns whether the platform refuses the token of the request: with HTTP 401, or with 403 as some platforms do. Such a request has
+    /// had no effect, and the token may be valid again later.
+    pub fn is_of_token(&self) -> bool {
+        matches!(
+            self,
+            Self::Http {
+                status: 401 | 403,
+                ..
+            }
+        )
+    }
+
     /// Returns the time that the platform asks to wait before the request is repeated, an hour at most.
     pub fn retry_after(&self) -> Option<SignedDuration> {
         match self {

@@ -433,7 +433,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Changes the total cost of the session to this amount, by an adjustment.
+    /// Changes the total cost of the session to this amount, by an adjustment, which the session and its event show.
     pub(super) fn adjust_to(&mut self, total: Total) -> CdrOutcome {
         let more = total.minus(self.billed());
         let price = self.object.state.final_price_mut();
@@ -441,6 +441,10 @@ impl Stored<ChargingSession> {
             return CdrOutcome::Noted;
         };
         price.adjusted = price.adjusted.plus(more);
+        // An event of the same change shows the amount as well.
+        if self.events().is_empty() {
+            self.record(EventType::ChargingSessionUpdated);
+        }
         CdrOutcome::Adjusted(more)
     }
 
