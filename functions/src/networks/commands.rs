@@ -189,7 +189,7 @@ pub(super) fn platform<'a>(
     to: &PartyId,
 ) -> Result<Platform<'a>, Error> {
     let token = Network::foreign_token(network, &app.settings.encryption_keys)?;
-    Ok(app.platform(token, Some(to.clone())))
+    Ok(app.platform(network.object.mode, token, Some(to.clone())))
 }
 
 #[cfg(test)]

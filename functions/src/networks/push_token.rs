@@ -61,7 +61,7 @@ impl Job for PushToken {
             return Ok(());
         };
         let key = Network::foreign_token(&network, &app.settings.encryption_keys)?;
-        let platform = app.platform(key, network.object.main_party().cloned());
+        let platform = app.platform(mode, key, network.object.main_party().cloned());
         let (country, party) = (token.owner.country_code(), token.owner.party_id());
         let url = below(endpoint, &[country, party, &token.uid]);
         let url = format!("{url}?type={}", token.kind.as_str());
