@@ -14,7 +14,7 @@ use kernel::cache::TtlCache;
 use kernel::environment::variable;
 use kernel::error::Result;
 use kernel::id::Id;
-use kernel::origin::Tenant;
+use kernel::origin::{Mode, Tenant};
 use kernel::outbound::Outbound;
 use kernel::time::{HOUR, SignedDuration, Timestamp, seconds};
 use models::network::PartyId;
@@ -157,8 +157,14 @@ impl App {
     }
 
     /// The platform of another party, and the party that the call is addressed to: see [`Platform`].
-    pub fn platform(&self, token: CredentialsToken, to: Option<PartyId>) -> Platform<'_> {
+    pub fn platform(
+        &self,
+        mode: Mode,
+        token: CredentialsToken,
+        to: Option<PartyId>,
+    ) -> Platform<'_> {
         Platform {
+            mode,
             outbound: &self.outbound,
             targets: self.settings.targets,
             own_party: &self.settings.own_party.id,

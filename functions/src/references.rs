@@ -7,7 +7,7 @@ use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{SignedDuration, days};
 use kernel::{Code, Error, Id, Kind};
-use models::account::Account;
+use models::account::{Account, AccountStatus};
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::condition::Condition;
 use models::driver::{Driver, DriverPreferencesChange};
@@ -20,6 +20,17 @@ use table::keys::Partition;
 use table::list::{Among, PageRequest};
 use table::stored_item::ById;
 use web::RequestContext;
+
+/// The caller's account or one of its children, if it may be changed: 403 if it is suspended, 404 `account_not_found` if it is closed or
+/// another account.
+pub async fn active_account(app: &App, caller: &Tenant, id: &Id) -> Result<Stored<Account>, Error> {
+    let account = app.store.account(caller, id).await?;
+    match account.object.status {
+        AccountStatus::Active => Ok(account),
+        AccountStatus::Suspended => Err(Error::suspended()),
+        AccountStatus::Closed => Err(Error::not_found(Kind::Account)),
+    }
+}
 
 /// 404 `policy_not_found` unless every policy exists.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {

@@ -59,6 +59,35 @@ async fn an_account_sees_and_changes_itself_and_its_children() {
 }
 
 #[tokio::test]
+async fn a_suspended_or_closed_child_is_not_changed() {
+    let app = TestApp::start().await;
+    let account = app.alice.create("/v1/accounts", child()).await;
+    let (path, change) = (path_of(&account), json!({"description": "Ours"}));
+    for (status, error) in [
+        ("suspended", (403, "authentication_error", None, None)),
+        (
+            "closed",
+            (
+                404,
+                "invalid_request_error",
+                Some("account_not_found"),
+                Some("account"),
+            ),
+        ),
+    ] {
+        app.set_account_status(&account.as_str().into(), status)
+            .await;
+        let before = app.alice.get_ok(&path).await;
+        let refused = app.alice.post(&path, change.clone()).await;
+        assert_eq!(refused.error(), error, "{status}");
+        assert_eq!(app.alice.get_ok(&path).await, before);
+    }
+    app.set_account_status(&account.as_str().into(), "active")
+        .await;
+    assert_has!(app.alice.post_ok(&path, change).await, {"description": "Ours"});
+}
+
+#[tokio::test]
 async fn default_currencies_come_from_the_account_fleet_and_driver() {
     let app = TestApp::start().await;
     let own = app.alice.account.clone().expect("an account");

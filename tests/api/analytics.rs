@@ -125,6 +125,37 @@ async fn sums_by_day_equal_the_reports() {
 }
 
 #[tokio::test]
+async fn a_page_token_belongs_to_its_analytics() {
+    let (app, crew) = TestApp::with_crew().await;
+    let vehicles = [1, 2, 3].map(|number| Id::from_number(Kind::Vehicle, number));
+    for vehicle in &vehicles {
+        app.completed_session(&crew, json!({"vehicle": vehicle}))
+            .await;
+    }
+    app.drain().await;
+    let shown = analytics(&app, &crew, "group_by=vehicle&limit=1").await;
+    let next = shown["next_page_url"].as_str().expect("a page");
+    let second = app.alice.get_ok(next).await;
+    assert_eq!(second["series"][0]["vehicle"], json!(vehicles[1]));
+    let (query, token) = next.split_once("&page=").expect("a token");
+    let from = shown["from"].as_str().expect("a day");
+    let other = app.alice.create("/v1/fleets", tests::fleet()).await;
+    for wrong in [
+        format!("{query}&page={}", vehicles[0]),
+        format!("{query}&page={token}A"),
+        format!("{query}&page="),
+        next.replace("metric=energy", "metric=cost"),
+        next.replace("interval=day", "interval=month"),
+        next.replace("&group_by=vehicle", ""),
+        next.replace(from, &app.now().utc_date().to_string()),
+        next.replace(&crew.fleet, &other),
+    ] {
+        let refused = app.alice.get(&wrong).await;
+        refused.expect_error(400, None, "page");
+    }
+}
+
+#[tokio::test]
 async fn a_correction_counts_for_the_day_of_its_session() {
     let (app, crew) = TestApp::with_crew().await;
     let ended = app.now().plus(minutes(-1));

@@ -66,6 +66,8 @@ async fn what_is_wrong_with_a_card_is_named() {
     for (change, want) in cases! {
         {"uid": ""} => (400, None, Some("uid")),
         {"uid": "04 A1"} => (400, None, Some("uid")),
+        {"uid": "."} => (400, None, Some("uid")),
+        {"uid": ".."} => (400, None, Some("uid")),
         {"type": "app"} => (400, None, Some("type")),
         {"type": "paper"} => (400, None, Some("type")),
         {"valid_until": past} => (400, None, Some("valid_until")),

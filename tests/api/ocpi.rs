@@ -13,6 +13,7 @@ use table::networks::{ReceivedObject, shared_origin};
 use tests::platform::{
     Connected, claim, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
 };
+use tests::recorder::Recorder;
 use tests::{
     TestApp, TestResponse, assert_contains, assert_has, cases, each, id_of, path_of, with,
 };
@@ -22,6 +23,14 @@ use tokio::time::timeout;
 
 async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64)) -> TestResponse {
     send_expecting(app, token, "GET", path, None, code).await
+}
+
+/// A service whose calls of the table are recorded.
+async fn recorded() -> (TestApp, Recorder) {
+    let table = TestApp::start().await;
+    let (url, recorder) = Recorder::start(&table.running().store_url).await;
+    let app = TestApp::start_with(|options| options.store = Some(url)).await;
+    (app, recorder)
 }
 
 /// The station that the location of the fixture becomes.
@@ -34,6 +43,14 @@ async fn station(app: &TestApp) -> Value {
 
 mod edge {
     use super::*;
+    use axum::body::Body;
+    use axum::http::Request;
+    use functions::log::lines;
+    use std::io::{Result as Written, Write};
+    use std::sync::{Arc, Mutex};
+    use tower::ServiceExt as _;
+    use tracing::instrument::WithSubscriber as _;
+    use tracing::level_filters::LevelFilter;
 
     #[tokio::test]
     async fn every_answer_repeats_the_message_ids_and_names_the_parties() {
@@ -138,6 +155,50 @@ mod edge {
         assert_eq!(codes(&send("{".into()).await), (400, 2001));
         let large = format!("\"{}\"", "x".repeat(300_000));
         assert_eq!(codes(&send(large).await), (413, 2000));
+    }
+
+    /// The lines of a log.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> Written<usize> {
+            self.0.lock().expect("the lines").write(bytes)
+        }
+
+        fn flush(&mut self) -> Written<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn the_log_has_the_route_of_a_request_and_no_uid() {
+        let app = TestApp::start().await;
+        let (log, router) = (Lines::default(), functions::router(app.app().clone()));
+        let output = log.clone();
+        let subscriber = lines(LevelFilter::INFO, move || output.clone());
+        let send = async {
+            for path in ["04A1B2C3D4E5/authorize", "04A1B2C3D4E5/other/path"] {
+                let request = Request::post(format!("/ocpi/2.2.1/tokens/{path}"));
+                let request = request.body(Body::empty()).expect("a request");
+                router.clone().oneshot(request).await.expect("a response");
+            }
+        };
+        send.with_subscriber(subscriber).await;
+        let log = log.0.lock().expect("the lines").clone();
+        let log = String::from_utf8(log).expect("text");
+        assert!(!log.contains("04A1B2C3D4E5"), "{log}");
+        let routes: Vec<Value> = log
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["http.route"].clone())
+            .collect();
+        assert_eq!(
+            routes,
+            [
+                json!("/ocpi/{version}/tokens/{token_uid}/authorize"),
+                json!("")
+            ]
+        );
     }
 
     #[tokio::test]
@@ -549,9 +610,7 @@ mod locations {
 
     #[tokio::test]
     async fn a_status_takes_two_calls_of_the_table() {
-        let table = TestApp::start().await;
-        let (url, recorder) = tests::recorder::Recorder::start(&table.running().store_url).await;
-        let app = TestApp::start_with(|options| options.store = Some(url)).await;
+        let (app, recorder) = recorded().await;
         let cpo = connected_to(&app).await;
         recorder.take();
         let path = format!("{PATH}/E1");
@@ -674,6 +733,40 @@ mod locations {
         assert_contains(&answer.body["status_message"], "country");
         assert_eq!(cpo.data(PATH).await, location);
         assert_eq!(station(&app).await, before);
+    }
+
+    #[tokio::test]
+    async fn tariffs_beyond_100_are_ignored_and_reported() {
+        let (app, recorder) = recorded().await;
+        let cpo = connected_to(&app).await;
+        let ids: Vec<String> = (0..1_000).map(|number| format!("T{number}")).collect();
+        let change = json!({"tariff_ids": ids, "last_updated": app.now()});
+        recorder.take();
+        let path = format!("{PATH}/E1/1");
+        let answer = cpo.send("PATCH", &path, Some(&change)).await;
+        assert_eq!(codes(&answer), (200, 1000));
+        let message = "901 tariffs are ignored: a location has at most 100";
+        assert_contains(&answer.body["status_message"], message);
+        let calls = recorder.take().len();
+        assert!(calls < 110, "{calls}");
+        assert_eq!(cpo.data(&path).await["tariff_ids"], json!(ids));
+    }
+
+    #[tokio::test]
+    async fn a_tariff_of_a_repaired_location_has_its_prices() {
+        let (app, cpo) = connected().await;
+        app.drain().await;
+        let path = format!("{PATH}/E1/1");
+        let broken = json!({"tariff_ids": ["LATE"], "max_electric_power": null, "max_voltage": null,
+            "last_updated": "2026-01-06T08:00:00Z"});
+        cpo.patch(&path, &broken).await;
+        let repaired =
+            json!({"max_electric_power": 22_000, "last_updated": "2026-01-06T09:00:00Z"});
+        cpo.patch(&path, &repaired).await;
+        let late = with(fixture("tariff"), json!({"id": "LATE"}));
+        cpo.put("/tariffs/NL/EXA/LATE", &late).await;
+        app.drain().await;
+        assert_has!(station(&app).await, {"/connectors/0/pricing/0/price": 40});
     }
 
     /// A confirmed reservation at the only connector that fits: its path, and the reservation.
@@ -933,10 +1026,13 @@ mod sessions {
             cpo.expect("PUT", PATH, Some(&body), (200, 2001)).await;
         }
         cpo.put(PATH, &fixture("session")).await;
+        let many = vec![json!({"start_date_time": "2026-02-01T09:10:00Z"}); 4_321];
         for wrong in [
             json!({"kwh": "much", "last_updated": "2026-03-01T00:00:00Z"}),
             json!({"kwh": 5}),
             json!({"charging_periods": 1, "last_updated": "2026-03-01T00:00:00Z"}),
+            json!({"charging_periods": [7], "last_updated": "2026-03-01T00:00:00Z"}),
+            json!({"charging_periods": many, "last_updated": "2026-03-01T00:00:00Z"}),
         ] {
             cpo.expect("PATCH", PATH, Some(&wrong), (200, 2001)).await;
         }
@@ -1018,6 +1114,10 @@ mod cdrs {
         let longer = with(credit, json!({"id": format!("{longest}C")}));
         cpo.expect("POST", "/cdrs", Some(&longer), (200, 2001))
             .await;
+        for step in [".", ".."] {
+            let other = with(fixture("cdr"), json!({"id": step}));
+            cpo.expect("POST", "/cdrs", Some(&other), (200, 2001)).await;
+        }
         // All other ids have 36.
         let session = with(fixture("session"), json!({"id": &longest[..37]}));
         let path = format!("/sessions/NL/EXA/{}", &longest[..37]);
@@ -1469,6 +1569,32 @@ mod tokens {
         let path = format!("/tokens/{uid}/authorize");
         let wrong = json!({"evse_uids": ["E1"]});
         cpo.expect("POST", &path, Some(&wrong), (200, 2001)).await;
+    }
+
+    #[tokio::test]
+    async fn only_evses_of_the_station_are_looked_up() {
+        let (app, recorder) = recorded().await;
+        let cpo = Connected::to(&app).await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        let (_, uid) = card(&app, &crew, json!({})).await;
+        let others = (0..5_000).map(|number| format!("X{number}"));
+        let named: Vec<String> = ["e1", "E2", "E1"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(others)
+            .collect();
+        recorder.take();
+        let place = json!({"location_id": "AMS-1", "evse_uids": named});
+        let answer = authorize(&cpo, &uid, Some(&place)).await;
+        assert_has!(answer, {"allowed": "ALLOWED", "/location/evse_uids": ["e1"]});
+        let calls = recorder.take().len();
+        assert!(calls < 40, "{calls}");
+        let elsewhere = json!({"location_id": "AMS-1", "evse_uids": ["X1"]});
+        let answer = authorize(&cpo, &uid, Some(&elsewhere)).await;
+        assert_eq!(answer["allowed"], "NOT_ALLOWED");
     }
 
     #[tokio::test]
@@ -2006,8 +2132,14 @@ mod manage_networks {
         ] {
             manage(&app, connect(url, token)).await.expect_err(url);
         }
-        let listed = manage_ok(&app, json!({"action": "list"})).await;
-        assert_eq!(listed["data"], json!([]));
+        let mut in_live = connect("https://1.1.1.1:22/versions", &token_a);
+        in_live["mode"] = json!("live");
+        let refused = manage(&app, in_live).await.expect_err("another port");
+        assert!(refused.contains("port 443 or 8443"), "{refused}");
+        for mode in ["live", "test"] {
+            let listed = manage_ok(&app, json!({"action": "list", "mode": mode})).await;
+            assert_eq!(listed["data"], json!([]));
+        }
         platform.script().missing = vec!["locations"];
         let refused = manage(&app, connect(&url, &token_a))
             .await

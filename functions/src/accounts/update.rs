@@ -24,7 +24,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<AccountChange>,
 ) -> Result<Reply<Account>, Error> {
-    let mut account = app.store.account(context.tenant(), &id).await?;
+    let mut account = references::active_account(&app, context.tenant(), &id).await?;
     let tenant = Tenant {
         account: id,
         mode: context.tenant().mode,

@@ -9,8 +9,10 @@ use kernel::{Code, Error, Id, Kind, Reply};
 use models::analytics::{Analytics, Day, Days, Interval, Metric, SeriesGrouping, Sums};
 use models::api_key::Resource;
 use models::fleet::Fleet;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use table::list::Cursor;
 use utoipa::ToSchema;
+use web::page_token::Binding;
 use web::query::Whole;
 use web::{Query, RequestContext, Route};
 
@@ -36,8 +38,8 @@ pub struct Filters {
     /// The number of vehicles per page.
     #[schema(default = 100)]
     limit: Option<Whole<1, 100>>,
-    /// From `next_page_url`: the last vehicle of the previous page.
-    page: Option<Id>,
+    /// A token from `next_page_url`.
+    page: Option<String>,
 }
 
 pub async fn handle(
@@ -46,19 +48,13 @@ pub async fn handle(
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Analytics>, Error> {
     let tenant = context.tenant();
-    if filters
-        .page
-        .as_ref()
-        .is_some_and(|id| !id.is(Kind::Vehicle))
-    {
-        return Err(Error::invalid("page", "not a page token of this list"));
-    }
     let fleet = app.store.get::<Fleet>(tenant, &filters.fleet).await?.object;
     let today = context.now().date_in(&fleet.timezone.rules());
     let Filters {
         group_by,
         from,
         until,
+        page,
         ..
     } = filters;
     let metric = filters.metric.unwrap_or(Metric::Energy);
@@ -66,39 +62,87 @@ pub async fn handle(
     let days = Days::new(from, until, interval, group_by, today)?;
     let range = (days.from, days.until);
     let limit = filters.limit.map_or(100, |Whole(limit)| limit as usize);
+    let applied = applied(&fleet.id, metric, group_by, interval, &days)?;
+    let applied: Vec<(&str, &str)> = applied
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let pages = Pages {
+        binding: Binding {
+            tenant,
+            path: ROUTE.path,
+            filters: &applied,
+        },
+        secret: app.settings.page_secret()?,
+    };
+    let last = page.map(|token| pages.last_vehicle(&token)).transpose()?;
     let (groups, next) = match group_by {
         None => {
             let sums = app.store.sums_of_fleet(tenant, &fleet.id, range).await?;
             (vec![(None, sums)], None)
         }
         Some(SeriesGrouping::Vehicle) => {
-            let behind = (filters.page.as_ref(), limit);
+            let behind = (last.as_ref(), limit);
             of_vehicles(&app, &context, &fleet.id, &days, behind).await?
         }
     };
     let place = (fleet.id, fleet.timezone);
     let mut analytics = Analytics::new(metric, days, place, &groups, group_by);
-    analytics.next_page_url = next.map(|vehicle| next_page(&context, &analytics, limit, &vehicle));
+    analytics.next_page_url = next.and_then(|last| pages.url(&context, limit, last));
     context.respond(&analytics)
 }
 
-/// The URL of the page after this vehicle, for the same days.
-fn next_page(context: &RequestContext, shown: &Analytics, limit: usize, last: &Id) -> String {
-    let name = |value: serde_json::Result<serde_json::Value>| {
-        let value = value.unwrap_or_default();
-        value.as_str().unwrap_or_default().to_owned()
-    };
-    let query = url::form_urlencoded::Serializer::new(String::new())
-        .append_pair("fleet", shown.fleet.as_str())
-        .append_pair("metric", &name(serde_json::to_value(shown.metric)))
-        .append_pair("group_by", &name(serde_json::to_value(shown.group_by)))
-        .append_pair("interval", &name(serde_json::to_value(shown.interval)))
-        .append_pair("from", &shown.from.0.to_string())
-        .append_pair("until", &shown.until.0.to_string())
-        .append_pair("limit", &limit.to_string())
-        .append_pair("page", last.as_str())
-        .finish();
-    format!("{}{}?{query}", context.base_url, ROUTE.path)
+/// The query parameters of the page that is shown, and of those that follow it: those of the request, or their defaults.
+fn applied(
+    fleet: &Id,
+    metric: Metric,
+    group_by: Option<SeriesGrouping>,
+    interval: Interval,
+    days: &Days,
+) -> Result<[(&'static str, String); 6], Error> {
+    fn name(value: impl Serialize) -> Result<String, Error> {
+        let value = serde_json::to_value(value).map_err(Error::internal)?;
+        Ok(value.as_str().unwrap_or_default().to_owned())
+    }
+    Ok([
+        ("fleet", fleet.to_string()),
+        ("metric", name(metric)?),
+        ("group_by", name(group_by)?),
+        ("interval", name(interval)?),
+        ("from", days.from.to_string()),
+        ("until", days.until.to_string()),
+    ])
+}
+
+/// The pages of vehicles for the same query parameters.
+struct Pages<'a> {
+    binding: Binding<'a>,
+    secret: &'a [u8],
+}
+
+impl Pages<'_> {
+    /// Returns the last vehicle of the page before the one with this token.
+    ///
+    /// # Errors
+    /// 400 if the token is malformed, was edited, or belongs to another tenant or other query parameters.
+    fn last_vehicle(&self, token: &str) -> Result<Id, Error> {
+        match self.binding.open(self.secret, token, Kind::Vehicle) {
+            Some(Cursor::After(last)) => Ok(last),
+            _ => Err(Error::invalid("page", "not a page token of this list")),
+        }
+    }
+
+    /// Returns the URL of the page after this vehicle.
+    fn url(&self, context: &RequestContext, limit: usize, last: Id) -> Option<String> {
+        let from = Cursor::After(last);
+        let token = self.binding.token(self.secret, &from, Kind::Vehicle)?;
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(self.binding.filters)
+            .append_pair("limit", &limit.to_string())
+            .append_pair("page", &token)
+            .finish();
+        Some(format!("{}{}?{query}", context.base_url, ROUTE.path))
+    }
 }
 
 type Groups = Vec<(Option<Id>, BTreeMap<Date, Sums>)>;

@@ -5,6 +5,8 @@
 //! the fleet or the account. A wallet without money and an expired payment card lead to a refusal. Without any payment method the session
 //! is invoiced.
 
+use std::collections::HashMap;
+
 use crate::App;
 use kernel::origin::{Mode, Tenant};
 use kernel::time::Timestamp;
@@ -133,20 +135,31 @@ struct ValidCard<'a> {
 }
 
 impl ValidCard<'_> {
-    /// Decides whether the card may be used at a station, and at which of the named EVSEs; at any EVSE if none is named.
+    /// Decides whether the card may be used at a station, and at which of the named EVSEs; at any EVSE if none is named. Named EVSEs that the
+    /// station does not have are ignored.
     async fn at_station(
         &self,
         station: &ChargingStation,
         named: &[String],
     ) -> Result<(AllowedType, Vec<String>), Error> {
-        let evses = match named {
-            [] => all_evses(station),
-            named => named.to_vec(),
+        let own = all_evses(station);
+        let evses: Vec<(String, String)> = match named {
+            [] => own.into_iter().map(|evse| (evse.clone(), evse)).collect(),
+            named => {
+                let own = own.into_iter();
+                let own = own.map(|evse| (evse.to_ascii_lowercase(), evse));
+                let mut own: HashMap<String, String> = own.collect();
+                let of_station = |uid: &String| {
+                    let evse = own.remove(&uid.to_ascii_lowercase())?;
+                    Some((uid.clone(), evse))
+                };
+                named.iter().filter_map(of_station).collect()
+            }
         };
         let (mut refusal, mut allowed) = (AllowedType::NotAllowed, Vec::new());
-        for evse in &evses {
+        for (uid, evse) in &evses {
             match self.at_place(Place { station, evse }).await? {
-                AllowedType::Allowed => allowed.push(evse.clone()),
+                AllowedType::Allowed => allowed.push(uid.clone()),
                 // NO_CREDIT is more specific for the driver than NOT_ALLOWED.
                 AllowedType::NoCredit => refusal = AllowedType::NoCredit,
                 _ => {}

@@ -249,7 +249,7 @@ pub(super) fn platform<'a>(
     to: Option<&PartyId>,
 ) -> Result<Platform<'a>, Error> {
     let token = Network::foreign_token(network, &app.settings.encryption_keys)?;
-    Ok(app.platform(token, to.cloned()))
+    Ok(app.platform(network.object.mode, token, to.cloned()))
 }
 
 #[cfg(test)]

@@ -59,17 +59,18 @@ pub type Refused = (StatusCode, String);
 /// it does not have the version; 3003 if it lacks an interface that this service needs.
 pub async fn endpoints(
     app: &App,
+    mode: Mode,
     credentials: &Credentials,
     version: OcpiVersion,
 ) -> Result<Vec<Endpoint>, Refused> {
     let invalid = |why| (StatusCode::INVALID_PARAMETERS, why);
     let own = &app.settings.own_party.id;
     let token = credentials.check(own).map_err(invalid)?;
-    check_addresses(app, [("url", credentials.url.as_str())])
+    check_addresses(app, mode, [("url", credentials.url.as_str())])
         .await
         .map_err(invalid)?;
     let unusable = |failure: Failure| (StatusCode::CLIENT_API_UNUSABLE, failure.to_string());
-    let platform = app.platform(token, None);
+    let platform = app.platform(mode, token, None);
     let list: Vec<Version> = platform.get(&credentials.url).await.map_err(unusable)?;
     let found = list
         .iter()
@@ -80,7 +81,7 @@ pub async fn endpoints(
     })?;
     let details: VersionDetails = platform.get(&found.url).await.map_err(unusable)?;
     let endpoints = versions::known(details.endpoints);
-    check_endpoints(app, &endpoints)
+    check_endpoints(app, mode, &endpoints)
         .await
         .map_err(|why| (StatusCode::CLIENT_API_UNUSABLE, why))?;
     let roles = credentials.roles.iter().map(|role| role.role);
@@ -97,11 +98,11 @@ pub async fn endpoints(
 ///
 /// # Errors
 /// The first endpoint that may not be called, and the reason.
-async fn check_endpoints(app: &App, endpoints: &[Endpoint]) -> Result<(), String> {
+async fn check_endpoints(app: &App, mode: Mode, endpoints: &[Endpoint]) -> Result<(), String> {
     let named = endpoints
         .iter()
         .map(|endpoint| (endpoint.identifier.as_str(), endpoint.url.as_str()));
-    let checked = check_addresses(app, named).await;
+    let checked = check_addresses(app, mode, named).await;
     checked.map_err(|why| format!("endpoints: {why}"))
 }
 
@@ -112,11 +113,12 @@ async fn check_endpoints(app: &App, endpoints: &[Endpoint]) -> Result<(), String
 /// The first URL that may not be called, and the reason.
 async fn check_addresses<'a>(
     app: &App,
+    mode: Mode,
     addresses: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<(), String> {
     let mut urls = Vec::new();
     for (name, address) in addresses {
-        let url = checked(address, app.settings.targets);
+        let url = checked(address, app.settings.targets, mode);
         urls.push(url.map_err(|why| format!("{name}: {why}"))?);
     }
     let names = urls.iter().filter_map(url::Url::domain).collect();
@@ -296,17 +298,19 @@ pub async fn start(
     own_url: &str,
 ) -> Result<Network, Error> {
     let token_a = CredentialsToken::foreign(token_a).map_err(|why| Error::invalid("token", why))?;
-    check_addresses(app, [("url", versions_url)])
+    check_addresses(app, mode, [("url", versions_url)])
         .await
         .map_err(unsuitable)?;
-    let platform = app.platform(token_a, None);
+    let platform = app.platform(mode, token_a, None);
     let list: Vec<Version> = platform.get(versions_url).await?;
     let best = versions::best(&list);
     let (version, url) =
         best.ok_or_else(|| unsuitable("the platform has neither version 2.2.1 nor 2.3.0"))?;
     let VersionDetails { endpoints, .. } = platform.get(url).await?;
     let endpoints = versions::known(endpoints);
-    check_endpoints(app, &endpoints).await.map_err(unsuitable)?;
+    check_endpoints(app, mode, &endpoints)
+        .await
+        .map_err(unsuitable)?;
     let target = versions::find(&endpoints, module::CREDENTIALS, InterfaceRole::Sender);
     let target = target
         .ok_or_else(|| unsuitable("the platform has no endpoint of the module credentials"))?;
@@ -412,7 +416,7 @@ pub async fn revoke(
     // A token that can no longer be decrypted must not keep the network connected.
     let problem = match token {
         Ok(token) => {
-            let platform = app.platform(token, None);
+            let platform = app.platform(revoked.mode, token, None);
             platform
                 .delete(&endpoint)
                 .await

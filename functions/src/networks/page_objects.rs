@@ -149,7 +149,7 @@ impl PageObjects<'_> {
             return Ok(stored.map_err(refused).map(|stored| Outcome {
                 id: Some(id.clone()),
                 is_changed: stored.update != Update::Stale,
-                problem: stored.unusable.map(|why| format!("{id}: {why}")),
+                problem: stored.problem.map(|why| format!("{id}: {why}")),
             }));
         }
         let unusable = match id.module() {

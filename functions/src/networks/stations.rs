@@ -12,9 +12,10 @@
 //! change. If a connector goes out of order or a station is removed, the relay reacts to the change of the station's item, and the
 //! reservations are matched again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::App;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use kernel::origin::{Mode, Origin};
 use kernel::{Error, Id};
 use models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
@@ -33,6 +34,9 @@ use table::networks::{ReceivedObject, shared_origin};
 /// The maximum number of times that a location is read again after a concurrent change.
 const TRIES: usize = 10;
 
+/// The number of tariffs of a location that are recorded at once.
+const WRITERS: usize = 10;
+
 /// The change of the stored location, if one exists.
 pub type LocationChange<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refusal> + Sync);
 
@@ -40,8 +44,8 @@ pub type LocationChange<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refu
 #[derive(Debug)]
 pub struct StoredLocation {
     pub update: Update,
-    /// The reason for which the location could not become a station.
-    pub unusable: Option<String>,
+    /// The reason for which the location could not become a station, or the part of it that is ignored.
+    pub problem: Option<String>,
 }
 
 /// A location as it is stored, and its station.
@@ -70,13 +74,13 @@ pub async fn store(
             Err(refusal) => return Ok(Err(refusal)),
         };
         let (Update::New(object) | Update::Changed(object)) = &update else {
-            let unusable = None;
-            return Ok(Ok(StoredLocation { update, unusable }));
+            let problem = None;
+            return Ok(Ok(StoredLocation { update, problem }));
         };
         let stored = present.location.as_ref().map(|location| &location.object);
         let object = keeping_dropped(object.clone(), stored);
         match write(app, &origin, network, id, present, &object).await {
-            Ok(Ok(unusable)) => return Ok(Ok(StoredLocation { update, unusable })),
+            Ok(Ok(problem)) => return Ok(Ok(StoredLocation { update, problem })),
             Ok(Err(refusal)) => return Ok(Err(refusal)),
             Err(Error::Contended) => {}
             Err(error) => return Err(error),
@@ -105,7 +109,7 @@ async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error>
     Ok(Present { location, station })
 }
 
-/// Writes a location and its station. Returns the reason for which the location could not become a station.
+/// Writes a location and its station. Returns the problem of the location, if it has one.
 async fn write(
     app: &App,
     origin: &Origin,
@@ -150,9 +154,10 @@ async fn write(
         Ok(Err(why)) => {
             tx.put_received(&received)?;
             tx.commit_without_response().await?;
-            return Ok(Ok(Some(why)));
+            return Ok(Ok(Some(format!("its station is as it was: {why}"))));
         }
     };
+    let problem = imported.problem();
     note_tariffs(app, origin.tenant.mode, id, &imported, before.as_ref()).await?;
     let next = derive(app, origin, network, id, imported, station.as_ref()).await?;
     received.station = Some(next.object.id.clone());
@@ -163,10 +168,10 @@ async fn write(
         tx.put_station(&next)?;
     }
     tx.commit_without_response().await?;
-    Ok(Ok(None))
+    Ok(Ok(problem))
 }
 
-/// Records the tariffs that a location names and did not name before.
+/// Records the tariffs that a location uses and did not use in its previous state.
 async fn note_tariffs(
     app: &App,
     mode: Mode,
@@ -174,13 +179,19 @@ async fn note_tariffs(
     imported: &ImportedStation,
     before: Option<&Value>,
 ) -> Result<(), Error> {
-    let old = before.map(named_tariffs).unwrap_or_default();
-    for tariff in imported.tariff_ids().difference(&old) {
-        if let Ok(tariff) = tariff_id(id, tariff) {
-            app.store.note_tariff_use(mode, &tariff, id).await?;
-        }
-    }
-    Ok(())
+    let read = |location: &Value| lenient::<Location>(location).and_then(Location::into_station);
+    let old = before.and_then(|before| read(before).ok());
+    let old = old.map(|old| old.tariff_ids()).unwrap_or_default();
+    let new = imported.tariff_ids();
+    let new = new.difference(&old);
+    let new: Vec<ObjectId> = new
+        .filter_map(|tariff| tariff_id(id, tariff).ok())
+        .collect();
+    stream::iter(new)
+        .map(|tariff| async move { app.store.note_tariff_use(mode, &tariff, id).await })
+        .buffer_unordered(WRITERS)
+        .try_collect()
+        .await
 }
 
 /// The station that a location becomes, with the prices of the known tariffs. The price of a connector without a known tariff is unknown,
@@ -352,20 +363,6 @@ fn owner_of(station: &Stored<ChargingStation>) -> Option<&Owner> {
 /// A tariff of the party of a location.
 fn tariff_id(location: &ObjectId, tariff: &str) -> Result<ObjectId, String> {
     location.beside(Module::Tariffs, tariff)
-}
-
-/// The tariffs that the connectors of a location name.
-fn named_tariffs(location: &Value) -> BTreeSet<String> {
-    let list = |owner: &Value, name: &str| -> Vec<Value> {
-        let list = owner.get(name).and_then(Value::as_array);
-        list.cloned().unwrap_or_default()
-    };
-    let evses = list(location, "evses").into_iter();
-    let connectors = evses.flat_map(|evse| list(&evse, "connectors"));
-    let tariffs = connectors.flat_map(|connector| list(&connector, "tariff_ids"));
-    tariffs
-        .filter_map(|id| id.as_str().map(str::to_owned))
-        .collect()
 }
 
 /// Compares two versions of a location. If they differ only in the status of at most one EVSE and in times of update, returns the EVSE's

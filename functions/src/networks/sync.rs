@@ -358,7 +358,8 @@ impl Run<'_> {
         }
         let keys = &self.app.settings.encryption_keys;
         let token = Network::foreign_token(&self.network, keys)?;
-        let platform = self.app.platform(token, network.main_party().cloned());
+        let to = network.main_party().cloned();
+        let platform = self.app.platform(network.mode, token, to);
         let max_bytes = MAX_PAGE.min(self.limits.bytes.saturating_sub(pull.bytes));
         let page = match platform.get_page(&url, max_bytes).await {
             Ok(page) => page,

@@ -123,13 +123,18 @@ async fn exchange(
     let began = app.now();
     let credentials = read(app, body)?;
     let own_url = base_url(&app.settings, headers);
-    let Platform { network, token, .. } = platform;
-    let endpoints = handshake::endpoints(app, &credentials, version)
+    let Platform {
+        mode,
+        network,
+        token,
+        ..
+    } = platform;
+    let endpoints = handshake::endpoints(app, mode, &credentials, version)
         .await
         .map_err(|(code, why)| Reply::error(code, why))?;
     let token = handshake::connect(
         app,
-        network.object.mode,
+        mode,
         &network.object.id,
         handshake::Agreed {
             version,

@@ -6,7 +6,7 @@
 
 use crate::App;
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode as HttpStatus, header};
 use axum::middleware::Next;
@@ -141,6 +141,7 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     let (now, started) = (app.now(), Instant::now());
     let ids = MessageIds::of(request.headers(), now);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = route_of(&request);
     let from = parties(request.headers(), "from").ok().flatten();
     let is_functional = !is_configuration(&path);
     let patience = if path.ends_with("/credentials") {
@@ -190,10 +191,17 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     let status = reply.http.as_u16();
     let duration_ms = started.elapsed().as_millis() as u64;
     tracing::info!(
-        request.id = ids.request, network.id = network, http.method = %method, http.path = path, status,
+        request.id = ids.request, network.id = network, http.method = %method, http.route = route, status,
         ocpi.status = reply.code.0, duration_ms
     );
     response
+}
+
+/// Returns the route of a request for the log, such as `/ocpi/{version}/tokens/{token_uid}/authorize`; empty if there is none. The path
+/// itself may contain the uid of a card.
+fn route_of(request: &Request) -> String {
+    let route = request.extensions().get::<MatchedPath>();
+    route.map_or("", MatchedPath::as_str).to_owned()
 }
 
 /// Returns whether a path belongs to a module whose messages are not routed.

@@ -100,10 +100,8 @@ async fn store(
 ) -> Result {
     let stored = stations::store(app, party.mode, &party.network, id, change).await??;
     let reply = Reply::stored(matches!(stored.update, Update::New(_)));
-    Ok(match stored.unusable {
+    Ok(match stored.problem {
         None => reply,
-        Some(why) => reply.saying(format!(
-            "The location is stored, and its station is as it was: {why}"
-        )),
+        Some(problem) => reply.saying(format!("The location is stored; {problem}")),
     })
 }

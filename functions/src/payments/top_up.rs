@@ -8,7 +8,6 @@ use kernel::Response;
 use kernel::money::Money;
 use kernel::origin::{Origin, Tenant};
 use kernel::{Code, Error, Kind};
-use models::account::AccountStatus;
 use models::action::Action;
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
@@ -98,12 +97,8 @@ async fn owner(app: &App, tenant: &Tenant, wallet: Wallet<'_>) -> Result<WalletO
         let owner = app.store.wallet_owner(tenant, wallet).await?;
         return owner.ok_or_else(|| Error::not_found(kind(wallet)));
     };
-    let account = app.store.account(tenant, id).await?;
-    match account.object.status {
-        AccountStatus::Active => Ok(WalletOwner::Account(Box::new(account))),
-        AccountStatus::Suspended => Err(Error::suspended()),
-        AccountStatus::Closed => Err(Error::not_found(Kind::Account)),
-    }
+    let account = references::active_account(app, tenant, id).await?;
+    Ok(WalletOwner::Account(Box::new(account)))
 }
 
 /// Checks the request, and writes the pending transaction.

@@ -43,15 +43,15 @@ impl Targets {
         Ok(())
     }
 
-    /// Checks the URL of an endpoint of live mode as [`Targets::check`] does, and its port: 443 or 8443, unless it is on this machine.
+    /// Checks the URL of an endpoint as [`Targets::check`] does, and in live mode its port: 443 or 8443, unless it is on this machine.
     ///
     /// # Errors
-    /// As for [`Targets::check`]; 400 with the parameter `url` for another port.
-    pub fn check_live(self, url: &WebUrl) -> Result<()> {
+    /// As for [`Targets::check`]; 400 with the parameter `url` for another port in live mode.
+    pub fn check_in_mode(self, is_live: bool, url: &WebUrl) -> Result<()> {
         self.check(url)?;
         let port = url.parts().filter(|url| !names_this_machine(url));
         let port = port.and_then(|url| url.port_or_known_default());
-        if port.is_none_or(|port| LIVE_PORTS.contains(&port)) {
+        if !is_live || port.is_none_or(|port| LIVE_PORTS.contains(&port)) {
             Ok(())
         } else {
             Err(Error::invalid(

@@ -29,6 +29,7 @@ use super::body::RequestBody;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
+use super::network::is_path_step;
 use super::stored::{Object, Stored};
 use kernel::error::{Code, Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
@@ -155,10 +156,13 @@ Err($shape)
 }
 
 text_of_card! {
-    /// The number that identifies a card at a charging station (OCPI: `CiString(36)`): 1 to 36 visible ASCII characters.
+    /// The number that identifies a card at a charging station (OCPI: `CiString(36)`): 1 to 36 visible ASCII characters, and neither `.` nor
+    /// `..`, which are steps in the paths of other platforms.
     CardUid,
-    |text| (1..=36).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()),
-    "expected 1 to 36 visible ASCII characters"
+    |text| (1..=36).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
+        && !is_path_step(text),
+    "expected 1 to 36 visible ASCII characters, and neither . nor .."
 }
 
 text_of_card! {

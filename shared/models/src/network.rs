@@ -153,6 +153,11 @@ impl fmt::Display for ForeignId {
     }
 }
 
+/// Returns whether a text is a step in a path instead of a name, even if its dots are percent-encoded (RFC 3986, section 3.3).
+pub(crate) fn is_path_step(text: &str) -> bool {
+    matches!(text, "." | "..")
+}
+
 /// A party as part of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Owner {
@@ -178,12 +183,14 @@ pub struct ObjectId {
 
 impl ObjectId {
     /// # Errors
-    /// The id is empty, too long for the module, or has characters that are not printable.
+    /// The id is empty, too long for the module, `.` or `..`, or has characters that are not printable.
     pub fn new(owner: Owner, module: Module, id: &str) -> Result<Self, String> {
         let printable = id.chars().all(|character| !character.is_control());
         let longest = module.longest_id();
-        if id.is_empty() || id.chars().count() > longest || !printable {
-            return Err(format!("id: expected 1 to {longest} printable characters"));
+        if id.is_empty() || id.chars().count() > longest || !printable || is_path_step(id) {
+            return Err(format!(
+                "id: expected 1 to {longest} printable characters, and neither . nor .."
+            ));
         }
         Ok(Self {
             owner,
@@ -391,6 +398,15 @@ mod tests {
             assert!(is_valid(module, &"ü".repeat(longest)));
             assert!(!is_valid(module, &"x".repeat(longest + 1)));
             assert!(!is_valid(module, "") && !is_valid(module, "a\n"));
+        }
+    }
+
+    #[test]
+    fn an_id_is_no_step_in_a_path() {
+        let is_valid = |id: &str| ObjectId::new(owner(1, "BEC"), Module::Sessions, id).is_ok();
+        assert!(!is_valid(".") && !is_valid(".."));
+        for id in ["...", "a.", ".a", "..a", "./", " ."] {
+            assert!(is_valid(id), "{id}");
         }
     }
 }

@@ -43,7 +43,7 @@ fn number(least: f64, most: f64) -> ObjectBuilder {
 
 schemas! {
     (Day) "Day", string().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).max_length(Some(10));
-    (CardUid) "CardUid", string().pattern(Some("^[!-~]{1,36}$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
+    (CardUid) "CardUid", string().pattern(Some(r"^([!-\x2d\x2f-~][!-~]?|\.[!-\x2d\x2f-~]|[!-~]{3,36})$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
     (VisualNumber) "VisualNumber", string().pattern(Some("^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$")).description(Some("The number that is printed on the card."));
     (ConnectorTypes) "ConnectorTypes", ArrayBuilder::new().items(Ref::from_schema_name("ConnectorType")).min_items(Some(1)).max_items(Some(MOST_CONNECTOR_TYPES)).unique_items(true);
     (AreaRadius) "AreaRadius", ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(1)).maximum(Some(MOST_RADIUS));

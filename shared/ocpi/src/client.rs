@@ -23,6 +23,7 @@ use crate::reader;
 use kernel::error::Result;
 use kernel::fields::text::WebUrl;
 use kernel::id::{Id, Kind};
+use kernel::origin::Mode;
 use kernel::outbound::Outbound;
 use kernel::targets::Targets;
 use kernel::time::{HOUR, SignedDuration, Timestamp};
@@ -50,6 +51,7 @@ const MAX_LINK: usize = 2048;
 
 /// A platform, and the sender and the recipient of messages to it.
 pub struct Platform<'a> {
+    pub mode: Mode,
     pub outbound: &'a Outbound,
     pub targets: Targets,
     pub own_party: &'a PartyId,
@@ -144,7 +146,7 @@ impl Platform<'_> {
         body: Option<&Value>,
         timeout: Duration,
     ) -> Result<reqwest::Response, Failure> {
-        let url = checked(url, self.targets).map_err(Failure::Address)?;
+        let url = checked(url, self.targets, self.mode).map_err(Failure::Address)?;
         let client = self.outbound.client();
         let client = client.map_err(|error| Failure::Unreachable(error.to_string()))?;
         let mut request = client
@@ -215,14 +217,14 @@ async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
     Ok(body)
 }
 
-/// Parses an address of a platform and checks whether it may be called, as far as that is known without resolving its host. The addresses
-/// behind a name are checked when it is called.
+/// Parses an address of a platform and checks whether it may be called in a mode, as far as that is known without resolving its host. The
+/// addresses behind a name are checked when it is called.
 ///
 /// # Errors
 /// The reason why it may not be called.
-pub fn checked(url: &str, targets: Targets) -> Result<url::Url, String> {
+pub fn checked(url: &str, targets: Targets, mode: Mode) -> Result<url::Url, String> {
     let checked = WebUrl::try_from(url.to_owned()).map_err(|why| format!("url: {why}"))?;
-    if let Err(error) = targets.check(&checked) {
+    if let Err(error) = targets.check_in_mode(mode.is_live(), &checked) {
         return Err(format!("url: {error}"));
     }
     checked
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn only_addresses_are_called_that_webhooks_may_have() {
-        let allowed = |url: &str, targets| checked(url, targets).is_ok();
+        let allowed = |url: &str, targets| checked(url, targets, Mode::Test).is_ok();
         assert!(allowed("https://cpo.example/versions", Targets::Public));
         assert!(allowed(
             "http://127.0.0.1:4631/versions",
@@ -312,6 +314,21 @@ mod tests {
             "http://10.0.0.1/versions",
             Targets::PublicAndLoopback
         ));
+    }
+
+    #[test]
+    fn addresses_in_live_mode_have_the_ports_of_webhooks() {
+        let allowed = |url: &str, mode| checked(url, Targets::PublicAndLoopback, mode).is_ok();
+        for (url, in_live) in [
+            ("https://cpo.example/versions", true),
+            ("https://cpo.example:8443/versions", true),
+            ("http://127.0.0.1:4631/versions", true),
+            ("https://cpo.example:22/versions", false),
+            ("https://1.1.1.1:80/", false),
+        ] {
+            assert_eq!(allowed(url, Mode::Live), in_live, "{url}");
+            assert!(allowed(url, Mode::Test), "{url}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use models::charging_station::{ChargingStation, ConnectorStatus, Price, StationN
 use models::network::ObjectId;
 use models::token::PublishToken;
 
-use super::tariff::{Supply, Tariffs};
+use super::tariff::{MAX_TARIFFS, Supply, Tariffs};
 
 /// A station as a file describes it.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct ImportedStation {
     pub priced: Vec<String>,
     /// The tariffs of each connector, in the order of the station's connectors.
     pub(super) tariffs: Vec<TariffIds>,
+    /// The number of tariffs beyond the maximum of a location, which are ignored.
+    pub(super) ignored_tariffs: usize,
     pub(super) country_code: String,
     pub(super) party_id: String,
     /// The location at a network; `None` for a station of a file.
@@ -84,6 +86,16 @@ impl ImportedStation {
     pub fn tariff_ids(&self) -> BTreeSet<String> {
         let ids = self.tariffs.iter().flat_map(|tariffs| &tariffs.ids);
         ids.cloned().collect()
+    }
+
+    /// Returns the part of the location that is ignored, if any.
+    pub fn problem(&self) -> Option<String> {
+        match self.ignored_tariffs {
+            0 => None,
+            count => Some(format!(
+                "{count} tariffs are ignored: a location has at most {MAX_TARIFFS}"
+            )),
+        }
     }
 
     /// Spells the ids of EVSEs and connectors as the stored station does. They are case-insensitive, and reservations and sessions name

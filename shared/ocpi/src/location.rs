@@ -13,7 +13,7 @@ use super::imported::{ImportedStation, TariffIds};
 use super::reader::{
     moment, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
 };
-use super::tariff::Supply;
+use super::tariff::{MAX_TARIFFS, Supply};
 use kernel::fields::address::Address;
 use kernel::fields::text::{Memo, Text, ZoneName};
 use kernel::id::{Id, Kind};
@@ -108,6 +108,24 @@ pub struct Business {
 
 /// The maximum number of characters of the uid of an EVSE and of the id of a connector (OCPI 2.2.1, mod_locations: `CiString(36)`).
 const LONGEST_ID: usize = 36;
+
+/// The maximum numbers of characters of texts (OCPI 2.2.1, mod_locations). Longer ones are cut.
+const LONGEST_NAME: usize = 255;
+const LONGEST_OPERATOR: usize = 100;
+const LONGEST_STREET: usize = 45;
+const LONGEST_CITY: usize = 45;
+const LONGEST_POSTAL_CODE: usize = 10;
+const LONGEST_STATE: usize = 20;
+const LONGEST_EVSE_ID: usize = 48;
+const LONGEST_REFERENCE: usize = 16;
+
+/// The maximum number of characters of a URL (OCPI 2.2.1, types: `URL`). A longer one is left out.
+const LONGEST_URL: usize = 255;
+
+/// The maximum number of characters of the name of a facility or a plug, and of facilities: the standard has 21, and the longest name of a
+/// plug has 23 characters.
+const LONGEST_WORD: usize = 64;
+const MOST_FACILITIES: usize = 64;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Evse {
@@ -214,7 +232,8 @@ impl Location {
     }
 
     /// Converts the location into a charging station. Its id is derived from the location's own, so importing it again changes the same
-    /// station. Texts that are too long are cut; an empty text that an address needs becomes `-`.
+    /// station. Texts that are too long are cut; an empty text that an address needs becomes `-`. Tariffs beyond the first
+    /// [`MAX_TARIFFS`] are ignored.
     ///
     /// # Errors
     /// The reason why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an invalid opening time,
@@ -229,15 +248,14 @@ impl Location {
         let id = Self::station_id(&self.country_code, &self.party_id, &self.id);
         let takes_profiles = self.present_evses().filter(|evse| evse.can(TAKES_PROFILES));
         let takes_profiles = takes_profiles.map(|evse| evse.uid.clone()).collect();
-        let (connectors, tariffs) = self.connectors()?;
+        let (connectors, tariffs, ignored_tariffs) = self.connectors()?;
         let updated = self
             .last_updated
             .unwrap_or(Timestamp::from_unix_millis(ID_TIME));
         let capabilities = self.capabilities(access_24_7);
-        let (name, website) = match self.operator {
-            Some(operator) => (operator.name, operator.website),
-            None => (None, None),
-        };
+        let name = self.name.as_deref().unwrap_or(address.line1.as_str());
+        let name = shortened(name, LONGEST_NAME);
+        let (operator, operator_contact) = self.operator_details();
         let mut station = ChargingStation {
             id,
             object: Kind::ChargingStation,
@@ -257,10 +275,10 @@ impl Location {
             energy_mix: energy_mix(self.energy_mix.as_ref()),
             location,
             location_id: Some(self.id),
-            name: self.name.or(self.address).unwrap_or_else(|| "-".into()),
+            name,
             network: None,
-            operator: name.unwrap_or_else(|| self.party_id.clone()),
-            operator_contact: website.unwrap_or_default(),
+            operator,
+            operator_contact,
             pricing: Vec::new(),
             status: station_status(&self.evses),
             timezone,
@@ -273,6 +291,7 @@ impl Location {
             published_for: publish_tokens(self.publish, &self.publish_allowed_to),
             priced: Vec::new(),
             tariffs,
+            ignored_tariffs,
             country_code: self.country_code,
             party_id: self.party_id,
             location: None,
@@ -310,13 +329,26 @@ impl Location {
         let country = country(&self.country)
             .ok_or_else(|| format!("country: {:?} is no ISO 3166-1 code", self.country))?;
         Ok(Address {
-            city: required(self.city.as_deref())?,
+            city: required(self.city.as_deref(), LONGEST_CITY)?,
             country,
-            line1: required(self.address.as_deref().or(Some("-")))?,
+            line1: required(self.address.as_deref(), LONGEST_STREET)?,
             line2: Memo::default(),
-            postal_code: required(self.postal_code.as_deref())?,
-            state: shortened(self.state.as_deref().unwrap_or_default(), 256).try_into()?,
+            postal_code: required(self.postal_code.as_deref(), LONGEST_POSTAL_CODE)?,
+            state: shortened(self.state.as_deref().unwrap_or_default(), LONGEST_STATE)
+                .try_into()?,
         })
+    }
+
+    /// Returns the name of the operator, or else the id of the party, and the operator's website.
+    fn operator_details(&self) -> (String, String) {
+        let operator = self.operator.as_ref();
+        let name = operator.and_then(|operator| operator.name.as_deref());
+        let website = operator.and_then(|operator| operator.website.as_deref());
+        let website = website.filter(|url| url.chars().count() <= LONGEST_URL);
+        (
+            shortened(name.unwrap_or(&self.party_id), LONGEST_OPERATOR),
+            website.unwrap_or_default().to_owned(),
+        )
     }
 
     fn zone(&self) -> Result<ZoneName, String> {
@@ -333,8 +365,8 @@ impl Location {
         evses.filter(|evse| evse.status != EvseStatus::Removed)
     }
 
-    /// Returns the connectors, each with its tariffs.
-    fn connectors(&self) -> Result<(Vec<Connector>, Vec<TariffIds>), String> {
+    /// Returns the connectors, each with its tariffs, and the number of tariffs that are ignored.
+    fn connectors(&self) -> Result<(Vec<Connector>, Vec<TariffIds>, usize), String> {
         let (mut connectors, mut tariffs) = (Vec::new(), Vec::new());
         for evse in self.present_evses() {
             for connector in &evse.connectors {
@@ -348,7 +380,10 @@ impl Location {
         }
         match duplicate(&connectors) {
             Some(twice) => Err(format!("evses: two connectors are {twice}")),
-            None => Ok((connectors, tariffs)),
+            None => {
+                let ignored = ignore_tariffs(&mut tariffs);
+                Ok((connectors, tariffs, ignored))
+            }
         }
     }
 
@@ -356,7 +391,8 @@ impl Location {
         let can = |capability: &str| self.present_evses().any(|evse| evse.can(capability));
         let card = can("CREDIT_CARD_PAYABLE") || can("DEBIT_CARD_PAYABLE");
         let methods: &[&str] = if card { &["app", "card"] } else { &["app"] };
-        let amenities = self.facilities.iter().map(|word| word.to_lowercase());
+        let facilities = self.facilities.iter().take(MOST_FACILITIES);
+        let amenities = facilities.map(|word| shortened(word, LONGEST_WORD).to_lowercase());
         Capabilities {
             access_24_7,
             amenities: amenities.collect(),
@@ -460,10 +496,11 @@ impl OcpiConnector {
                 ));
             }
         };
+        let text = |text: &Option<String>, most: usize| Some(shortened(text.as_deref()?, most));
         Ok(Connector {
             evse: evse.uid.clone(),
-            evse_id: evse.evse_id.clone(),
-            physical_reference: evse.physical_reference.clone(),
+            evse_id: text(&evse.evse_id, LONGEST_EVSE_ID),
+            physical_reference: text(&evse.physical_reference, LONGEST_REFERENCE),
             power: kilowatts(watts),
             pricing: Vec::new(),
             reservable: evse.can(RESERVABLE),
@@ -511,12 +548,26 @@ fn duplicate(connectors: &[Connector]) -> Option<&str> {
     connectors.find(|id| !ids.insert(id.to_ascii_lowercase()))
 }
 
+/// Removes the tariffs beyond the first [`MAX_TARIFFS`] of a location. Returns how many different ones were removed.
+fn ignore_tariffs(tariffs: &mut [TariffIds]) -> usize {
+    let (mut used, mut ignored) = (HashSet::new(), HashSet::new());
+    for TariffIds { ids, .. } in tariffs {
+        ids.retain(|id| {
+            let is_used = used.contains(id) || used.len() < MAX_TARIFFS;
+            let known = if is_used { &mut used } else { &mut ignored };
+            known.insert(id.clone());
+            is_used
+        });
+    }
+    ignored.len()
+}
+
 fn plug(standard: &str) -> Plug {
     match standard {
         "CHADEMO" => Plug::Matched(ConnectorType::Chademo),
         "IEC_62196_T1_COMBO" | "IEC_62196_T2_COMBO" => Plug::Matched(ConnectorType::Ccs),
         "IEC_62196_T2" => Plug::Matched(ConnectorType::Type2),
-        other => Plug::Other(other.to_owned()),
+        other => Plug::Other(shortened(other, LONGEST_WORD)),
     }
 }
 
@@ -526,8 +577,8 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Returns a text that an address must have; `-` if the location has none.
-fn required<const MAX: usize>(text: Option<&str>) -> Result<Text<MAX>, String> {
-    shortened(text.unwrap_or("-"), MAX).try_into()
+fn required<const MAX: usize>(text: Option<&str>, most: usize) -> Result<Text<MAX>, String> {
+    shortened(text.unwrap_or("-"), most).try_into()
 }
 
 /// Returns whether access is round the clock, and the hours by day. A location without a statement counts as always open.

@@ -12,10 +12,13 @@
 
 use std::collections::BTreeSet;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
+use super::cost::ChargingPeriod;
 use super::envelope::StatusCode;
-use super::periods::{PERIODS, bounded};
+use super::periods::{MAX_ADDED, PERIODS, bounded};
 use super::reader;
 use kernel::time::Timestamp;
 use models::network::is_believed;
@@ -252,27 +255,48 @@ pub const IDENTITY: [&str; 3] = ["country_code", "party_id", "id"];
 /// ([`super::periods`]).
 ///
 /// # Errors
-/// As for [`patch`]; a refusal if `charging_periods` is not a list.
+/// As for [`patch`]; a refusal if `charging_periods` is not a list of at most [`MAX_ADDED`] charging periods.
 pub fn patch_session(stored: &Value, sent: &Value, now: Timestamp) -> Result<Update, Refusal> {
     let mut sent = sent.clone();
     let added = match sent.as_object_mut().and_then(|sent| sent.remove(PERIODS)) {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(periods)) => periods,
+        Some(Value::Array(periods)) => checked_periods(periods)?,
         Some(_) => return Err(Refusal::parameter("charging_periods: expected a list")),
     };
     if !added.is_empty() {
         let stored = stored.get(PERIODS).and_then(Value::as_array);
         let mut periods = stored.cloned().unwrap_or_default();
-        for period in added {
-            if !periods.contains(&period) {
-                periods.push(period);
-            }
-        }
+        // The text of a value is the same for equal values: members are in the order of their names.
+        let mut known: HashSet<String> = periods.iter().map(Value::to_string).collect();
+        periods.extend(
+            added
+                .into_iter()
+                .filter(|period| known.insert(period.to_string())),
+        );
         sent[PERIODS] = Value::Array(periods);
     }
     Ok(match patch(stored, &sent, &IDENTITY, now)? {
         Update::Changed(session) => Update::Changed(bounded(session)),
         other => other,
+    })
+}
+
+/// Returns the charging periods that an update adds.
+///
+/// # Errors
+/// A refusal if there are more than [`MAX_ADDED`], or one cannot be read.
+fn checked_periods(added: Vec<Value>) -> Result<Vec<Value>, Refusal> {
+    let count = added.len();
+    if count > MAX_ADDED {
+        let message = format!("{PERIODS}: an update adds at most {MAX_ADDED}, not {count}");
+        return Err(Refusal::parameter(message));
+    }
+    let added = Value::Array(added);
+    reader::lenient::<Vec<ChargingPeriod>>(&added)
+        .map_err(|why| Refusal::parameter(format!("{PERIODS}{why}")))?;
+    Ok(match added {
+        Value::Array(added) => added,
+        _ => Vec::new(),
     })
 }
 
@@ -591,6 +615,50 @@ mod tests {
         let cost = json!({"total_cost": {"excl_vat": 4}, "charging_periods": [], "last_updated": "2019-06-23T09:00:00Z"});
         let after = changed(patch_session(&once, &cost, now()));
         assert_eq!(after["charging_periods"], once["charging_periods"]);
+    }
+
+    /// A session, and an update that adds this number of charging periods to it.
+    fn grown(added: usize) -> (Value, Value) {
+        let start = Timestamp::parse("2019-06-23T08:00:00Z").unwrap();
+        let period = |number: usize| {
+            let at = start.plus(minutes(i64::try_from(number).unwrap()));
+            json!({"start_date_time": at, "dimensions": [{"type": "ENERGY", "volume": 2}]})
+        };
+        let periods = |from: usize, count: usize| (from..from + count).map(period);
+        let stored = json!({"id": "101", "charging_periods": Value::from_iter(periods(0, 2_000)),
+            "last_updated": start});
+        let sent = json!({"charging_periods": Value::from_iter(periods(2_000, added)), "last_updated": start.plus(hours(1))});
+        (stored, sent)
+    }
+
+    #[test]
+    fn thousands_of_added_periods_are_stored_at_once() {
+        let (stored, sent) = grown(MAX_ADDED);
+        let begun = std::time::Instant::now();
+        let update = patch_session(&stored, &sent, now());
+        let lasted = begun.elapsed();
+        assert!(matches!(update, Ok(Update::Changed(_))));
+        assert!(lasted.as_millis() < 1_500, "{lasted:?}");
+    }
+
+    #[test]
+    fn too_many_and_unreadable_added_periods_are_refused() {
+        let refused = |sent: &Value| match patch_session(&grown(0).0, sent, now()) {
+            Err(Refusal::Invalid(code, message)) => (code.0, message),
+            other => panic!("{other:?}"),
+        };
+        let (_, many) = grown(MAX_ADDED + 1);
+        let message = "charging_periods: an update adds at most 4320, not 4321";
+        assert_eq!(refused(&many), (2001, message.into()));
+        let sent = |periods: Value| json!({"charging_periods": periods, "last_updated": "2019-06-24T12:39:09Z"});
+        let (code, message) = refused(&sent(json!([null, 0, 1])));
+        assert_eq!(code, 2001);
+        assert!(message.starts_with("charging_periods[0]: "), "{message}");
+        let (_, message) = refused(&sent(json!([{"start_date_time": "soon"}])));
+        assert!(
+            message.starts_with("charging_periods[0].start_date_time: "),
+            "{message}"
+        );
     }
 
     /// Applies an update of the EVSE with a status at a moment `now`.

@@ -22,6 +22,9 @@ pub const PERIODS: &str = "charging_periods";
 /// seconds of a day.
 pub const MAX_RECEIVED: usize = 1024 * 1024;
 
+/// The maximum number of charging periods that a partial update adds to a session: one for every 20 seconds of a day.
+pub const MAX_ADDED: usize = 4_320;
+
 /// The size of a session or CDR in bytes beyond which its oldest periods are merged, and the size that they are merged to reach.
 const MAX_STORED: usize = 200 * 1024;
 const MERGED: usize = MAX_STORED / 2;

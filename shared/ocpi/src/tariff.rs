@@ -26,6 +26,9 @@ use models::charging_station::{
     Price, PriceType, ReservationRestriction, Restrictions, Tax, Weekday,
 };
 
+/// The maximum number of different tariffs of a location.
+pub const MAX_TARIFFS: usize = 100;
+
 /// The members of a Tariff of OCPI 2.2.1 or 2.3.0 that prices are made of.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tariff {

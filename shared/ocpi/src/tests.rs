@@ -261,6 +261,78 @@ fn an_address_without_a_postal_code_has_a_dash() {
 }
 
 #[test]
+fn texts_are_cut_to_the_lengths_of_the_standard() {
+    let long = "\u{fc}".repeat(2_000);
+    let mut change = location();
+    for name in ["name", "address", "city", "postal_code", "state"] {
+        change[name] = json!(long);
+    }
+    change["operator"] = json!({"name": long, "website": format!("https://volts.example/{long}")});
+    change["facilities"] = json!(vec![&long; 500]);
+    for name in ["evse_id", "physical_reference"] {
+        change["evses"][0][name] = json!(long);
+    }
+    change["evses"][0]["connectors"][0]["standard"] = json!(long);
+    let station = read(change).unwrap().station;
+    let (address, connector) = (&station.address, &station.connectors[0]);
+    let length = |text: &str| text.chars().count();
+    let optional = |text: &Option<String>| text.as_deref().map_or(0, length);
+    assert_eq!(
+        (length(&station.name), length(&station.operator)),
+        (255, 100)
+    );
+    assert_eq!(station.operator_contact, "");
+    assert_eq!(
+        (
+            length(address.line1.as_str()),
+            length(address.city.as_str())
+        ),
+        (45, 45)
+    );
+    assert_eq!(
+        (
+            length(address.postal_code.as_str()),
+            length(address.state.as_str())
+        ),
+        (10, 20)
+    );
+    assert_eq!(
+        (
+            optional(&connector.evse_id),
+            optional(&connector.physical_reference)
+        ),
+        (48, 16)
+    );
+    assert_eq!(connector.plug, Plug::Other("\u{fc}".repeat(64)));
+    let amenities = &station.capabilities.amenities;
+    assert_eq!((amenities.len(), length(&amenities[0])), (64, 64));
+    assert!(serde_json::to_string(&station).unwrap().len() < 16 * 1024);
+}
+
+#[test]
+fn the_name_of_a_station_may_be_its_address() {
+    let long = "1 Bow Road ".repeat(9);
+    let station = read(json!({"name": null, "address": long}))
+        .unwrap()
+        .station;
+    assert_eq!(station.name, long[..45]);
+}
+
+#[test]
+fn a_location_has_at_most_100_tariffs() {
+    let mut change = location();
+    let ids: Vec<String> = (0..250).map(|number| format!("T{number:03}")).collect();
+    change["evses"][0]["connectors"][0]["tariff_ids"] = json!(ids[..60]);
+    change["evses"][1]["connectors"][0]["tariff_ids"] = json!(ids[50..]);
+    let imported = read(change).unwrap();
+    let used: Vec<String> = imported.tariff_ids().into_iter().collect();
+    assert_eq!(used, ids[..100]);
+    let problem = "150 tariffs are ignored: a location has at most 100";
+    assert_eq!(imported.problem().as_deref(), Some(problem));
+    assert_eq!(read(json!({})).unwrap().problem(), None);
+}
+
+#[test]
 fn unknown_enum_values_refuse_nothing() {
     let connector = json!({"id": "1", "standard": "FUTURE", "power_type": "FUTURE", "format": "FUTURE",
         "max_voltage": 400, "max_amperage": 100});

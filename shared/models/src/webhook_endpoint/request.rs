@@ -125,7 +125,7 @@ impl WebhookEndpoint {
         let headers = CustomHeaders::new(new.headers)?;
         match (new.kind, &new.url) {
             (EndpointType::Webhook, Some(url)) => {
-                check_url(url, tenant.mode.is_live(), targets)?;
+                targets.check_in_mode(tenant.mode.is_live(), url)?;
             }
             (EndpointType::Webhook, None) => return Err(Error::missing("url")),
             (EndpointType::Polling, _) => {
@@ -214,7 +214,7 @@ impl Stored<WebhookEndpoint> {
         signature_timestamp.apply(&mut self.object.signature_timestamp);
         if let Change::Set(url) = url {
             only_of_webhooks("url", is_polling)?;
-            check_url(&url, self.object.livemode, targets)?;
+            targets.check_in_mode(self.object.livemode, &url)?;
             self.object.url = Some(url);
         }
         match status {
@@ -223,14 +223,6 @@ impl Stored<WebhookEndpoint> {
             Change::Set(EndpointStatus::Enabled) => self.enable(now),
         }
         check_size(&self.object)
-    }
-}
-
-fn check_url(url: &WebUrl, is_live: bool, targets: Targets) -> Result<()> {
-    if is_live {
-        targets.check_live(url)
-    } else {
-        targets.check(url)
     }
 }
 
