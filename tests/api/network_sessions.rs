@@ -13,6 +13,8 @@ use tests::{
     Crew, TestApp, TestResponse, assert_contains, assert_has, cases, each, id_of, path_of, with,
 };
 
+use crate::charging_sessions::app_card;
+
 const PATH: &str = "/v1/charging_sessions";
 
 /// A connected network with one station, and a crew whose vehicle fits its first connector.
@@ -326,6 +328,19 @@ fn adjustment(gross: i64) -> (String, i64) {
 
 mod start {
     use super::*;
+
+    #[tokio::test]
+    async fn a_driver_whose_app_card_is_blocked_starts_nothing() {
+        let scene = Scene::new().await;
+        let card = app_card(&scene.app, &scene.crew).await;
+        scene.post(&card, json!({"status": "blocked"})).await;
+        let refused = scene.app.alice.post(PATH, scene.body(json!({}))).await;
+        refused.expect_error(409, "charging_session_conflict", "driver");
+        scene.app.drain().await;
+        assert!(scene.commands("START_SESSION").is_empty());
+        scene.post(&card, json!({"status": "active"})).await;
+        scene.active().await;
+    }
 
     #[tokio::test]
     async fn a_session_becomes_active_when_reported_and_is_billed_by_cdr() {
