@@ -149,7 +149,7 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
             source,
             clock: self.clock.clone(),
         };
-        let request = Request::from_parts(parts, Body::from(content));
+        let request = axum::http::Request::from_parts(parts, content);
         let response = mcp::respond(Arc::new(api), Exposure::Any, request).await;
         Ok(response.map(Body::new))
     }

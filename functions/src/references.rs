@@ -168,20 +168,58 @@ pub async fn driver_and_fleet(
         return Ok(None);
     };
     let driver = app.store.get::<Driver>(tenant, driver).await?.object;
-    if let Some(fleet) = fleet {
-        attached(&driver, fleet)?;
-    }
+    attached(Some(&driver), fleet)?;
     Ok(Some(driver))
 }
 
-/// 404 `driver_or_fleet_not_found` for a driver who is not attached to the fleet.
-pub fn attached(driver: &Driver, fleet: &Id) -> Result<(), Error> {
-    if driver.fleets.contains(fleet) {
+/// 404 `driver_or_fleet_not_found` for a driver who is not attached to the fleet that a list is filtered by, if any. A deleted driver is
+/// attached to no fleet.
+pub fn attached(driver: Option<&Driver>, fleet: Option<&Id>) -> Result<(), Error> {
+    let is_attached = |fleet| driver.is_some_and(|driver| driver.fleets.contains(fleet));
+    if fleet.is_none_or(is_attached) {
         return Ok(());
     }
     Err(Code::DriverOrFleetNotFound
         .because("The driver is not attached to this fleet.")
         .at(Kind::Driver.name()))
+}
+
+/// The driver, vehicle or fleet by which a list is filtered, if the filter is given; none for one that was deleted, so that its history is
+/// listed. 404 for one that never existed. Nothing is stored of a deleted object, so it is known by the objects of these kinds that name it.
+pub async fn past<T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    id: Option<&Id>,
+    kinds: &[Kind],
+) -> Result<Option<T>, Error> {
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    if let Some(found) = app.store.find_lately::<T>(tenant, id).await? {
+        return Ok(Some(found.object));
+    }
+    for kind in kinds.iter().copied() {
+        let partition = match T::KIND {
+            Kind::Driver => Partition::Driver { tenant, driver: id },
+            Kind::Vehicle => {
+                let vehicle = id;
+                Partition::Vehicle { tenant, vehicle }
+            }
+            _ => Partition::Fleet {
+                tenant,
+                fleet: id,
+                kind,
+            },
+        };
+        let newest = app.store.newest_id(partition, kind, Vec::new()).await?;
+        // The lists by driver and by vehicle have no tenant in their keys.
+        if let Some(newest) = newest
+            && app.store.missing(tenant, kind, &[newest]).await?.is_none()
+        {
+            return Ok(None);
+        }
+    }
+    Err(Error::not_found(T::KIND))
 }
 
 /// 409 while a payment method is a default, or an open reservation or an active session uses it.

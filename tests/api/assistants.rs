@@ -217,6 +217,41 @@ async fn requests_without_an_accepted_key_are_refused_with_401() {
 }
 
 #[tokio::test]
+async fn a_malformed_message_is_a_json_rpc_error() {
+    let app = TestApp::start().await;
+    for (body, code) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1", -32700),
+        ("", -32700),
+        ("\u{0}", -32700),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1}", -32600),
+        ("[]", -32600),
+        ("5", -32600),
+    ] {
+        let sent = app
+            .alice
+            .send("POST", "/mcp", Some(body.to_owned()), &HEADERS);
+        let refused = sent.await.expect(400);
+        assert_eq!(refused.header("content-type"), "application/json", "{body}");
+        let error = &refused.body["error"];
+        assert_eq!(
+            (&error["code"], &refused.body["id"]),
+            (&json!(code), &Value::Null),
+            "{body}"
+        );
+        assert!(
+            error["message"].is_string() && refused.body["jsonrpc"] == "2.0",
+            "{body}"
+        );
+    }
+    let text = [HEADERS[0], ("content-type", "text/plain")];
+    let refused = app
+        .alice
+        .send("POST", "/mcp", Some("{".to_owned()), &text)
+        .await;
+    refused.expect(415);
+}
+
+#[tokio::test]
 async fn only_post_with_a_body_of_at_most_256_kib_is_served() {
     let app = TestApp::start().await;
     for method in ["GET", "DELETE"] {

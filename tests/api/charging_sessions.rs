@@ -285,6 +285,29 @@ async fn the_fleets_totals_grow_once_per_session_and_exactly() {
 }
 
 #[tokio::test]
+async fn a_driver_whose_app_card_is_withheld_starts_nothing() {
+    let (app, crew, station) = TestApp::with_station().await;
+    let card = app_card(&app, &crew).await;
+    for status in ["blocked", "lost"] {
+        app.alice.post_ok(&card, json!({"status": status})).await;
+        let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
+        refused.expect_error(409, "charging_session_conflict", "driver");
+    }
+    let station_path = path_of(&station);
+    assert_has!(app.alice.get_ok(&station_path).await, {"/connectors/0/status": "available"});
+    app.alice.post_ok(&card, json!({"status": "active"})).await;
+    start(&app, &crew, &station).await;
+    app.drain().await;
+}
+
+/// The path of the app card of a driver.
+pub async fn app_card(app: &TestApp, crew: &Crew) -> String {
+    app.drain().await;
+    let list = format!("/v1/charge_cards?driver={}", crew.driver);
+    path_of(&app.alice.get(&list).await.ids()[0])
+}
+
+#[tokio::test]
 async fn what_a_start_names_must_be_there() {
     let (app, crew, station) = TestApp::with_station().await;
     let good = app.session(&crew, &station);

@@ -223,6 +223,67 @@ async fn only_active_drivers_attach_and_only_to_their_accounts_fleets() {
     }
 }
 
+#[tokio::test]
+async fn a_detached_driver_may_no_longer_use_vehicles_of_the_fleet() {
+    let (app, crew, station) = TestApp::with_station().await;
+    let other = app.alice.create("/v1/fleets", fleet()).await;
+    let drivers = json!({"drivers": [crew.driver]});
+    let name = async |fleet: &str| {
+        let body = with(vehicle(fleet), drivers.clone());
+        app.alice.create("/v1/vehicles", body).await
+    };
+    let (left, kept) = (name(&crew.fleet).await, name(&other).await);
+    app.drain().await;
+    let detach = format!("{}/detach", path_of(&crew.driver));
+    let body = json!({"fleet": crew.fleet});
+    let shown = app.alice.post_ok(&detach, body).await;
+    assert_has!(shown, {"fleets": [], "vehicles": [kept]});
+    assert_eq!(app.alice.get_ok(&path_of(&crew.driver)).await, shown);
+    assert_has!(app.alice.get_ok(&path_of(&left)).await, {"drivers": []});
+    assert_has!(app.alice.get_ok(&path_of(&kept)).await, {"drivers": [crew.driver]});
+    let start = with(app.session(&crew, &station), json!({"vehicle": left}));
+    let refused = app.alice.post("/v1/charging_sessions", start).await;
+    refused.expect_error(400, "owner_scope_invalid", "driver");
+    app.drain().await;
+    let events = app.alice.get_ok("/v1/events?type=vehicle.updated").await;
+    let events = events["data"].as_array().expect("events").clone();
+    let [event] = &events[..] else {
+        panic!("one event: {events:?}")
+    };
+    let data = json!([
+        event["data"]["object"]["id"],
+        event["data"]["previous_attributes"]["drivers"]
+    ]);
+    assert_eq!(data, json!([left, [crew.driver]]));
+    assert!(event["request"]["id"].is_string(), "{event}");
+}
+
+#[tokio::test]
+async fn a_driver_of_a_hundred_vehicles_can_be_detached() {
+    let (app, crew) = TestApp::with_crew().await;
+    let body = with(vehicle(&crew.fleet), json!({"drivers": [crew.driver]}));
+    for _ in 0..100 {
+        app.alice.post_ok("/v1/vehicles", body.clone()).await;
+    }
+    let path = path_of(&crew.driver);
+    let body = json!({"fleet": crew.fleet});
+    let shown = app.alice.post_ok(&format!("{path}/detach"), body).await;
+    assert_has!(shown, {"fleets": [], "vehicles": []});
+    let vehicles = app
+        .alice
+        .get("/v1/vehicles?limit=100")
+        .await
+        .expect(200)
+        .body;
+    let vehicles = vehicles["data"].as_array().expect("vehicles");
+    assert!(
+        vehicles
+            .iter()
+            .all(|vehicle| vehicle["drivers"] == json!([]))
+    );
+    app.drain().await;
+}
+
 /// A request that has read a driver may start a session in a fleet after the driver has left it.
 #[tokio::test]
 async fn a_session_that_begins_beside_a_detachment_ends_a_minute_later() {
@@ -241,7 +302,7 @@ async fn a_session_that_begins_beside_a_detachment_ends_a_minute_later() {
         let session = with(app.session(&crew, &station), json!({"vehicle": vehicle}));
         let session = app.alice.create("/v1/charging_sessions", session).await;
         let mut driver = store.load::<Driver>(tenant, &id).await.expect("a driver");
-        let left = driver.detach_from(&fleet, origin.now);
+        let left = driver.detach_from(&fleet, &[], origin.now);
         left.expect("the driver leaves the fleet");
         let mut tx = store.begin(&origin);
         tx.save(&mut driver).expect("a change");

@@ -1,10 +1,12 @@
 //! `/v1/fleets`.
 
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Crew, TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
 use crate::books::finalized;
 use crate::invoices::no_show;
+use crate::transactions::charged;
 
 #[tokio::test]
 async fn a_new_fleet_has_every_field_of_the_specification() {
@@ -295,6 +297,61 @@ async fn a_fleet_with_a_draft_invoice_is_not_deleted() {
     let finalize = format!("/v1/invoices/{draft}/finalize");
     app.alice.post_ok(&finalize, json!({})).await;
     app.alice.delete_ok(&fleet).await;
+}
+
+#[tokio::test]
+async fn the_history_of_deleted_objects_is_listed_by_their_ids() {
+    let (app, crew) = TestApp::with_crew().await;
+    let card = app.payment_method("tok_success", json!({})).await;
+    let (session, charge) = charged(&app, &crew, &card).await;
+    let earlier = app
+        .completed_session(&crew, json!({"currency": "gbp"}))
+        .await;
+    let reservation = no_show(&app, &crew, None).await;
+    let fleet = emptied(&app, &crew).await;
+    let window = json!({"period_start": app.in_minutes(-600), "period_end": app.in_minutes(1), "fleet": crew.fleet, "currency": "gbp"});
+    let invoice = finalized(&app.alice, window).await;
+    app.alice.delete_ok(&fleet).await;
+    app.drain().await;
+    // What a final invoice is for does not depend on its fleet.
+    let (charge, invoice) = (id_of(&charge), id_of(&invoice));
+    let credit = json!({"invoice": invoice, "amount": 10, "reason": "Late"});
+    let credit = app.alice.create("/v1/credit_notes", credit).await;
+    let bob = app.other_account(Mode::Test).await;
+    let all = [
+        ("driver", &crew.driver),
+        ("fleet", &crew.fleet),
+        ("vehicle", &crew.vehicle),
+    ];
+    for (path, filters, want) in [
+        ("charging_sessions", &all[..], vec![&*session, &earlier]),
+        ("reservations", &all, vec![&reservation]),
+        ("transactions", &all[..2], vec![charge]),
+        ("invoices", &all[1..2], vec![invoice]),
+        ("credit_notes", &all[1..2], vec![&credit]),
+    ] {
+        for (filter, id) in filters {
+            let list = format!("/v1/{path}?{filter}={id}");
+            assert_eq!(app.alice.get(&list).await.expect(200).ids(), want, "{list}");
+            let pages = app.alice.walk(&format!("{list}&limit=1")).await;
+            assert_eq!(pages, want, "{list}");
+            let foreign = bob.get(&list).await;
+            foreign.expect_error(404, &*format!("{filter}_not_found"), *filter);
+        }
+    }
+    let failed = format!(
+        "/v1/charging_sessions?vehicle={}&status=failed",
+        crew.vehicle
+    );
+    assert_eq!(app.alice.get(&failed).await.expect(200).ids(), [""; 0]);
+    for path in ["charging_sessions", "reservations", "transactions"] {
+        let both = format!("/v1/{path}?driver={}&fleet={}", crew.driver, crew.fleet);
+        let refused = app.alice.get(&both).await;
+        refused.expect_error(404, "driver_or_fleet_not_found", "driver");
+    }
+    let pay = format!("/v1/invoices/{invoice}/pay");
+    let body = json!({"payment_method": card});
+    assert_has!(app.alice.post_ok(&pay, body).await, {"status": "paid", "fleet": crew.fleet});
 }
 
 #[tokio::test]

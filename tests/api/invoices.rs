@@ -285,6 +285,41 @@ async fn a_session_is_on_one_invoice_until_that_is_voided_or_deleted() {
 }
 
 #[tokio::test]
+async fn an_update_and_a_deletion_of_an_invoice_are_events() {
+    let (app, crew) = TestApp::with_crew().await;
+    let receiver = Receiver::subscribed(&app.alice, &["invoice.updated", "invoice.deleted"]).await;
+    let first = path_of(&draft(&app, &crew).await);
+    app.alice
+        .post_ok(&first, json!({"description": "March"}))
+        .await;
+    app.drain().await;
+    let refused = app.alice.post(&first, json!({"description": 5})).await;
+    refused.expect_error(400, "invoice_validation_error", "description");
+    app.alice.delete_ok(&first).await;
+    app.drain().await;
+    assert_eq!(receiver.types(), ["invoice.updated", "invoice.deleted"]);
+    let received = receiver.received();
+    let [updated, deleted] = &received[..] else {
+        panic!("two deliveries: {received:?}")
+    };
+    let changes = json!({"description": null});
+    assert_has!(updated.event, {"/data/object/description": "March", "/data/previous_attributes": changes});
+    assert_has!(deleted.event, {"/data/object/description": "March", "/data/object/status": "draft"});
+    // The sequence of an invoice has no gaps.
+    let sequence = |event: &Value| event["sequence"].as_u64();
+    assert_eq!(
+        (sequence(&updated.event), sequence(&deleted.event)),
+        (Some(2), Some(3))
+    );
+    // Finalizing is not an update, and what is refused is no event.
+    let second = draft(&app, &crew).await;
+    done(&app.alice, &second, "finalize", json!({})).await;
+    app.alice.delete(&path_of(&second)).await.expect(409);
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 2);
+}
+
+#[tokio::test]
 async fn of_many_invoices_at_once_one_gets_the_session() {
     let (app, crew) = TestApp::with_crew().await;
     for _ in 0..5 {

@@ -6,7 +6,7 @@ use tests::platform::fixture;
 use tests::{assert_contains, assert_has, id_of, path_of, with};
 
 use crate::books::own;
-use crate::network_sessions::cards::{card, sessions, tapped};
+use crate::network_sessions::cards::{sessions, tapped};
 use crate::network_sessions::{Scene, energy, failed, is};
 
 /// One kWh for 0.48 EUR, in a CDR that names no session.
@@ -25,8 +25,7 @@ mod cards_and_starts {
 
     #[tokio::test]
     async fn two_charges_within_minutes_are_two_sessions() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         for (number, id) in [(1, "C1"), (2, "C2")] {
             let theirs = tapped(&scene);
             scene.app.advance(240).await;
@@ -39,11 +38,9 @@ mod cards_and_starts {
 
     #[tokio::test]
     async fn a_second_charge_is_not_of_a_session_that_has_ended() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         // The network reports its sessions, and its CDRs name none of them.
-        let first = tapped(&scene);
-        scene.report(&first).await;
+        let first = scene.tap().await;
         scene.app.advance(240).await;
         scene.complete(&first).await;
         scene.app.advance(60).await;
@@ -68,8 +65,7 @@ mod cards_and_starts {
 
     #[tokio::test]
     async fn a_cdr_of_an_earlier_charge_does_not_end_a_session() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.app.advance(240).await;
         let cdr = scene.cdr(&theirs, one_kwh("C1"));
@@ -87,8 +83,7 @@ mod cards_and_starts {
     #[tokio::test]
     async fn a_card_does_not_continue_a_start_of_the_api() {
         for is_cancelled in [true, false] {
-            let scene = Scene::new().await;
-            card(&scene, json!({})).await;
+            let scene = Scene::with_card().await;
             let session = scene.start().await;
             if is_cancelled {
                 scene.stop(&session).await.expect(200);
@@ -107,8 +102,7 @@ mod cards_and_starts {
 
     #[tokio::test]
     async fn a_start_of_the_api_is_not_of_another_card() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.app.advance(240).await;
         bill(&scene, &scene.cdr(&theirs, one_kwh("C1"))).await;
@@ -168,10 +162,8 @@ mod bills {
 
     #[tokio::test]
     async fn a_cdr_with_another_session_id_is_billed_once() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        let scene = Scene::with_card().await;
+        let theirs = scene.tap().await;
         scene.app.advance(3600).await;
         scene.complete(&theirs).await;
         let cdr = |id: &str, session: &str| {
@@ -191,8 +183,7 @@ mod bills {
 
     #[tokio::test]
     async fn energy_at_a_removed_evse_is_billed() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.app.advance(3600).await;
         let removed = json!({"status": "REMOVED", "last_updated": scene.app.now()});
@@ -211,14 +202,12 @@ mod bills {
 
     #[tokio::test]
     async fn a_card_session_is_charged_to_the_default_method() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let method = scene.app.payment_method("tok_success", json!({})).await;
         let preferred = json!({"preferences": {"default_payment_method": method}});
         let client = &scene.app.alice;
         client.post_ok(&own(client), preferred).await;
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        let theirs = scene.tap().await;
         assert_eq!(sessions(&scene).await[0]["payment_method"], json!(method));
         scene.app.advance(3600).await;
         scene.bill(&scene.cdr(&theirs, json!({}))).await;

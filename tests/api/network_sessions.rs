@@ -13,6 +13,8 @@ use tests::{
     Crew, TestApp, TestResponse, assert_contains, assert_has, cases, each, id_of, path_of, with,
 };
 
+use crate::charging_sessions::app_card;
+
 const PATH: &str = "/v1/charging_sessions";
 
 /// A connected network with one station, and a crew whose vehicle fits its first connector.
@@ -64,6 +66,20 @@ impl Scene {
             crew,
             station,
         }
+    }
+
+    /// A scene in which the driver has an RFID card.
+    pub async fn with_card() -> Self {
+        let scene = Self::new().await;
+        cards::card(&scene, json!({})).await;
+        scene
+    }
+
+    /// Reports an OCPI session that begins now, because the card was held to the reader.
+    pub async fn tap(&self) -> Value {
+        let theirs = cards::tapped(self);
+        self.report(&theirs).await;
+        theirs
     }
 
     /// A session that has begun, an hour later.
@@ -347,6 +363,19 @@ mod start {
         }
         scene.app.drain().await;
         assert_eq!(scene.start_command()["location_id"], "AMS-1");
+    }
+
+    #[tokio::test]
+    async fn a_driver_whose_app_card_is_blocked_starts_nothing() {
+        let scene = Scene::new().await;
+        let card = app_card(&scene.app, &scene.crew).await;
+        scene.post(&card, json!({"status": "blocked"})).await;
+        let refused = scene.app.alice.post(PATH, scene.body(json!({}))).await;
+        refused.expect_error(409, "charging_session_conflict", "driver");
+        scene.app.drain().await;
+        assert!(scene.commands("START_SESSION").is_empty());
+        scene.post(&card, json!({"status": "active"})).await;
+        scene.active().await;
     }
 
     #[tokio::test]
@@ -2050,11 +2079,9 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_started_by_an_rfid_card_is_billed_by_its_cdr() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         assert_eq!(authorized(&scene).await, "ALLOWED");
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        let theirs = scene.tap().await;
         let session = sessions(&scene).await.remove(0);
         assert_has!(session, {"started_by": "card", "status": "active"});
         assert_eq!(session["vehicle"], scene.crew.vehicle);
@@ -2063,8 +2090,7 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_and_its_cdr_received_at_once_are_one_session() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         for number in 1..=5 {
             let theirs = with(tapped(&scene), json!({"id": format!("T{number}")}));
             scene.app.advance(3600).await;
@@ -2095,8 +2121,7 @@ pub mod cards {
 
     /// Processes a session and its CDR at the same time. The CDR may name the session, and the session may arrive after the CDR.
     async fn at_once(is_named: bool, is_reported_late: bool) {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.app.advance(3600).await;
         let mut cdr = scene.cdr(&theirs, json!({}));
@@ -2173,8 +2198,7 @@ pub mod cards {
         let body = json!({"charging_station": elsewhere, "connector": "1"});
         scene.start_with(body).await;
         scene.app.advance(11 * 60).await;
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        scene.tap().await;
         let tapped = sessions(&scene).await.remove(0);
         assert_has!(tapped, {"started_by": "card", "vehicle": second});
     }
@@ -2185,23 +2209,20 @@ pub mod cards {
             (true, json!({"status": "suspended"})),
             (false, json!({"charging_standard": "CHAdeMO"})),
         ] {
-            let scene = Scene::new().await;
-            card(&scene, json!({})).await;
+            let scene = Scene::with_card().await;
             let Crew {
                 driver, vehicle, ..
             } = &scene.crew;
             let holder = if is_driver { driver } else { vehicle };
             scene.app.alice.post_ok(&path_of(holder), change).await;
-            let theirs = tapped(&scene);
-            scene.report(&theirs).await;
+            let theirs = scene.tap().await;
             is_billed(&scene, &theirs).await;
         }
     }
 
     #[tokio::test]
     async fn a_credit_received_before_what_it_credits_waits() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.app.advance(3600).await;
         let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1",
@@ -2227,8 +2248,7 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_cdr_of_a_card_waits_for_its_location() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.app.advance(3600).await;
         let mut cdr = scene.cdr(&theirs, json!({}));
@@ -2245,8 +2265,7 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_of_a_card_waits_for_its_evse() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = with(tapped(&scene), json!({"evse_uid": "E9"}));
         scene.report(&theirs).await;
         assert!(sessions(&scene).await.is_empty());
@@ -2262,8 +2281,7 @@ pub mod cards {
 
     #[tokio::test]
     async fn an_object_waits_a_week_for_its_location() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = with(tapped(&scene), json!({"location_id": "NOWHERE"}));
         scene.report(&theirs).await;
         scene.pass(12 * 86_400).await;
@@ -2276,16 +2294,14 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_of_a_card_at_a_removed_location_is_billed() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         scene.cpo.list("locations", Vec::new());
         let pull = json!({"action": "pull", "network": scene.cpo.network, "full": true});
         manage_ok(&scene.app, pull).await;
         scene.app.drain().await;
         let path = format!("/v1/charging_stations/{}", scene.station);
         assert_eq!(scene.get(&path).await["status"], "removed");
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        let theirs = scene.tap().await;
         is_billed(&scene, &theirs).await;
     }
 
@@ -2309,8 +2325,7 @@ pub mod cards {
         let path = format!("/2.2.1/tokens/GB/FCS/{UID}");
         // The contract id that the network names is whole or shortened, and the card is created so many seconds later.
         for (is_whole, seconds) in [(true, 300), (false, 1_800)] {
-            let scene = Scene::new().await;
-            card(&scene, json!({})).await;
+            let scene = Scene::with_card().await;
             let contract = || {
                 let sent = scene.cpo.received("PUT", &path).pop().expect("a token");
                 json!({"contract_id": if is_whole { sent.body["contract_id"].clone() } else { json!("NA") }})
@@ -2344,8 +2359,7 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_reported_late_is_in_the_report_of_its_period() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         let start = scene.app.now();
         scene.app.advance(3600).await;
@@ -2367,8 +2381,7 @@ pub mod cards {
     #[tokio::test]
     async fn a_session_reported_late_waits_three_days_for_its_cdr() {
         for is_billed in [true, false] {
-            let scene = Scene::new().await;
-            card(&scene, json!({})).await;
+            let scene = Scene::with_card().await;
             let theirs = tapped(&scene);
             scene.app.advance(3600).await;
             let end = scene.app.now();
@@ -2392,10 +2405,8 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_of_a_week_is_in_the_report_of_its_end() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        let scene = Scene::with_card().await;
+        let theirs = scene.tap().await;
         scene.pass(7 * 86_400 + 7200).await;
         let now = scene.app.now();
         let (start, end) = (now.plus(minutes(-60)), now.plus(minutes(60)));
@@ -2415,10 +2426,8 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_late_cdr_finds_its_session_behind_newer_ones() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        let scene = Scene::with_card().await;
+        let theirs = scene.tap().await;
         scene.app.advance(3600).await;
         scene.complete(&theirs).await;
         scene.app.advance(4 * 3600).await;
@@ -2451,8 +2460,7 @@ pub mod cards {
             // What the driver has begun belongs to the reservation, whatever happens before the report.
             let change = json!({"status": status});
             scene.post(&path_of(&scene.crew.driver), change).await;
-            let theirs = tapped(&scene);
-            scene.report(&theirs).await;
+            let theirs = scene.tap().await;
             let session = sessions(&scene).await.remove(0);
             assert_eq!(session["reservation"], reserved["id"]);
             let used = scene.get(&path).await;
@@ -2481,8 +2489,7 @@ pub mod cards {
         scene.app.advance(2 * 60).await;
         assert_eq!(authorized(&scene).await, "NOT_ALLOWED");
         // Energy that flows nevertheless belongs to the later reservation.
-        let theirs = tapped(&scene);
-        scene.report(&theirs).await;
+        scene.tap().await;
         let session = sessions(&scene).await.remove(0);
         assert_eq!(session["reservation"], reservations[1]);
     }
@@ -2511,8 +2518,7 @@ pub mod cards {
 
     #[tokio::test]
     async fn a_session_of_a_card_that_was_never_pushed_is_pulled() {
-        let scene = Scene::new().await;
-        card(&scene, json!({})).await;
+        let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         let reported = vec![theirs.clone()];
         scene.cpo.list("sessions", reported);

@@ -1597,8 +1597,8 @@ mod tokens {
         assert_eq!(answer["allowed"], "NOT_ALLOWED");
     }
 
-    #[tokio::test]
-    async fn policies_and_money_decide_where_a_card_may_be_used() {
+    /// A network that has pushed a location, and a crew with a card. Returns the uid of the card.
+    async fn card_at_location() -> (TestApp, Connected, Crew, String) {
         let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         // The pull that follows the exchange of credentials ends before the location is pushed.
@@ -1606,6 +1606,12 @@ mod tokens {
         cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let (_, uid) = card(&app, &crew, json!({})).await;
+        (app, cpo, crew, uid)
+    }
+
+    #[tokio::test]
+    async fn policies_and_money_decide_where_a_card_may_be_used() {
+        let (app, cpo, crew, uid) = card_at_location().await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let driver = format!("/v1/drivers/{}", crew.driver);
         let far =
@@ -1650,12 +1656,7 @@ mod tokens {
 
     #[tokio::test]
     async fn the_default_method_of_the_account_decides_as_well() {
-        let (app, cpo) = Connected::start().await;
-        let crew = app.crew(&app.alice).await;
-        app.drain().await;
-        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
-            .await;
-        let (_, uid) = card(&app, &crew, json!({})).await;
+        let (app, cpo, _, uid) = card_at_location().await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let wallet = json!({"type": "wallet"});
         let wallet = app.alice.create("/v1/payment_methods", wallet).await;
@@ -1670,12 +1671,7 @@ mod tokens {
 
     #[tokio::test]
     async fn a_price_cap_holds_when_a_card_is_authorized() {
-        let (app, cpo) = Connected::start().await;
-        let crew = app.crew(&app.alice).await;
-        app.drain().await;
-        let location = fixture("location");
-        cpo.put("/locations/NL/EXA/AMS-1", &location).await;
-        let (_, uid) = card(&app, &crew, json!({})).await;
+        let (app, cpo, crew, uid) = card_at_location().await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let rules = json!({"name": "P", "rules": {"max_price_per_kwh": 48}});
         let policy = app.alice.create("/v1/policies", rules).await;

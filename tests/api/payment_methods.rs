@@ -268,8 +268,8 @@ async fn each_mode_of_an_account_has_its_own_default() {
     let account = app.alice.account.clone().expect("an account");
     let bootstrap = json!({"account": account, "mode": "live"});
     let bootstrap = serde_json::from_value(bootstrap).expect("an invocation");
-    let made = functions::accounts::bootstrap::handle(app.app(), bootstrap).await;
-    let secret = made.expect("a key").api_key.secret.expect("a secret");
+    let created = functions::accounts::bootstrap::handle(app.app(), bootstrap).await;
+    let secret = created.expect("a key").api_key.secret.expect("a secret");
     let live = app.with_key(secret, account.clone());
     let path = path_of(account.as_str());
     let wallet = json!({"type": "wallet"});

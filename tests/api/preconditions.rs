@@ -55,6 +55,40 @@ async fn every_update_and_deletion_heeds_if_match() {
     app.drain().await;
 }
 
+/// Failed deliveries are recorded in the endpoint, which does not show them.
+#[tokio::test]
+async fn failed_deliveries_do_not_change_the_version_of_an_endpoint() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
+    let path = format!("/v1/webhook_endpoints/{endpoint}");
+    let before = app.alice.get(&path).await.expect(200);
+    let tag = before.header("etag").to_owned();
+    receiver.answer(&[500; 3]);
+    for _ in 0..3 {
+        app.alice.create("/v1/fleets", fleet()).await;
+        app.drain().await;
+    }
+    assert!(receiver.received().len() >= 3);
+    let after = app.alice.get(&path).await.expect(200);
+    assert_eq!(after.header("etag"), tag);
+    let update = async |tag: &str, note: &str| {
+        let body = Some(json!({"description": note}).to_string());
+        app.alice
+            .send("POST", &path, body, &[("if-match", tag)])
+            .await
+    };
+    let changed = update(&tag, "a").await.expect(200);
+    let next = changed.header("etag").to_owned();
+    assert_eq!(app.alice.get(&path).await.header("etag"), next);
+    assert_ne!(next, tag);
+    update(&tag, "b")
+        .await
+        .expect_error(412, "version_conflict", "If-Match");
+    update(&next, "c").await.expect(200);
+    app.drain().await;
+}
+
 #[tokio::test]
 async fn if_match_is_refused_where_it_has_no_meaning() {
     let app = TestApp::start().await;

@@ -42,6 +42,7 @@ async fn objects_are_found_by_the_beginnings_of_their_names() {
     for (text, id, matched) in [
         ("nacht", &fleet, "name"),
         ("SÜD", &fleet, "name"),
+        ("Su\u{308}d", &fleet, "name"),
         ("sued@d", &fleet, "email"),
         ("ada b", &driver, "name"),
         ("byron-k", &driver, "name"),

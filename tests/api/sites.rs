@@ -443,6 +443,45 @@ async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
 }
 
 #[tokio::test]
+async fn cost_if_immediate_follows_a_level_that_is_reported_later() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (site, _) = depot(&app, 60_000, 0, &Value::Null).await;
+    let quarter = app.now().unix_millis() / 900_000 * 900_000;
+    let after =
+        |hours| kernel::Timestamp::from_unix_millis(quarter).plus(kernel::time::hours(hours));
+    let prices = json!({"prices": [{"from": after(0), "price_per_kwh": 10, "until": after(9)}]});
+    app.alice.post_ok(&format!("{site}/prices"), prices).await;
+    let departure = json!({"at": app.in_minutes(8 * 60), "target_level": 80});
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    let id = site.trim_start_matches("/v1/sites/");
+    let van = van(&app, id, &fleet, &departure).await;
+    app.drain().await;
+    let planned = async || {
+        let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+        let planned = plan["vehicles"][0].clone();
+        let number = |member: &str| planned[member].as_i64().expect("a number");
+        let (delivered, rest) = (number("delivered_wh"), number("energy_wh"));
+        (delivered, rest, number("cost_if_immediate"))
+    };
+    let (_, need, before) = planned().await;
+    assert!((need / 100 - before).abs() <= 1, "{need} {before}");
+    app.advance(60 * 60).await;
+    let (delivered, _, waiting) = planned().await;
+    assert_eq!((delivered > 10_000, waiting), (true, before));
+    // The vehicle has lost in the meantime what it was charged.
+    let level = json!({"battery": {"level": 20}});
+    app.alice.post_ok(&format!("{van}/telemetry"), level).await;
+    app.drain().await;
+    let (delivered, rest, after) = planned().await;
+    assert!((rest - need).abs() <= 100, "{rest} {need}");
+    assert!(
+        ((delivered + rest) / 100 - after).abs() <= 1,
+        "{delivered} {rest} {after}"
+    );
+}
+
+#[tokio::test]
 async fn a_battery_whose_power_falls_is_full_at_its_departure() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");

@@ -7,6 +7,27 @@ use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, fleet, with};
 
+/// A service whose clock can be moved, and two receivers.
+pub async fn with_receivers() -> (TestApp, Receiver, Receiver) {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    (app, Receiver::start().await, Receiver::start().await)
+}
+
+/// Creates an endpoint that is sent at most this number of events of new fleets per second, and then a number of fleets. Returns the path
+/// of the endpoint.
+async fn limited(most: u32, count: usize) -> (TestApp, Receiver, String) {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, json!({"max_per_second": most})).await;
+    for _ in 0..count {
+        app.alice.post_ok("/v1/fleets", fleet()).await;
+    }
+    app.drain().await;
+    (app, receiver, path)
+}
+
 /// Creates an endpoint for the events of new fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
@@ -25,7 +46,7 @@ async fn fleets(app: &TestApp, client: &Client, count: usize) -> Vec<String> {
 }
 
 /// The ids of the objects whose events a receiver has received, in order, from this one on.
-fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
+pub fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
     let received = receiver.received();
     let id = |event: &Value| event["data"]["object"]["id"].as_str().map(str::to_owned);
     let ids = received[from..]
@@ -46,9 +67,7 @@ async fn pending(client: &Client) -> u64 {
 
 #[tokio::test]
 async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let (app, receiver, other) = with_receivers().await;
     let bob = app.other_account(Mode::Test).await;
     // With a limited rate the deliveries are sent one at a time, so that their order is that of the arrivals.
     hook(&app.alice, &receiver, json!({"max_per_second": 1000})).await;
@@ -86,9 +105,7 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
 
 #[tokio::test]
 async fn a_hanging_endpoint_delays_nobody_else_and_loses_nothing() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let (hanging, healthy) = (Receiver::start().await, Receiver::start().await);
+    let (app, hanging, healthy) = with_receivers().await;
     hook(&app.alice, &hanging, json!({})).await;
     hook(&app.alice, &healthy, json!({})).await;
     hanging.hang();
@@ -146,14 +163,7 @@ async fn disabling_or_deleting_an_endpoint_discards_held_deliveries() {
 
 #[tokio::test]
 async fn an_endpoint_is_sent_no_more_per_second_than_it_takes() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, json!({"max_per_second": 2})).await;
-    for _ in 0..8 {
-        app.alice.post_ok("/v1/fleets", fleet()).await;
-    }
-    app.drain().await;
+    let (app, receiver, path) = limited(2, 8).await;
     app.advance(10).await;
     assert_eq!(receiver.received().len(), 8);
     let log = app.alice.get(&format!("{path}/deliveries?limit=100")).await;
@@ -205,14 +215,7 @@ async fn a_release_follows_changes_of_its_endpoint() {
 
 #[tokio::test]
 async fn a_higher_limit_applies_to_events_that_wait_as_well() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, json!({"max_per_second": 1})).await;
-    for _ in 0..80 {
-        app.alice.post_ok("/v1/fleets", fleet()).await;
-    }
-    app.drain().await;
+    let (app, receiver, path) = limited(1, 80).await;
     let faster = json!({"max_per_second": 1000});
     app.alice.post_ok(&path, faster).await;
     let next = fleets(&app, &app.alice, 1).await.remove(0);
@@ -224,9 +227,7 @@ async fn a_higher_limit_applies_to_events_that_wait_as_well() {
 
 #[tokio::test]
 async fn an_endpoint_without_success_for_120_hours_is_disabled() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let (app, receiver, other) = with_receivers().await;
     let path = hook(&app.alice, &receiver, json!({})).await;
     other
         .subscribe(&app.alice, &["webhook_endpoint.disabled"])

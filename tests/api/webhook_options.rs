@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, assert_has, fleet, header, id_of, verify, with};
 
+use crate::webhook_breakers::with_receivers;
+
 /// Creates an endpoint for the events of fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"]});
@@ -166,9 +168,7 @@ async fn headers_of_the_largest_size_are_sent_and_encrypted_anew() {
 
 #[tokio::test]
 async fn a_receiver_can_disable_its_endpoint() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let (app, receiver, other) = with_receivers().await;
     let path = hook(&app.alice, &receiver, json!({})).await;
     let healthy = hook(&app.alice, &other, json!({})).await;
     let from = app.now().to_string();

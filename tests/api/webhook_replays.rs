@@ -6,6 +6,8 @@ use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, assert_has, cases, fleet, header, path_of};
 
+use crate::webhook_breakers::objects;
+
 /// Creates an endpoint. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events});
@@ -21,16 +23,6 @@ async fn fleets(app: &TestApp, count: usize) -> Vec<String> {
         app.advance(1).await;
     }
     ids
-}
-
-/// The ids of the objects whose events a receiver has received, in order, from this one on.
-fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
-    let received = receiver.received();
-    let id = |event: &Value| event["data"]["object"]["id"].as_str().map(str::to_owned);
-    let ids = received[from..]
-        .iter()
-        .filter_map(|delivery| id(&delivery.event));
-    ids.collect()
 }
 
 async fn replay(app: &TestApp, path: &str, body: Value) -> Value {

@@ -4,7 +4,6 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::origin::Tenant;
 use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::charging_session::{ChargingSession, SessionStatus};
@@ -16,7 +15,6 @@ use models::vehicle::Vehicle;
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
-use table::stored_item::ById;
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
@@ -55,15 +53,15 @@ pub async fn handle(
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     let (vehicle, station) = (filters.vehicle.as_ref(), filters.charging_station.as_ref());
+    let kinds = &[kind];
     let (of_driver, ..) = tokio::try_join!(
-        known::<Driver>(&app, tenant, driver),
-        known::<Fleet>(&app, tenant, fleet),
-        known::<Vehicle>(&app, tenant, vehicle),
-        known::<ChargingStation>(&app, tenant, station),
+        references::past::<Driver>(&app, tenant, driver, kinds),
+        references::past::<Fleet>(&app, tenant, fleet, kinds),
+        references::past::<Vehicle>(&app, tenant, vehicle, kinds),
+        // Stations are not deleted.
+        references::past::<ChargingStation>(&app, tenant, station, &[]),
     )?;
-    if let (Some(driver), Some(fleet)) = (of_driver, fleet) {
-        references::attached(&driver, fleet)?;
-    }
+    references::attached(of_driver.as_ref(), driver.and(fleet))?;
     let conditions = [
         Condition::given("driver", driver),
         Condition::given("fleet", fleet),
@@ -91,12 +89,4 @@ pub async fn handle(
         session.object = session.live(tenant.mode, context.now());
     }
     query.respond(&context, found.objects())
-}
-
-/// Reads the object that a filter names, if any.
-async fn known<T: ById>(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<Option<T>, Error> {
-    match id {
-        Some(id) => Ok(Some(app.store.get::<T>(tenant, id).await?.object)),
-        None => Ok(None),
-    }
 }

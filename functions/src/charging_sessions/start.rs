@@ -5,6 +5,7 @@ use kernel::money::Currency;
 use kernel::origin::Tenant;
 use kernel::window::Window;
 use kernel::{Code, Error, Id, Timestamp};
+use models::charge_card::ChargeCard;
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use models::charging::policies::{Breach, PolicyContext, PricedStation};
@@ -41,6 +42,8 @@ pub struct SessionStart {
     /// The reservation of the vehicle at the station, if there is one.
     pub reservation: Option<Stored<Reservation>>,
     driver: Driver,
+    /// The app card of the driver, unless it was not created yet.
+    card: Option<ChargeCard>,
     vehicle: Vehicle,
     fleet: Fleet,
     payment_method: Option<PaymentMethod>,
@@ -75,24 +78,19 @@ impl SessionStart {
         let location = station.internal.location;
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
-        let connector = connectors.find(|one| one.id == new.connector).cloned();
-        let connector = connector.ok_or_else(|| unknown("connector"))?;
+        let connector = connectors.find(|connector| connector.id == new.connector);
+        let connector = connector.cloned().ok_or_else(|| unknown("connector"))?;
         let evse_time = CalendarOwner::evse_of(&station.id, &connector);
         let vehicle_time = CalendarOwner::Vehicle(vehicle.id.clone());
-        let (fleet, telemetry, calendars) = tokio::try_join!(
+        let (fleet, card, telemetry, calendars) = tokio::try_join!(
             app.store.load::<Fleet>(tenant, &vehicle.fleet),
+            app_card(app, tenant, &driver.object),
             app.store
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
             calendars(app, tenant, [&evse_time, &vehicle_time], now),
         )?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
-        let default_method = match new.payment_method {
-            Some(_) => None,
-            None => {
-                references::default_method_of_drive(app, tenant, &driver.object, Some(&fleet))
-                    .await?
-            }
-        };
+        let default_method = default_method(app, tenant, new, &driver.object, &fleet).await?;
         let of_evse = calendars.entries(&evse_time);
         let expected = expected(&of_vehicle, now);
         let reservation = reservation(app, tenant, &station.id, expected).await?;
@@ -106,6 +104,7 @@ impl SessionStart {
             of_evse,
             of_vehicle,
             driver: driver.object,
+            card,
             telemetry: telemetry.map(|telemetry| telemetry.object),
             payment_method,
             default_method,
@@ -168,6 +167,7 @@ impl SessionStart {
             location: self.location.as_ref(),
             connector: &self.connector,
             driver: &self.driver,
+            card: self.card.as_ref(),
             vehicle: &self.vehicle,
             fleet: &self.fleet,
             payment_method: self.payment_method.as_ref(),
@@ -251,6 +251,31 @@ async fn payment_method(
     };
     let method = named::<PaymentMethod>(app, tenant, id, "payment_method").await?;
     Ok(Some(method.object))
+}
+
+/// The payment method of the session if the request names none.
+async fn default_method(
+    app: &App,
+    tenant: &Tenant,
+    new: &NewChargingSession,
+    driver: &Driver,
+    fleet: &Fleet,
+) -> Result<Option<Id>, Error> {
+    match new.payment_method {
+        Some(_) => Ok(None),
+        None => references::default_method_of_drive(app, tenant, driver, Some(fleet)).await,
+    }
+}
+
+/// The app card of a driver; None if it was not created yet.
+async fn app_card(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Driver,
+) -> Result<Option<ChargeCard>, Error> {
+    let id = ChargeCard::app_card_of(driver);
+    let card = app.store.find_lately::<ChargeCard>(tenant, &id).await?;
+    Ok(card.map(|card| card.object))
 }
 
 /// The calendars for the maximum duration of a session.

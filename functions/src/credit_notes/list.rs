@@ -16,6 +16,8 @@ use table::list::Page;
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
+use crate::references;
+
 pub const ROUTE: Route = Route::get(
     "list-credit-notes",
     "/v1/credit_notes",
@@ -41,9 +43,9 @@ pub async fn handle(
     let (tenant, kind) = (context.tenant(), Kind::CreditNote);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let Filters { fleet, invoice } = &filters;
-    if let Some(id) = fleet {
-        app.store.get::<Fleet>(tenant, id).await?;
-    }
+    // A fleet has credit notes of its invoices only.
+    let of_fleet = &[Kind::Invoice];
+    references::past::<Fleet>(&app, tenant, fleet.as_ref(), of_fleet).await?;
     if let Some(id) = invoice {
         app.store.get::<Invoice>(tenant, id).await?;
     }

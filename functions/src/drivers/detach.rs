@@ -1,12 +1,13 @@
-//! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet. The driver is not deleted.
+//! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet, whose vehicles no longer name the driver. The driver is not deleted.
 
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::driver::{Driver, FleetOfDriver};
 use models::fleet::Fleet;
+use models::vehicle::Vehicle;
 use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, PathId, RequestContext, Route};
@@ -19,7 +20,10 @@ pub const ROUTE: Route = Route::post(
     Resource::Drivers,
 )
 .refusing(&[Code::FleetNotFound, Code::DriverFleetConflict])
-.writing(&[Items::Of(Kind::Fleet)]);
+.writing(&[Items::Of(Kind::Fleet), Items::Of(Kind::Vehicle)]);
+
+/// The writes of the last transaction for the driver, the fleet and its list of drivers.
+const OWN_WRITES: usize = 3;
 
 pub async fn handle(
     context: RequestContext,
@@ -36,9 +40,25 @@ pub async fn handle(
         let message = format!("The driver's session {session} in this fleet is active.");
         return Err(Code::DriverFleetConflict.because(message).at("fleet"));
     }
-    driver.detach_from(&body.fleet, context.now())?;
+    let vehicles = &driver.object.vehicles;
+    let mut vehicles = app
+        .store
+        .get_all::<Vehicle>(context.tenant(), vehicles)
+        .await?;
+    vehicles.retain(|vehicle| vehicle.object.fleet == body.fleet);
+    let left: Vec<Id> = vehicles
+        .iter()
+        .map(|vehicle| vehicle.object.id.clone())
+        .collect();
+    driver.detach_from(&body.fleet, &left, context.now())?;
+    vehicles.retain(|vehicle| vehicle.object.drivers.contains(&id));
+    for vehicle in &mut vehicles {
+        vehicle.forget_driver(&id, context.now());
+    }
     let response = context.respond(&driver.object)?;
     let mut tx = app.store.begin(&context.origin);
+    // A crash between two parts leaves a driver whom some vehicles no longer name. The request can be repeated.
+    tx.save_in_parts(&mut vehicles, OWN_WRITES).await?;
     tx.save(&mut driver)?;
     tx.leave(&body.fleet, &id)?;
     tx.count(&body.fleet, Counter::Drivers, -1, Error::Contended)?;

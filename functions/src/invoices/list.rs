@@ -17,6 +17,8 @@ use table::list::Page;
 use utoipa::ToSchema;
 use web::{Created, Finalized, ListQuery, Query, RequestContext, Route};
 
+use crate::references;
+
 pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::Invoices);
 
 /// The filters of the list.
@@ -43,7 +45,7 @@ pub async fn handle(
     let status = filters.status;
     let mut filter = status.map_or_else(Vec::new, |status| status.conditions(context.now()));
     if let Some(fleet) = &filters.fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
+        references::past::<Fleet>(&app, tenant, Some(fleet), &[kind]).await?;
         filter.push(Condition::equals("fleet", fleet));
     }
     filter.extend(finalized.conditions());

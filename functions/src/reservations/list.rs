@@ -8,6 +8,8 @@ use kernel::Reply;
 use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
+use models::driver::Driver;
+use models::fleet::Fleet;
 use models::reservation::{Reservation, ReservationStatus};
 use models::vehicle::Vehicle;
 use serde::Deserialize;
@@ -50,10 +52,13 @@ pub async fn handle(
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     let fleet = filters.fleet.as_ref();
     let mut filter = Vec::from_iter(Condition::given("state.status", filters.status));
-    references::driver_and_fleet(&app, tenant, driver, fleet).await?;
-    if let Some(vehicle) = vehicle {
-        app.store.get::<Vehicle>(tenant, vehicle).await?;
-    }
+    let kinds = &[kind];
+    let (of_driver, ..) = tokio::try_join!(
+        references::past::<Driver>(&app, tenant, driver, kinds),
+        references::past::<Fleet>(&app, tenant, fleet, kinds),
+        references::past::<Vehicle>(&app, tenant, vehicle, kinds),
+    )?;
+    references::attached(of_driver.as_ref(), driver.and(fleet))?;
     // A reservation does not show its fleet, so the fleet's partition is read whatever the other filters are.
     let partition = match (fleet, vehicle, driver) {
         (Some(fleet), vehicle, driver) => {

@@ -8,6 +8,8 @@ use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::condition::Condition;
+use models::driver::Driver;
+use models::fleet::Fleet;
 use models::invoice::Invoice;
 use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use serde::Deserialize;
@@ -67,7 +69,13 @@ pub async fn handle(
     let (tenant, kind) = (context.tenant(), Kind::Transaction);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
-    references::driver_and_fleet(&app, tenant, driver, fleet).await?;
+    // No list has the transactions of one driver.
+    let (of_driver, of_fleet) = (&[Kind::ChargingSession, Kind::Reservation], &[kind]);
+    let (of_driver, _) = tokio::try_join!(
+        references::past::<Driver>(&app, tenant, driver, of_driver),
+        references::past::<Fleet>(&app, tenant, fleet, of_fleet),
+    )?;
+    references::attached(of_driver.as_ref(), driver.and(fleet))?;
     let invoice = filters.invoice.as_ref();
     if let Some(id) = invoice {
         app.store.get::<Invoice>(tenant, id).await?;

@@ -6,6 +6,7 @@ use axum::extract::State;
 use kernel::Error;
 use kernel::Reply;
 use models::api_key::Resource;
+use models::stored::Object as _;
 use models::webhook_endpoint::WebhookEndpoint;
 use models::webhooks::health::{self, EndpointHealth};
 use tokio::try_join;
@@ -29,7 +30,7 @@ pub async fn handle(
     let since = context.now().plus(-health::PERIOD);
     let attempts = store.newest_attempts(tenant, &id, since, health::MOST_ATTEMPTS);
     let (stored, attempts) = try_join!(store.get::<WebhookEndpoint>(tenant, &id), attempts)?;
-    let version = stored.version;
+    let version = WebhookEndpoint::shown_version(&stored);
     let endpoint = WebhookEndpoint {
         health: Some(EndpointHealth::of(&attempts)),
         ..stored.object

@@ -175,9 +175,11 @@ pub async fn change_endpoint(
         else {
             return Ok(());
         };
+        let before = endpoint.object.clone();
         if !change(&mut endpoint) {
             return Ok(());
         }
+        endpoint.count_hidden_write(&before);
         let mut tx = app.store.begin(origin);
         tx.save(&mut endpoint)?;
         let saved = tx.commit_without_response().await;

@@ -67,20 +67,21 @@ impl Job for ResumeEndpoint {
             // The held deliveries of a deleted endpoint are abandoned.
             return self.release(app, None).await;
         };
+        let before = stored.object.clone();
         if stored.internal.breaker.is_open() {
             if stored.disable_if_failing(now) {
                 // The next run abandons the deliveries that are held.
-                return save(app, tenant, &mut stored).await;
+                return save(app, tenant, &before, &mut stored).await;
             }
             if stored.internal.breaker.begin_probe(now) {
-                save(app, tenant, &mut stored).await?;
+                save(app, tenant, &before, &mut stored).await?;
                 return self.probe(app, stored).await;
             }
             return Ok(());
         }
         let is_releasing = stored.internal.breaker.holds();
         if stored.internal.breaker.begin_release(now) {
-            save(app, tenant, &mut stored).await?;
+            save(app, tenant, &before, &mut stored).await?;
         } else if is_releasing {
             return Ok(());
         }
@@ -91,8 +92,10 @@ impl Job for ResumeEndpoint {
 async fn save(
     app: &App,
     tenant: &Tenant,
+    before: &WebhookEndpoint,
     endpoint: &mut Stored<WebhookEndpoint>,
 ) -> Result<(), Error> {
+    endpoint.count_hidden_write(before);
     let origin = Origin::background(tenant.clone(), app.now());
     let mut tx = app.store.begin(&origin);
     tx.save(endpoint)?;

@@ -489,8 +489,8 @@ codes! {
     ChargeCardNotFound "charge_card_not_found" NotFound
         "No such charge card.",
     ChargingSessionConflict "charging_session_conflict" Conflict
-        "The connector is busy, out of order or reserved for another vehicle; the station is closed, not active or, in live mode, not connected to a charging network; or the vehicle is charging already."
-        "Choose another connector that is available, or reserve one; stop the session of the vehicle if it is charging.",
+        "The connector is busy, out of order or reserved for another vehicle; the station is closed, not active or, in live mode, not connected to a charging network; the vehicle is charging already; or the app card of the driver is not active."
+        "Choose another connector that is available, or reserve one; stop the session of the vehicle if it is charging; set the `app` card of the driver to `active` if it was blocked.",
     ChargingSessionDependencyNotFound "charging_session_dependency_not_found" NotFound
         "The station, connector, driver, vehicle or payment method of a start does not exist; param names which.",
     ChargingSessionNotFound "charging_session_not_found" NotFound

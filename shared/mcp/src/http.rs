@@ -1,7 +1,6 @@
 //! Streamable HTTP without sessions: every request has an API key as its bearer token and is independent of others.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -11,12 +10,16 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
+use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use crate::api::{Api, Failure};
 use crate::calls::Server;
+
+const JSON: &str = "application/json";
 
 /// The origins of pages of this machine.
 const LOOPBACK: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
@@ -36,16 +39,13 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     header.to_str().ok()?.strip_prefix("Bearer ")
 }
 
-/// Serves one request. If the API does not accept the key, the response is that of the API: 401.
-pub async fn respond<B>(
+/// Serves one request. If the API does not accept the key, the response is that of the API: 401. A body that is not a message of JSON-RPC
+/// is refused with an error of JSON-RPC.
+pub async fn respond(
     api: Arc<dyn Api>,
     exposure: Exposure,
-    request: Request<B>,
-) -> Response<BoxBody<Bytes, Infallible>>
-where
-    B: http_body::Body + Send + 'static,
-    B::Error: Display,
-{
+    request: Request<Bytes>,
+) -> Response<BoxBody<Bytes, Infallible>> {
     let observed = Arc::new(Observed {
         api,
         unauthorized: Mutex::default(),
@@ -62,9 +62,15 @@ where
     };
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    let mut response = service.handle(request).await;
+    let content = request.body().clone();
+    let is_json = is_json(request.headers());
+    let mut response = service.handle(request.map(Full::new)).await;
     if let Some(error) = observed.unauthorized() {
         return unauthorized(&error);
+    }
+    // The library refuses another type and a malformed body with the same status.
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
+        return malformed(&content);
     }
     // Errors of the library are texts without a type, for which API Gateway would set that of JSON.
     if !response.status().is_success() {
@@ -75,13 +81,41 @@ where
     response
 }
 
+/// Returns whether the body of a request is JSON by its content type.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(JSON))
+}
+
+/// Returns 400 with an error of JSON-RPC. It has no id, because the message has none that can be read.
+fn malformed(content: &[u8]) -> Response<BoxBody<Bytes, Infallible>> {
+    let error = if serde_json::from_slice::<IgnoredAny>(content).is_ok() {
+        ErrorData::invalid_request("The body is not a message of JSON-RPC 2.0.", None)
+    } else {
+        ErrorData::parse_error("The body is not valid JSON.", None)
+    };
+    shown(
+        StatusCode::BAD_REQUEST,
+        &json!({"jsonrpc": "2.0", "error": error}),
+    )
+}
+
 /// Returns 401 with the error object of the API.
 fn unauthorized(error: &Value) -> Response<BoxBody<Bytes, Infallible>> {
-    let mut response = Response::new(Full::from(error.to_string()).boxed());
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
-    let headers = response.headers_mut();
-    headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut response = shown(StatusCode::UNAUTHORIZED, error);
+    let scheme = HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    response
+}
+
+fn shown(status: StatusCode, body: &Value) -> Response<BoxBody<Bytes, Infallible>> {
+    let mut response = Response::new(Full::from(body.to_string()).boxed());
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static(JSON);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 

@@ -292,17 +292,18 @@ impl Stored<Driver> {
         Ok(())
     }
 
-    /// Detaches the driver from a fleet. The driver is not deleted.
+    /// Detaches the driver from a fleet and from these vehicles of the fleet. The driver is not deleted.
     ///
     /// # Errors
     /// `driver_fleet_conflict` if the driver is not attached to the fleet.
-    pub fn detach_from(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
+    pub fn detach_from(&mut self, fleet: &Id, vehicles: &[Id], now: Timestamp) -> Result<()> {
         let Some(at) = self.object.fleets.iter().position(|id| id == fleet) else {
             return Err(Code::DriverFleetConflict
                 .because("The driver is not attached to this fleet.")
                 .at("fleet"));
         };
         self.object.fleets.remove(at);
+        self.object.vehicles.retain(|id| !vehicles.contains(id));
         self.object.updated = now;
         self.record(EventType::DriverDetached);
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 use utoipa::ToSchema;
 
 use kernel::id::{Id, Kind};
@@ -77,10 +78,10 @@ const MOST_LETTERS: usize = 64;
 const MOST_WORDS: usize = 4;
 
 /// Returns the form of a text in which searches compare it: its letters and digits in lowercase, and the other characters that e-mail
-/// addresses have. `AB12 CDE` and `ab-12cde` are the same.
+/// addresses have. `AB12 CDE` and `ab-12cde` are the same, and so are the composed and the decomposed form of a letter with an accent.
 pub fn compared(text: &str) -> String {
     let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, '@' | '.' | '_' | '+');
-    let letters = text.chars().flat_map(char::to_lowercase);
+    let letters = text.nfc().flat_map(char::to_lowercase);
     letters.filter(kept).take(MOST_LETTERS).collect()
 }
 
@@ -115,6 +116,8 @@ mod tests {
             "ada.byron+x@fleet.example"
         );
         assert_eq!(compared("ÅSE #|"), "åse");
+        // An accent that is a character of its own.
+        assert_eq!(compared("Cafe\u{301} A\u{30a}se"), "caféåse");
         assert_eq!(compared(&"x".repeat(200)).len(), MOST_LETTERS);
     }
 

@@ -47,6 +47,12 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
         None
     }
 
+    /// Returns the version of the object that `ETag` and `If-Match` have. It stays the same in writes that do not change the object as
+    /// clients see it.
+    fn shown_version(stored: &Stored<Self>) -> u64 {
+        stored.version
+    }
+
     /// Returns the next action of the service on the object without a request, and its time.
     fn next_action(_stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         None

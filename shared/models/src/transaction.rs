@@ -538,7 +538,7 @@ pub struct NewRefund {
     /// Destination of the money. Default `original`.
     #[serde(default)]
     pub destination: Option<RefundDestination>,
-    /// The reason for the refund. The description of the refund shows it.
+    /// The reason for the refund, which the refund shows as `reason`.
     #[serde(default)]
     pub reason: Option<Description>,
 }

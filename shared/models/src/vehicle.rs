@@ -510,7 +510,7 @@ impl Vehicle {
 }
 
 impl Stored<Vehicle> {
-    /// Removes a deleted driver from the vehicle's list.
+    /// Removes a driver who was deleted or has left the fleet from the vehicle's list.
     pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
         self.object.drivers.retain(|id| id != driver);
         self.object.updated = now;

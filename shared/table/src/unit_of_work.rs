@@ -120,7 +120,7 @@ impl<'a> UnitOfWork<'a> {
         let precondition = self.origin.precondition.as_ref();
         let is_met = precondition.is_none_or(|precondition| {
             precondition.id != *stored.object.id()
-                || precondition.versions.contains(&stored.version)
+                || precondition.versions.contains(&T::shown_version(stored))
         });
         if is_met {
             Ok(())

@@ -67,7 +67,9 @@ impl RequestContext {
     /// # Errors
     /// `Internal` if the object has no JSON representation.
     pub fn show<T: Object>(&self, stored: &Stored<T>) -> Result<Reply<T>> {
-        Ok(self.respond(&stored.object)?.at_version(stored.version))
+        Ok(self
+            .respond(&stored.object)?
+            .at_version(T::shown_version(stored)))
     }
 
     /// Returns the response that shows an object after its one write in this request, with the version that it has then.
@@ -75,7 +77,9 @@ impl RequestContext {
     /// # Errors
     /// `Internal` if the object has no JSON representation.
     pub fn changed<T: Object>(&self, stored: &Stored<T>) -> Result<Reply<T>> {
-        Ok(self.respond(&stored.object)?.at_version(stored.version + 1))
+        Ok(self
+            .respond(&stored.object)?
+            .at_version(T::shown_version(stored) + 1))
     }
 
     /// Returns the response to a request that is refused but has an effect, such as a declined payment and its transaction: both are

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::WWW_AUTHENTICATE;
 use hyper::{Request, Response, StatusCode};
@@ -19,6 +19,9 @@ use crate::client::Client;
 use crate::failure::Failure;
 
 const PATH: &str = "/mcp";
+
+/// The largest body of a request in bytes, as at the service.
+const MAX_BODY: usize = 256 * 1024;
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
@@ -62,6 +65,12 @@ async fn answer(client: &Client, request: Request<Incoming>) -> Result<Answer, I
     let account = request.headers().get("service-account");
     let account = account.and_then(|account| account.to_str().ok());
     let api = Arc::new(client.with_key(key, account));
+    let (parts, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
+        let text = "the body is larger than 256 KiB, or has not arrived completely";
+        return Ok(refused(StatusCode::BAD_REQUEST, text));
+    };
+    let request = Request::from_parts(parts, body.to_bytes());
     Ok(mcp::respond(api, Exposure::Loopback, request).await)
 }
 

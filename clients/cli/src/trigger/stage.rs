@@ -94,6 +94,7 @@ impl<'a> Stage<'a> {
                 Ok(session)
             }
             name if name.starts_with("reservation.") => self.reservation(name).await,
+            "invoice.updated" | "invoice.deleted" => self.by_example(name).await,
             name if name.starts_with("invoice.") => self.invoice(name).await,
             _ => self.by_example(name).await,
         }

@@ -79,8 +79,8 @@ impl TryFrom<String> for Email {
             let host = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
             let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
             (1..=64).contains(&local.len())
+                && text.len() <= 254
                 && local.bytes().all(|b| b.is_ascii_graphic())
-                && domain.len() <= 189
                 && domain.bytes().all(host)
                 && edge(domain.as_bytes().first())
                 && edge(domain.as_bytes().last())
@@ -187,6 +187,26 @@ mod tests {
             assert!(!email(wrong), "{wrong}");
         }
         assert!(!email(&format!("{}@x.example", "a".repeat(65))));
+    }
+
+    #[test]
+    fn an_email_address_has_at_most_254_characters() {
+        let address = |local: usize, domain: usize| {
+            let labels = "d".repeat(49) + ".";
+            let domain: String = labels.chars().cycle().take(domain - 1).collect();
+            format!("{}@{domain}e", "a".repeat(local))
+        };
+        for (local, domain, is_valid) in [
+            (1, 252, true),
+            (62, 190, true),
+            (64, 189, true),
+            (1, 253, false),
+            (64, 190, false),
+            (65, 188, false),
+        ] {
+            let address = address(local, domain);
+            assert_eq!(email(&address), is_valid, "{} {address}", address.len());
+        }
     }
 
     #[test]

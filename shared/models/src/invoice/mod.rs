@@ -33,7 +33,7 @@ use super::search::SearchField;
 use super::sized;
 use super::stored::{Object, Stored, is_default};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
-use kernel::error::{Code, Error, Result};
+use kernel::error::{Code, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, ZoneName};
@@ -361,20 +361,6 @@ impl Invoice {
         let invoice =
             sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         Ok(Stored::with_internal(invoice, internal).recording(EventType::InvoiceCreated))
-    }
-
-    /// Checks that the invoice may be deleted.
-    ///
-    /// # Errors
-    /// 409 unless it is a draft.
-    pub fn check_deletable(&self) -> Result<()> {
-        if self.status != InvoiceStatus::Draft {
-            return Err(Error::conflict(
-                "Only a draft can be deleted; an open invoice can be voided.",
-                Some(Kind::Invoice.name()),
-            ));
-        }
-        Ok(())
     }
 
     /// Checks that the invoice may be finalized.

@@ -9,7 +9,7 @@ use crate::event_type::EventType;
 use crate::payment_method::{PaymentMethod, PaymentMethodInternal};
 use crate::stored::Stored;
 use crate::transaction::{Transaction, TransactionStatus};
-use kernel::error::{Code, Result};
+use kernel::error::{Code, Error, Result};
 use kernel::fields::patch::Change;
 use kernel::id::{Id, Kind};
 use kernel::time::{Timestamp, millis};
@@ -41,6 +41,22 @@ impl Stored<Invoice> {
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         check_size(&self.object)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        self.record(EventType::InvoiceUpdated);
+        Ok(())
+    }
+
+    /// Records that the invoice is deleted.
+    ///
+    /// # Errors
+    /// 409 unless it is a draft.
+    pub fn delete(&mut self) -> Result<()> {
+        if self.object.status != InvoiceStatus::Draft {
+            return Err(Error::conflict(
+                "Only a draft can be deleted; an open invoice can be voided.",
+                Some(Kind::Invoice.name()),
+            ));
+        }
+        self.record(EventType::InvoiceDeleted);
         Ok(())
     }
 

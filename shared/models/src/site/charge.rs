@@ -67,6 +67,9 @@ pub struct Charge {
     /// Whether the vehicle has another departure before this one. Its level after that departure is unknown.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     pub(super) is_later: bool,
+    /// Whether the need has changed since `immediate` was computed.
+    #[serde(skip)]
+    pub(super) is_rebased: bool,
 }
 
 /// The session in which a vehicle charges.
@@ -279,6 +282,7 @@ impl SiteVehicle {
             metered: None,
             is_unpriced: false,
             is_later: false,
+            is_rebased: false,
         }
     }
 
@@ -610,7 +614,18 @@ impl Charge {
         self.excess = wanted - self.need;
         let minimum = departure.min_level.unwrap_or_default();
         self.minimum = battery.energy_between(Some(level), minimum).min(self.need);
+        self.is_rebased = true;
         true
+    }
+
+    /// Returns the charge without its delivery: with the whole need and the level of the vehicle before it.
+    pub(super) fn undelivered(&self, vehicle: &SiteVehicle) -> Self {
+        let share = Battery::of(&vehicle.vehicle).share_of(self.delivered);
+        Self {
+            need: self.need.saturating_add(self.delivered),
+            level: (self.level - share).max(0.0),
+            ..self.clone()
+        }
     }
 
     pub(super) fn outcome(&self, inputs: &PlanInputs, currency: Currency) -> DepartureOutcome {

@@ -113,8 +113,9 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     } = optimum(&site.object, inputs, &charges, now);
     for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
         charge.flow = flows.first().copied().unwrap_or_default();
+        let is_rebased = std::mem::take(&mut charge.is_rebased);
         // The prices before yesterday are not read.
-        if charge.delivered == 0 && charge.first_planned > now.plus(-DAY) {
+        if (charge.delivered == 0 || is_rebased) && charge.first_planned > now.plus(-DAY) {
             charge.immediate = immediate(charge, inputs);
         }
     }
@@ -273,9 +274,11 @@ fn continued_of(
     }
 }
 
-/// Returns the cost of charging at once at full power, from the time of the first plan on.
+/// Returns the cost of charging the whole need at once at full power, from the time of the first plan on.
 fn immediate(charge: &Charge, inputs: &PlanInputs) -> i64 {
     let vehicle = inputs.vehicle(charge);
+    let whole = vehicle.map(|vehicle| charge.undelivered(vehicle));
+    let charge = whole.as_ref().unwrap_or(charge);
     let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
     let windows = windows(std::slice::from_ref(charge), charge.first_planned);
     let prices = windows.iter().map(|window| inputs.price(window.from));

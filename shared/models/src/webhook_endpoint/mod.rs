@@ -113,6 +113,10 @@ impl Object for WebhookEndpoint {
         &self.id
     }
 
+    fn shown_version(stored: &Stored<Self>) -> u64 {
+        stored.version.saturating_sub(stored.internal.hidden_writes)
+    }
+
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         let at = [
             stored.internal.breaker.next_action_at(),
@@ -136,6 +140,9 @@ pub struct EndpointInternal {
     /// The creation time of the oldest event whose attempts have failed since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_failed: Option<Timestamp>,
+    /// The number of writes that have changed only this internal state, such as those after failed attempts.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hidden_writes: u64,
     /// Whether `webhook_endpoint.failing` was recorded, and no response of a working receiver has followed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_reported: bool,
@@ -269,6 +276,11 @@ impl WebhookEndpoint {
 }
 
 impl Stored<WebhookEndpoint> {
+    /// Counts the next write as hidden if it does not change the endpoint as it was `before`.
+    pub fn count_hidden_write(&mut self, before: &WebhookEndpoint) {
+        self.internal.hidden_writes += u64::from(self.object == *before);
+    }
+
     /// Stops deliveries because of a failure. An endpoint that is disabled already keeps its first reason.
     pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
         if self.object.status == EndpointStatus::Enabled {

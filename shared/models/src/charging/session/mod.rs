@@ -15,7 +15,7 @@ use super::battery::{Battery, Charge};
 use super::calendar::Entry;
 use super::tariff::{self, Cost, Line};
 use super::{opening_hours, simulation};
-use crate::charge_card::ChargeCard;
+use crate::charge_card::{CardStatus, ChargeCard};
 use crate::charging_session::network::Total;
 use crate::charging_session::{
     Charged, ChargingSession, CostSource, EndReason, EndsBy, Names, NetworkSession,
@@ -74,6 +74,8 @@ pub struct Parties<'a> {
     pub location: Option<&'a ObjectId>,
     pub connector: &'a Connector,
     pub driver: &'a Driver,
+    /// The app card of the driver; None if it was not created yet, so that it is active.
+    pub card: Option<&'a ChargeCard>,
     pub vehicle: &'a Vehicle,
     pub fleet: &'a Fleet,
     pub payment_method: Option<&'a PaymentMethod>,
@@ -132,10 +134,20 @@ impl Parties<'_> {
     ///
     /// # Errors
     /// 400 if an object is not active, does not fit or does not belong to the others; `charging_session_conflict` if nothing
-    /// operates the station, or if it is not open.
+    /// operates the station, if it is not open, or if the driver's app card is not active.
     fn check(&self, now: Timestamp) -> Result<()> {
         self.check_drive()?;
-        self.check_station(now)
+        self.check_station(now)?;
+        self.check_card()
+    }
+
+    /// Checks the card with which sessions are started through the API. A charging network would refuse its token.
+    fn check_card(&self) -> Result<()> {
+        let is_usable = |card: &ChargeCard| card.status == CardStatus::Active;
+        if self.card.is_none_or(is_usable) {
+            return Ok(());
+        }
+        Err(conflict("driver", "The driver's app card is not active."))
     }
 
     /// Checks the driver, the vehicle, its fleet and the payment method.

@@ -92,6 +92,7 @@ impl Scene {
             station: &self.station,
             connector: &self.station.connectors[0],
             driver: &self.driver,
+            card: None,
             vehicle: &self.vehicle,
             fleet: &self.fleet,
             payment_method: self.payment_method.as_ref(),
