@@ -185,7 +185,7 @@ pub fn attached(driver: Option<&Driver>, fleet: Option<&Id>) -> Result<(), Error
 }
 
 /// The driver, vehicle or fleet by which a list is filtered, if the filter is given; none for one that was deleted, so that its history is
-/// listed. 404 for one that never existed. Nothing is stored of a deleted object, so it is known by the objects of these kinds that name it.
+/// listed. 404 for one that never existed. Nothing is stored of a deleted object: it is known by the objects of these kinds that name it.
 pub async fn past<T: ById>(
     app: &App,
     tenant: &Tenant,

@@ -406,24 +406,34 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
     assert_eq!(refused["param"], "prices[0].price_per_kwh", "{refused}");
 }
 
-#[tokio::test]
-async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
-    let app = TestApp::start().await;
+/// A depot with a price per kWh from each of these hours on, for nine hours from the present quarter-hour, and a van with this departure.
+/// Returns their paths.
+async fn priced_depot(app: &TestApp, prices: &[(i64, u32)], departure: &Value) -> (String, String) {
     app.needs("a clock that can be moved");
     // Before its prices are known, a site charges at once.
-    let (site, _) = depot(&app, 60_000, 0, &Value::Null).await;
+    let (site, _) = depot(app, 60_000, 0, &Value::Null).await;
     let quarter = app.now().unix_millis() / 900_000 * 900_000;
     let after =
         |hours| kernel::Timestamp::from_unix_millis(quarter).plus(kernel::time::hours(hours));
-    let prices = json!({"prices": [{"from": after(0), "price_per_kwh": 30},
-        {"from": after(4), "price_per_kwh": 10, "until": after(9)}]});
+    let prices = prices
+        .iter()
+        .map(|(hour, price)| json!({"from": after(*hour), "price_per_kwh": price}));
+    let mut prices: Vec<Value> = prices.collect();
+    prices.last_mut().expect("a price")["until"] = json!(after(9));
     let path = format!("{site}/prices");
-    app.alice.post_ok(&path, prices).await;
-    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
+    app.alice.post_ok(&path, json!({"prices": prices})).await;
     let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let id = site.trim_start_matches("/v1/sites/");
-    let van = van(&app, id, &fleet, &departure).await;
+    let van = van(app, id, &fleet, departure).await;
     app.drain().await;
+    (site, van)
+}
+
+#[tokio::test]
+async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
+    let (site, van) = priced_depot(&app, &[(0, 30), (4, 10)], &departure).await;
     let vehicle = async || {
         let plan = app.alice.get_ok(&format!("{site}/plan")).await;
         plan["vehicles"][0].clone()
@@ -445,18 +455,8 @@ async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
 #[tokio::test]
 async fn cost_if_immediate_follows_a_level_that_is_reported_later() {
     let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
-    let (site, _) = depot(&app, 60_000, 0, &Value::Null).await;
-    let quarter = app.now().unix_millis() / 900_000 * 900_000;
-    let after =
-        |hours| kernel::Timestamp::from_unix_millis(quarter).plus(kernel::time::hours(hours));
-    let prices = json!({"prices": [{"from": after(0), "price_per_kwh": 10, "until": after(9)}]});
-    app.alice.post_ok(&format!("{site}/prices"), prices).await;
     let departure = json!({"at": app.in_minutes(8 * 60), "target_level": 80});
-    let fleet = app.alice.create("/v1/fleets", fleet()).await;
-    let id = site.trim_start_matches("/v1/sites/");
-    let van = van(&app, id, &fleet, &departure).await;
-    app.drain().await;
+    let (site, van) = priced_depot(&app, &[(0, 10)], &departure).await;
     let planned = async || {
         let plan = app.alice.get_ok(&format!("{site}/plan")).await;
         let planned = plan["vehicles"][0].clone();
