@@ -25,12 +25,12 @@ async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64))
     send_expecting(app, token, "GET", path, None, code).await
 }
 
-/// A service whose calls of the table are recorded.
-async fn recorded() -> (TestApp, Recorder) {
+/// The service that has the table, and a service whose calls of the table are recorded.
+async fn recorded() -> (TestApp, TestApp, Recorder) {
     let table = TestApp::start().await;
     let (url, recorder) = Recorder::start(&table.running().store_url).await;
     let app = TestApp::start_with(|options| options.store = Some(url)).await;
-    (app, recorder)
+    (table, app, recorder)
 }
 
 /// The station that the location of the fixture becomes.
@@ -163,7 +163,9 @@ mod edge {
 
     impl Write for Lines {
         fn write(&mut self, bytes: &[u8]) -> Written<usize> {
-            self.0.lock().expect("the lines").write(bytes)
+            let mut lines = self.0.lock().expect("the lines");
+            lines.extend_from_slice(bytes);
+            Ok(bytes.len())
         }
 
         fn flush(&mut self) -> Written<()> {
@@ -610,7 +612,7 @@ mod locations {
 
     #[tokio::test]
     async fn a_status_takes_two_calls_of_the_table() {
-        let (app, recorder) = recorded().await;
+        let (_table, app, recorder) = recorded().await;
         let cpo = connected_to(&app).await;
         recorder.take();
         let path = format!("{PATH}/E1");
@@ -737,7 +739,7 @@ mod locations {
 
     #[tokio::test]
     async fn tariffs_beyond_100_are_ignored_and_reported() {
-        let (app, recorder) = recorded().await;
+        let (_table, app, recorder) = recorded().await;
         let cpo = connected_to(&app).await;
         let ids: Vec<String> = (0..1_000).map(|number| format!("T{number}")).collect();
         let change = json!({"tariff_ids": ids, "last_updated": app.now()});
@@ -754,8 +756,9 @@ mod locations {
 
     #[tokio::test]
     async fn a_tariff_of_a_repaired_location_has_its_prices() {
-        let (app, cpo) = connected().await;
+        let (app, cpo) = Connected::start().await;
         app.drain().await;
+        cpo.put(PATH, &fixture("location")).await;
         let path = format!("{PATH}/E1/1");
         let broken = json!({"tariff_ids": ["LATE"], "max_electric_power": null, "max_voltage": null,
             "last_updated": "2026-01-06T08:00:00Z"});
@@ -1573,7 +1576,7 @@ mod tokens {
 
     #[tokio::test]
     async fn only_evses_of_the_station_are_looked_up() {
-        let (app, recorder) = recorded().await;
+        let (_table, app, recorder) = recorded().await;
         let cpo = Connected::to(&app).await;
         let crew = app.crew(&app.alice).await;
         app.drain().await;

@@ -109,13 +109,10 @@ pub struct Business {
 /// The maximum number of characters of the uid of an EVSE and of the id of a connector (OCPI 2.2.1, mod_locations: `CiString(36)`).
 const LONGEST_ID: usize = 36;
 
-/// The maximum numbers of characters of texts (OCPI 2.2.1, mod_locations). Longer ones are cut.
+/// The maximum numbers of characters of texts (OCPI 2.2.1, mod_locations). Longer ones are cut. The parts of an address may be longer than in
+/// the standard, as long as in an [`Address`].
 const LONGEST_NAME: usize = 255;
 const LONGEST_OPERATOR: usize = 100;
-const LONGEST_STREET: usize = 45;
-const LONGEST_CITY: usize = 45;
-const LONGEST_POSTAL_CODE: usize = 10;
-const LONGEST_STATE: usize = 20;
 const LONGEST_EVSE_ID: usize = 48;
 const LONGEST_REFERENCE: usize = 16;
 
@@ -329,13 +326,12 @@ impl Location {
         let country = country(&self.country)
             .ok_or_else(|| format!("country: {:?} is no ISO 3166-1 code", self.country))?;
         Ok(Address {
-            city: required(self.city.as_deref(), LONGEST_CITY)?,
+            city: required(self.city.as_deref())?,
             country,
-            line1: required(self.address.as_deref(), LONGEST_STREET)?,
+            line1: required(self.address.as_deref())?,
             line2: Memo::default(),
-            postal_code: required(self.postal_code.as_deref(), LONGEST_POSTAL_CODE)?,
-            state: shortened(self.state.as_deref().unwrap_or_default(), LONGEST_STATE)
-                .try_into()?,
+            postal_code: required(self.postal_code.as_deref())?,
+            state: shortened(self.state.as_deref().unwrap_or_default(), 256).try_into()?,
         })
     }
 
@@ -577,8 +573,8 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Returns a text that an address must have; `-` if the location has none.
-fn required<const MAX: usize>(text: Option<&str>, most: usize) -> Result<Text<MAX>, String> {
-    shortened(text.unwrap_or("-"), most).try_into()
+fn required<const MAX: usize>(text: Option<&str>) -> Result<Text<MAX>, String> {
+    shortened(text.unwrap_or("-"), MAX).try_into()
 }
 
 /// Returns whether access is round the clock, and the hours by day. A location without a statement counts as always open.
