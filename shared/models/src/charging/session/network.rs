@@ -303,10 +303,10 @@ impl Stored<ChargingSession> {
             _ => report.currency,
         };
         if let Some(network) = self.internal.network.as_deref_mut() {
-            network.usage = report.times;
+            network.usage = report.times.clone();
             network.total = report.total;
         }
-        let ours = self.price(&self.internal.pricing, report.energy, report.times);
+        let ours = self.price(&self.internal.pricing, report.energy, &report.times);
         let total = report.total;
         let total = total.map(|total| Total::new(total.net.max(0), total.gross.max(0)));
         let source = match total {
@@ -324,7 +324,7 @@ impl Stored<ChargingSession> {
     }
 
     /// Returns the cost of a session with this energy and these times at these prices.
-    pub(super) fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
+    pub(super) fn price(&self, pricing: &[Price], energy: i64, times: &Times) -> Cost {
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
             began: self.object.session_started,
@@ -334,6 +334,7 @@ impl Stored<ChargingSession> {
                 charging: whole_millis(times.charging).max(0).unsigned_abs(),
                 parking: whole_millis(times.parking).max(0).unsigned_abs(),
             },
+            segments: &times.segments,
         };
         tariff::cost(pricing, self.object.currency, course)
     }
@@ -468,7 +469,7 @@ impl Stored<ChargingSession> {
                 };
             }
             if let Some(network) = self.internal.network.as_deref_mut() {
-                network.usage = cdr.times;
+                network.usage = cdr.times.clone();
             }
             let session = &mut self.object;
             match &mut session.state {
@@ -486,7 +487,7 @@ impl Stored<ChargingSession> {
             cdr.pricing.clone()
         };
         let claim = if counts { cdr.claim() } else { self.claim() };
-        let ours = self.price(&pricing, claim.energy, claim.times);
+        let ours = self.price(&pricing, claim.energy, &claim.times);
         if takes_figures {
             let is_priced = pricing
                 .iter()
@@ -528,7 +529,7 @@ impl Stored<ChargingSession> {
     /// Returns the lines of the amount that the network bills or has reported, by the current data of the session.
     pub(super) fn lines(&self, total: Total) -> Vec<SessionCostLine> {
         let claim = self.claim();
-        let ours = self.price(&self.internal.pricing, claim.energy, claim.times);
+        let ours = self.price(&self.internal.pricing, claim.energy, &claim.times);
         explained(total, &ours, &self.internal.pricing)
     }
 
@@ -540,7 +541,7 @@ impl Stored<ChargingSession> {
             started: session.session_started,
             ended: session.state.ended().unwrap_or(session.session_started),
             energy: session.energy(),
-            times: network.map_or_else(Times::default, |network| network.usage),
+            times: network.map_or_else(Times::default, |network| network.usage.clone()),
         }
     }
 
@@ -602,7 +603,7 @@ impl CdrReport {
             started: self.started,
             ended: self.ended,
             energy: self.energy,
-            times: self.times,
+            times: self.times.clone(),
         }
     }
 }
