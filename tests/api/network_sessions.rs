@@ -799,6 +799,51 @@ mod billing {
         assert_eq!(scene.invoice().await.1, [energy(242)]);
     }
 
+    #[tokio::test]
+    async fn a_session_at_another_evse_has_the_prices_there() {
+        let scene = Scene::new().await;
+        let mut fast = fixture("tariff");
+        fast["id"] = json!("FAST");
+        fast["elements"][0]["price_components"][0]["price"] = json!(0.8);
+        scene.cpo.put("/tariffs/NL/EXA/FAST", &fast).await;
+        let mut location = fixture("location");
+        location["last_updated"] = json!(Scene::text(scene.app.now()));
+        location["evses"][1]["connectors"][0]["tariff_ids"] = json!(["FAST"]);
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.drain().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(1800).await;
+        let now = scene.app.now();
+        let report = |evse: &str, connector: &str, change: Value| {
+            let place = json!({"evse_uid": evse, "connector_id": connector, "kwh": 45});
+            with(with(theirs.clone(), place), change)
+        };
+        let moved = report("E2", "1", json!({"last_updated": now}));
+        scene.report(&moved).await;
+        // 45 kWh at 0.80, with 21 % tax.
+        assert_has!(scene.shown(&session).await, {"connector": "E2-1", "amount_due": 4356});
+        // An older report and a connector that the EVSE does not have move nothing.
+        let older = report("E1", "1", json!({"last_updated": now.plus(minutes(-1))}));
+        scene.report(&older).await;
+        let unknown = report("E2", "9", json!({"last_updated": now.plus(seconds(1))}));
+        scene.report(&unknown).await;
+        assert_eq!(scene.shown(&session).await["connector"], "E2-1");
+        let mut bill = scene.cdr(
+            &moved,
+            json!({"total_energy": 45.0, "total_cost": {"excl_vat": 36.0, "incl_vat": 43.56}}),
+        );
+        bill["cdr_location"]["evse_uid"] = json!("E2");
+        scene.bill(&bill).await;
+        // The EVSE where it was requested delivers 11 kWh in this time.
+        let check = json!({"network": 4356, "ours": 4356, "difference": 0});
+        assert_has!(scene.shown(&session).await, {"connector": "E2-1", "review": null, "price_check": check});
+        // A CDR at the first EVSE changes nothing that is billed.
+        let mut late = scene.cdr(&moved, json!({"id": "C2", "total_energy": 45.0, "total_cost": {"excl_vat": 36.0, "incl_vat": 43.56}}));
+        late["cdr_location"]["evse_uid"] = json!("E1");
+        scene.bill(&late).await;
+        assert_has!(scene.shown(&session).await, {"connector": "E2-1", "amount_due": 4356});
+    }
+
     /// The station's tariff: 80 cents for a kWh until this number of hours from now by the station's clock, and then 20.
     async fn dear_for(scene: &Scene, hours: i64) {
         let zone = TimeZone::get("Europe/Amsterdam").expect("a zone");

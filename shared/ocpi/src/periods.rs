@@ -1,10 +1,10 @@
 //! The charging periods of sessions and CDRs that are too large to be stored as they were received.
 //!
 //! An item of DynamoDB has at most 400 KB, and a network may report a period for every few seconds of a session. If a session or a CDR
-//! has more than 200 KiB, its oldest periods are merged in slots of time: those of a slot into at most two, one in which the vehicle charged,
-//! and one in which it was only connected. The two last as long together as the periods did, each as long as those of its kind, and have
-//! the sums of their volumes. Nothing else of a period affects a charging session. The newest periods stay as they were received, so that
-//! an update which arrives twice is recognized.
+//! has more than 200 KiB, its oldest periods are merged in slots of time: those of a slot into at most two, one in which the vehicle
+//! charged, and one in which it was only connected. The two last as long together as the periods did, each as long as those of its kind,
+//! and have the sums of their volumes. Nothing else of a period affects a charging session. The newest periods stay as they were received,
+//! so that an update which arrives twice is recognized.
 //!
 //! A charging session keeps its periods as segments, and many of them are merged in slots as well. A slot is a multiple of a quarter of an
 //! hour of the clock, because the prices of tariffs usually change at its beginning.

@@ -74,7 +74,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    fn record_update(&mut self) {
+    pub(super) fn record_update(&mut self) {
         if !self.events().contains(&EventType::ChargingSessionUpdated) {
             self.record(EventType::ChargingSessionUpdated);
         }

@@ -3,8 +3,9 @@
 //! `step_size` rounds the quantity up once per session for ENERGY, and once for TIME and PARKING_TIME together: if parking is
 //! charged for, the whole rounding is added to it, and charging time is billed without rounding.
 //!
-//! If prices are restricted to times, days, durations or energies, a session is cut into stretches at every moment at which a price
-//! begins or ceases to hold, and at every moment at which its power changes, as far as that is known; the rounding up to the step is applied to the price that held last.
+//! If prices are restricted to times, days, durations, energies or powers, a session is cut into stretches at every moment at which a price
+//! begins or ceases to hold, and at which its power changes, as far as that is known; the rounding up to the step is applied to the price
+//! that held last.
 
 mod course;
 mod line;
