@@ -4,6 +4,7 @@
 use functions::job::Job as _;
 use functions::networks::received::ApplyReceived;
 use functions::stream::sweep;
+use jiff::tz::TimeZone;
 use kernel::Timestamp;
 use kernel::time::{days, minutes, seconds};
 use models::network::{Module, ObjectId, Owner, PartyId};
@@ -893,6 +894,133 @@ mod billing {
         scene.pass(3 * 86_400).await;
         assert_eq!(scene.shown(&session).await["cost_source"], "tariff");
         assert_eq!(scene.invoice().await.1, [energy(242)]);
+    }
+
+    #[tokio::test]
+    async fn a_session_at_another_evse_has_the_prices_there() {
+        let scene = Scene::new().await;
+        let mut fast = fixture("tariff");
+        fast["id"] = json!("FAST");
+        fast["elements"][0]["price_components"][0]["price"] = json!(0.8);
+        scene.cpo.put("/tariffs/NL/EXA/FAST", &fast).await;
+        let mut location = fixture("location");
+        location["last_updated"] = json!(Scene::text(scene.app.now()));
+        location["evses"][1]["connectors"][0]["tariff_ids"] = json!(["FAST"]);
+        scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+        scene.app.drain().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(1800).await;
+        let now = scene.app.now();
+        let report = |evse: &str, connector: &str, change: Value| {
+            let place = json!({"evse_uid": evse, "connector_id": connector, "kwh": 45});
+            with(with(theirs.clone(), place), change)
+        };
+        let moved = report("E2", "1", json!({"last_updated": now}));
+        scene.report(&moved).await;
+        // 45 kWh at 0.80, with 21 % tax.
+        assert_has!(scene.shown(&session).await, {"connector": "E2-1", "amount_due": 4356});
+        // An older report and a connector that the EVSE does not have move nothing.
+        let older = report("E1", "1", json!({"last_updated": now.plus(minutes(-1))}));
+        scene.report(&older).await;
+        let unknown = report("E2", "9", json!({"last_updated": now.plus(seconds(1))}));
+        scene.report(&unknown).await;
+        assert_eq!(scene.shown(&session).await["connector"], "E2-1");
+        let mut bill = scene.cdr(
+            &moved,
+            json!({"total_energy": 45.0, "total_cost": {"excl_vat": 36.0, "incl_vat": 43.56}}),
+        );
+        bill["cdr_location"]["evse_uid"] = json!("E2");
+        scene.bill(&bill).await;
+        // The EVSE where it was requested delivers 11 kWh in this time.
+        let check = json!({"network": 4356, "ours": 4356, "difference": 0});
+        assert_has!(scene.shown(&session).await, {"connector": "E2-1", "review": null, "price_check": check});
+        // A CDR at the first EVSE changes nothing that is billed.
+        let mut late = scene.cdr(&moved, json!({"id": "C2", "total_energy": 45.0, "total_cost": {"excl_vat": 36.0, "incl_vat": 43.56}}));
+        late["cdr_location"]["evse_uid"] = json!("E1");
+        scene.bill(&late).await;
+        assert_has!(scene.shown(&session).await, {"connector": "E2-1", "amount_due": 4356});
+    }
+
+    /// The station's tariff: 80 cents for a kWh until this number of hours from now by the station's clock, and then 20.
+    async fn dear_for(scene: &Scene, hours: i64) {
+        let zone = TimeZone::get("Europe/Amsterdam").expect("a zone");
+        let clock = |hours: i64| {
+            let at = scene.app.now().plus(minutes(60 * hours));
+            at.civil_in(&zone).strftime("%H:%M").to_string()
+        };
+        let element = |price: f64, restrictions: Value| {
+            json!({"price_components": [{"type": "ENERGY", "price": price, "vat": 0, "step_size": 1}],
+            "restrictions": restrictions})
+        };
+        let window = json!({"start_time": clock(-1), "end_time": clock(hours)});
+        let elements = json!([element(0.8, window), element(0.2, json!({}))]);
+        let change = json!({"elements": elements, "last_updated": scene.app.now()});
+        let tariff = with(fixture("tariff"), change);
+        scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+        scene.app.drain().await;
+    }
+
+    /// An OCPI charging period.
+    fn period(starts: Timestamp, kind: &str, volume: f64) -> Value {
+        json!({"start_date_time": starts, "dimensions": [{"type": kind, "volume": volume}]})
+    }
+
+    #[tokio::test]
+    async fn delayed_charging_costs_what_holds_when_it_flows() {
+        let scene = Scene::new().await;
+        dear_for(&scene, 2).await;
+        let (session, theirs) = scene.active().await;
+        let parked = period(scene.app.now(), "PARKING_TIME", 2.0);
+        scene.app.advance(2 * 3600 + 120).await;
+        let charging = period(scene.app.now(), "ENERGY", 22.0);
+        scene.app.advance(3 * 3600).await;
+        let now = scene.app.now();
+        let grown = json!({"kwh": 22, "charging_periods": [parked, charging], "last_updated": now});
+        let theirs = with(theirs, grown);
+        scene.report(&theirs).await;
+        // 22 kWh at 0.20.
+        assert_has!(scene.shown(&session).await, {"status": "active", "amount_due": 440, "cost_source": "tariff"});
+        let end = json!({"status": "COMPLETED", "end_date_time": now, "last_updated": now.plus(seconds(1))});
+        scene.report(&with(theirs, end)).await;
+        scene.pass(3 * 86_400 + 60).await;
+        assert_eq!(scene.shown(&session).await["amount_due"], 440);
+        assert_eq!(scene.invoice().await.1, [energy(440)]);
+    }
+
+    #[tokio::test]
+    async fn a_cdr_of_uneven_charging_is_plausible() {
+        let scene = Scene::new().await;
+        dear_for(&scene, 1).await;
+        let (session, theirs) = scene.active().await;
+        let fast = period(scene.app.now(), "ENERGY", 20.0);
+        scene.app.advance(3300).await;
+        let slow = period(scene.app.now(), "ENERGY", 2.0);
+        scene.app.advance(8 * 3600).await;
+        // 20 kWh at 0.80, and 2 kWh at 0.20 but for the rest of the hour.
+        let bill = json!({"charging_periods": [fast, slow], "total_energy": 22.0,
+            "total_cost": {"excl_vat": 16.4, "incl_vat": 16.4}});
+        scene.bill(&scene.cdr(&theirs, bill)).await;
+        let shown = scene.shown(&session).await;
+        assert_has!(shown, {"status": "completed", "amount_due": 1640, "review": null});
+        let ours = shown["price_check"]["ours"].as_i64().expect("an amount");
+        assert!((1640..=1642).contains(&ours), "{shown}");
+    }
+
+    #[tokio::test]
+    async fn an_amount_without_tax_gets_that_of_the_tariff() {
+        let (scene, session, theirs) = Scene::charging().await;
+        let now = scene.app.now();
+        let net = json!({"total_cost": {"excl_vat": 4.004}, "kwh": 10, "last_updated": now});
+        scene.report(&with(theirs.clone(), net)).await;
+        // 4.004 × 1.21 = 4.84484.
+        assert_has!(scene.shown(&session).await, {"net": 400, "tax": 84, "amount_due": 484});
+        let net = json!({"total_cost": {"excl_vat": 8.0}});
+        scene.bill(&scene.cdr(&theirs, net)).await;
+        let check = json!({"network": 968, "ours": 968, "difference": 0});
+        assert_has!(scene.shown(&session).await, {"net": 800, "tax": 168, "amount_due": 968, "price_check": check});
+        let credit = json!({"id": "C2", "credit": true, "credit_reference_id": "C1", "total_cost": {"excl_vat": -2.0}});
+        scene.bill(&scene.cdr(&theirs, credit)).await;
+        assert_eq!(scene.invoice().await.1, [energy(968), adjustment(-242)]);
     }
 
     #[tokio::test]

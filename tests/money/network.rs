@@ -241,6 +241,24 @@ impl Network {
             .expect("it is suspended");
     }
 
+    /// The cost in OCPI's format, and in minor units with tax. One of ten has no information about tax: in the currency of the tariff it
+    /// has the tax of the tariff, and in any other currency none.
+    fn cost(&self, dice: &Dice, tenths: i64, currency: Currency) -> (Value, i64) {
+        let amount = decimal(tenths, currency);
+        if !dice.percent(10) {
+            let net = decimal(tenths * 100 / 121, currency);
+            let cost = json!({"excl_vat": net, "incl_vat": amount});
+            return (cost, rounded(tenths));
+        }
+        let percent = if currency == self.currencies[0] {
+            121
+        } else {
+            100
+        };
+        let gross = tenths.signum() * ((tenths.abs() * percent + 500) / 1000);
+        (json!({"excl_vat": amount}), gross)
+    }
+
     /// Requests a session from the service. It may be refused because an earlier one has not ended.
     pub async fn ask(&self, stage: &mut Stage, method: Option<String>) {
         let place = stage.dice.below(2) as usize;
@@ -645,7 +663,7 @@ impl Network {
         let (cost, gross) = match tenths {
             None => (Value::Null, None),
             Some(tenths) => {
-                let (cost, gross) = cost(dice, tenths, currency);
+                let (cost, gross) = self.cost(dice, tenths, currency);
                 (cost, Some(gross))
             }
         };
@@ -770,7 +788,7 @@ impl Network {
         credit: Option<Option<String>>,
     ) {
         let (dice, now) = (&stage.dice, stage.app.now());
-        let (cost, gross) = cost(dice, tenths, currency);
+        let (cost, gross) = self.cost(dice, tenths, currency);
         let charge = &self.charges[place];
         let own = format!("/v1/charging_sessions/{}", charge.session);
         let own = stage.get(&own).await["status"].clone();
@@ -973,16 +991,6 @@ impl Network {
 
 /// The time for which a CDR is awaited.
 const PATIENCE: SignedDuration = days(3);
-
-/// The cost in OCPI's format, and in minor units with tax. One of ten has no information about tax.
-fn cost(dice: &Dice, tenths: i64, currency: Currency) -> (Value, i64) {
-    let amount = decimal(tenths, currency);
-    let cost = match dice.percent(10) {
-        true => json!({"excl_vat": amount}),
-        false => json!({"excl_vat": decimal(tenths * 100 / 121, currency), "incl_vat": amount}),
-    };
-    (cost, rounded(tenths))
-}
 
 impl Charge {
     /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited the newest applies,

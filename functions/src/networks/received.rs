@@ -29,7 +29,7 @@ use models::charging::session::{CardSession, CdrOutcome};
 use models::charging_session::network::{CdrReport, LONGEST, ReportedState, SessionReport};
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::{ChargingStation, Connector};
-use models::network::{ForeignId, Module, ObjectId};
+use models::network::{EvseId, ForeignId, Module, ObjectId};
 use models::ports::network::Subject;
 use models::ports::{JobSubject, digest_of};
 use models::stored::Stored;
@@ -448,6 +448,7 @@ async fn report_to(
     let before = session.clone();
     let mut cdr = None;
     let mut outcome = CdrOutcome::Noted;
+    let has_moved = move_session(app, &tenant, reference, &mut session, reported).await?;
     let changed = match reported {
         Said::Session(report) => {
             let elsewhere = charges_elsewhere(app, &origin, &session).await?;
@@ -463,7 +464,7 @@ async fn report_to(
             report_mismatch(app, object, &before, &session, now);
             outcome != CdrOutcome::Known
         }
-    };
+    } || has_moved;
     let is_matched = object.matched.is_some();
     if !changed && (is_matched || before.version == 0) {
         return Ok(());
@@ -487,6 +488,49 @@ async fn report_to(
         })?;
     }
     tx.commit_without_response().await
+}
+
+/// Moves a session to the connector at which its newest report or a bill describes it, if it is another one of its station. Returns whether
+/// it was moved.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+async fn move_session(
+    app: &App,
+    tenant: &Tenant,
+    reference: &Reference<'_>,
+    session: &mut Stored<ChargingSession>,
+    reported: &Said<'_>,
+) -> Result<bool, Error> {
+    let now = app.now();
+    let is_current = match reported {
+        Said::Session(report) => !session.is_outdated(report, now),
+        Said::Cdr(report) => !report.billed.credit,
+    };
+    let network = session.internal.network.as_deref();
+    let (Some(network), Some(uid)) = (network, reference.evse) else {
+        return Ok(false);
+    };
+    let location = &network.evse.location;
+    let named = reference.connector.map(ForeignId::as_str);
+    let is_named = |own: Option<&str>| {
+        let both = own.zip(named);
+        both.is_none_or(|(own, named)| own.eq_ignore_ascii_case(named))
+    };
+    let is_same_evse = network.evse == EvseId::new(location.clone(), uid.as_str());
+    let is_here = reference.location.as_ref() == Some(location) && is_free(session, reference);
+    let is_same = is_same_evse && is_named(network.connector.as_deref());
+    if !is_current || !is_here || is_same {
+        return Ok(false);
+    }
+    let id = &session.object.charging_station;
+    let Some(station) = app.store.find::<ChargingStation>(tenant, id).await? else {
+        return Ok(false);
+    };
+    let connector = station.object.connector_of(uid.as_str(), named);
+    // Nothing is known of a connector that the EVSE does not have.
+    let connector = connector.filter(|found| !is_same_evse || is_named(found.id_within_evse()));
+    Ok(connector.is_some_and(|connector| session.move_to(&station.object, connector, now)))
 }
 
 /// Matches the session that a CDR names with the charging session that is created for the CDR. The report of that session may be processed at

@@ -2,6 +2,7 @@
 //!
 //! Quantities are whole Wh and milliseconds, and amounts whole minor units, each rounded once, half away from zero. Times are derived from
 //! the beginnings of the charging periods, which are exact; if an object has none, from its totals in hours, which have four digits.
+//! The energies of the periods are rounded in their sum, so that they add up to the energy of the object.
 
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -9,11 +10,13 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use super::cdr::Cdr;
 use super::command::ResultType;
 use super::cost::{ChargingPeriod, Cost};
+use super::periods::bounded_segments;
 use super::reader::MOST;
 use super::session::{Session, SessionStatus};
 use super::tariff::Tariff;
 use kernel::money::Currency;
 use kernel::time::{HOUR, SignedDuration, Timestamp, millis, whole_millis};
+use models::charging::tariff::Segment;
 use models::charging_session::SessionFailedReason;
 use models::charging_session::network::{
     Billed, CdrReport, ReportedState, SessionReport, Times, Total,
@@ -50,6 +53,7 @@ impl Session {
                 .total_cost
                 .map(|cost| total(cost, currency))
                 .transpose()?,
+            untaxed: self.total_cost.and_then(|cost| untaxed(cost, currency)),
             last_updated: updated,
         })
     }
@@ -70,6 +74,7 @@ impl Cdr {
             times = Times {
                 charging: whole - parking,
                 parking,
+                ..Times::default()
             };
         }
         // The energy of a credit may be negative, like its amounts.
@@ -78,8 +83,10 @@ impl Cdr {
         } else {
             self.total_energy
         };
+        let billed = self.billed(id, self.total_cost, updated)?;
         Ok(CdrReport {
-            billed: self.billed(id, self.total_cost, updated)?,
+            untaxed: untaxed(self.total_cost, billed.currency),
+            billed,
             session: self.session(id),
             started,
             ended,
@@ -179,8 +186,7 @@ fn duration(hours: Decimal) -> SignedDuration {
 /// Returns an amount in minor units. An amount without tax, or with an impossible tax, has no tax.
 fn total(cost: Cost, currency: Currency) -> Result<Total, String> {
     let minor = |amount: Decimal| {
-        let scale = Decimal::from(10u32.pow(currency.exponent().into()));
-        let units = amount.checked_mul(scale).and_then(rounded);
+        let units = exact(amount, currency).and_then(rounded);
         units
             .filter(|units| (-MOST..=MOST).contains(units))
             .ok_or_else(|| format!("an amount of {amount} is beyond reason"))
@@ -190,7 +196,20 @@ fn total(cost: Cost, currency: Currency) -> Result<Total, String> {
     Ok(Total::new(net, gross))
 }
 
-/// Returns how long the vehicle charged and was parked, and since when it is parked at the end.
+/// Returns an amount in minor units before it is rounded; None if it is too large.
+fn exact(amount: Decimal, currency: Currency) -> Option<Decimal> {
+    amount.checked_mul(10u32.pow(currency.exponent().into()).into())
+}
+
+/// Returns the exact amount without tax in minor units, if the sender does not state the tax.
+fn untaxed(cost: Cost, currency: Currency) -> Option<Decimal> {
+    match cost.gross {
+        None => exact(cost.net, currency),
+        Some(_) => None,
+    }
+}
+
+/// Returns how long the vehicle charged and was parked, and in which order, and since when it is parked at the end.
 fn times(
     periods: &[ChargingPeriod],
     started: Timestamp,
@@ -200,6 +219,11 @@ fn times(
     periods.sort_by_key(|period| period.start_date_time);
     let mut times = Times::default();
     let mut parked_since = None;
+    let mut delivered = Decimal::ZERO;
+    let whole_wh = |kwh: Decimal| {
+        let energy = kwh.checked_mul(Decimal::ONE_THOUSAND).and_then(rounded);
+        energy.unwrap_or(i64::MAX).unsigned_abs()
+    };
     if periods.is_empty() {
         times.charging = ended.since(started).max(SignedDuration::ZERO);
     }
@@ -212,6 +236,13 @@ fn times(
         let until = periods.get(place + 1);
         let until = until.map_or(ended, |next| next.start_date_time);
         let lasts = until.since(from).max(SignedDuration::ZERO);
+        let before = whole_wh(delivered);
+        delivered = delivered.saturating_add(period.energy());
+        times.segments.push(Segment {
+            lasts: whole_millis(lasts).unsigned_abs(),
+            energy: whole_wh(delivered) - before,
+            is_parking: period.is_parking(),
+        });
         if period.is_parking() {
             times.parking += lasts;
             parked_since.get_or_insert(period.start_date_time);
@@ -220,10 +251,21 @@ fn times(
             parked_since = None;
         }
     }
+    times.segments = bounded_segments(times.segments, started);
     (times, parked_since)
 }
 
 impl ChargingPeriod {
+    /// Returns the energy in kWh that the vehicle received; 0 if it is not stated.
+    fn energy(&self) -> Decimal {
+        let dimensions = self.dimensions.iter();
+        let energies = dimensions.filter(|dimension| dimension.kind == "ENERGY");
+        let sum = energies.fold(Decimal::ZERO, |sum, energy| {
+            sum.saturating_add(energy.volume)
+        });
+        sum.max(Decimal::ZERO)
+    }
+
     /// Returns whether the vehicle was connected and no energy flowed.
     pub(super) fn is_parking(&self) -> bool {
         let volume = |kind: &str| {
@@ -307,6 +349,7 @@ mod tests {
         let times = |charging, parking| Times {
             charging: minutes(charging),
             parking: minutes(parking),
+            ..Times::default()
         };
         assert_eq!(report.times, times(30, 15));
         assert_eq!(report.charging_ended, Some(at("2026-03-01T10:30:00Z")));
@@ -322,6 +365,35 @@ mod tests {
         ] {
             assert_eq!(session(json!({"status": theirs})).unwrap().state, ours);
         }
+    }
+
+    #[test]
+    fn a_report_keeps_the_course_of_its_periods() {
+        let delayed = json!([
+            {"start_date_time": "2026-03-01T10:20:00Z", "dimensions": [{"type": "ENERGY", "volume": 3.3333}]},
+            {"start_date_time": "2026-03-01T10:00:00Z", "dimensions": [{"type": "PARKING_TIME", "volume": 0.3333}]},
+            {"start_date_time": "2026-03-01T10:40:00Z", "dimensions": [{"type": "ENERGY", "volume": 6.6664},
+                {"type": "TIME", "volume": 0.0833}]}]);
+        let part = |lasts: u64, energy: u64, is_parking: bool| Segment {
+            lasts: lasts * 60_000,
+            energy,
+            is_parking,
+        };
+        let report = session(json!({"charging_periods": delayed})).unwrap();
+        // 9.9997 kWh are 10,000 Wh, of which 3,333 were measured first.
+        let course = [
+            part(20, 0, true),
+            part(20, 3333, false),
+            part(5, 6667, false),
+        ];
+        assert_eq!(report.times.segments, course);
+        assert_eq!(report.times.charging, minutes(25));
+        let report = cdr(json!({"charging_periods": delayed})).unwrap();
+        assert_eq!(report.times.segments[2], part(20, 6667, false));
+        // Without periods, and with charging before parking, there is nothing to keep.
+        assert_eq!(cdr(json!({})).unwrap().times.segments, []);
+        let none = json!({"charging_periods": []});
+        assert_eq!(cdr(none).unwrap().times.segments, []);
     }
 
     #[test]
@@ -356,6 +428,10 @@ mod tests {
                 net: 400,
                 gross: 400
             }
+        );
+        assert_eq!(
+            (report.untaxed, net.untaxed),
+            (None, Some(Decimal::ONE_HUNDRED * Decimal::from(4)))
         );
         let yen = cdr(json!({"currency": "JPY", "total_cost": {"excl_vat": 400, "incl_vat": 440}}));
         assert_eq!(yen.unwrap().billed.total.gross, 440);

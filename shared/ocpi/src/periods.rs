@@ -1,10 +1,13 @@
 //! The charging periods of sessions and CDRs that are too large to be stored as they were received.
 //!
 //! An item of DynamoDB has at most 400 KB, and a network may report a period for every few seconds of a session. If a session or a CDR
-//! has more than 200 KiB, its oldest periods are merged into at most two: one in which the vehicle charged, and one in which it
-//! was only connected. The two last as long together as the periods did, each as long as those of its kind, and have the sums of their
-//! volumes. Nothing else of a period affects a charging session. The newest periods stay as they were received, so that an update which
-//! arrives twice is recognized.
+//! has more than 200 KiB, its oldest periods are merged in slots of time: those of a slot into at most two, one in which the vehicle
+//! charged, and one in which it was only connected. The two last as long together as the periods did, each as long as those of its kind,
+//! and have the sums of their volumes. Nothing else of a period affects a charging session. The newest periods stay as they were received,
+//! so that an update which arrives twice is recognized.
+//!
+//! A charging session keeps its periods as segments, and many of them are merged in slots as well. A slot is a multiple of a quarter of an
+//! hour of the clock, because the prices of tariffs usually change at its beginning.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -13,7 +16,8 @@ use std::collections::BTreeMap;
 
 use super::cost::ChargingPeriod;
 use super::reader::lenient;
-use kernel::time::{SignedDuration, Timestamp};
+use kernel::time::{SignedDuration, Timestamp, millis, minutes, whole_millis};
+use models::charging::tariff::Segment;
 
 /// The member of a session and a CDR with the charging periods.
 pub const PERIODS: &str = "charging_periods";
@@ -25,9 +29,15 @@ pub const MAX_RECEIVED: usize = 1024 * 1024;
 /// The maximum number of charging periods that a partial update adds to a session: one for every 20 seconds of a day.
 pub const MAX_ADDED: usize = 4_320;
 
-/// The size of a session or CDR in bytes beyond which its oldest periods are merged, and the size that they are merged to reach.
+/// The size of a session or CDR in bytes beyond which its oldest periods are merged, and the size that it has then without the merged ones,
+/// which have less than 50 KiB.
 const MAX_STORED: usize = 200 * 1024;
 const MERGED: usize = MAX_STORED / 2;
+
+/// The maximum number of segments that are not merged, and of slots of time in which the others are merged.
+const MAX_SEGMENTS: usize = 96;
+const SLOTS: u64 = 48;
+const QUARTER: SignedDuration = minutes(15);
 
 /// The types of dimensions whose volumes can be added.
 const SUMS: [&str; 6] = [
@@ -88,11 +98,109 @@ fn merge_oldest(periods: &mut Vec<Value>, bytes: usize) {
         return;
     };
     let oldest: Vec<ChargingPeriod> = both.into_iter().map(|(period, _)| period).collect();
-    let merged = merged(&oldest, next.start_date_time);
+    let merged = merged_in_slots(&oldest, next.start_date_time);
     *periods = merged
         .into_iter()
         .chain(newest.into_iter().map(|(_, value)| value))
         .collect();
+}
+
+/// Merges periods in the order of time, of which the last one ends at a moment, in slots of time.
+fn merged_in_slots(oldest: &[ChargingPeriod], until: Timestamp) -> Vec<Value> {
+    let first = oldest.first();
+    let lasts = first.map_or(SignedDuration::ZERO, |first| {
+        until.since(first.start_date_time)
+    });
+    let width = slot_width(lasts);
+    let slot = |period: &ChargingPeriod| period.start_date_time.unix_millis().div_euclid(width);
+    let mut periods = Vec::new();
+    let mut ends = until;
+    let slots: Vec<_> = oldest.chunk_by(|a, b| slot(a) == slot(b)).collect();
+    for of_slot in slots.into_iter().rev() {
+        let Some((last, others)) = of_slot.split_last() else {
+            continue;
+        };
+        // It extends far beyond its slot.
+        if ends.since(last.start_date_time) > millis(width) {
+            periods.push(merged(std::slice::from_ref(last), ends));
+            periods.push(merged(others, last.start_date_time));
+        } else {
+            periods.push(merged(of_slot, ends));
+        }
+        ends = of_slot.first().map_or(ends, |first| first.start_date_time);
+    }
+    periods.into_iter().rev().flatten().collect()
+}
+
+/// Returns the duration in milliseconds of the slots of a session that lasts so long.
+fn slot_width(lasts: SignedDuration) -> i64 {
+    let lasts = whole_millis(lasts).max(0).unsigned_abs();
+    let quarter = whole_millis(QUARTER);
+    let quarters = lasts.div_ceil(quarter.unsigned_abs() * SLOTS).max(1);
+    quarter.saturating_mul(i64::try_from(quarters).unwrap_or(i64::MAX))
+}
+
+/// Returns the segments of a session that began then, in their order, in a bounded number; none if the vehicle charged evenly and then was
+/// parked.
+pub(super) fn bounded_segments(mut segments: Vec<Segment>, began: Timestamp) -> Vec<Segment> {
+    segments.retain(|segment| segment.lasts > 0);
+    segments.dedup_by(|next, segment| {
+        let crosswise = |energy: u64, lasts: u64| u128::from(energy) * u128::from(lasts);
+        let is_same = segment.is_parking == next.is_parking
+            && crosswise(segment.energy, next.lasts) == crosswise(next.energy, segment.lasts);
+        if is_same {
+            segment.lasts += next.lasts;
+            segment.energy += next.energy;
+        }
+        is_same
+    });
+    if segments.len() > MAX_SEGMENTS {
+        segments = in_slots(&segments, began);
+    }
+    let is_usual = match segments.as_slice() {
+        [] | [_] => true,
+        [first, second] => !first.is_parking && second.is_parking,
+        _ => false,
+    };
+    if is_usual { Vec::new() } else { segments }
+}
+
+/// Merges segments in slots of time: those of a slot into at most two, one of each kind.
+fn in_slots(segments: &[Segment], began: Timestamp) -> Vec<Segment> {
+    let whole: u64 = segments.iter().map(|segment| segment.lasts).sum();
+    let width = slot_width(millis(i64::try_from(whole).unwrap_or(i64::MAX)));
+    let mut at = began.unix_millis();
+    let mut merged: Vec<(i64, Segment)> = Vec::new();
+    for segment in segments {
+        let mut left = *segment;
+        while left.lasts > 0 {
+            let slot = at.div_euclid(width);
+            let lasts = left
+                .lasts
+                .min((width - at.rem_euclid(width)).unsigned_abs());
+            let energy = u128::from(left.energy) * u128::from(lasts) / u128::from(left.lasts);
+            let energy = u64::try_from(energy).unwrap_or(left.energy);
+            let mut of_slot = merged.iter_mut().rev().take(2);
+            match of_slot.find(|(at, one)| *at == slot && one.is_parking == left.is_parking) {
+                Some((_, part)) => {
+                    part.lasts += lasts;
+                    part.energy += energy;
+                }
+                None => merged.push((
+                    slot,
+                    Segment {
+                        lasts,
+                        energy,
+                        ..left
+                    },
+                )),
+            }
+            at = at.saturating_add(i64::try_from(lasts).unwrap_or(i64::MAX));
+            left.lasts -= lasts;
+            left.energy -= energy;
+        }
+    }
+    merged.into_iter().map(|(_, segment)| segment).collect()
 }
 
 /// The periods of one kind.
@@ -188,10 +296,16 @@ mod tests {
         let whole = session(3000);
         assert!(size_of(&whole) > 400 * 1024);
         let stored = bounded(whole.clone());
-        assert!(size_of(&stored) <= MERGED + 512);
+        assert!(size_of(&stored) <= MERGED + 50 * 1024);
         let periods = stored[PERIODS].as_array().unwrap();
         assert_eq!(periods.last(), whole[PERIODS].as_array().unwrap().last());
-        assert_eq!(report(&stored), report(&whole));
+        // The first slot begins with the session, 20 seconds before its first period.
+        let (merged, exact) = (report(&stored), report(&whole));
+        assert_eq!(
+            (merged.times.charging, merged.times.parking),
+            (exact.times.charging, exact.times.parking)
+        );
+        assert_eq!(merged.charging_ended, exact.charging_ended);
         let sum = |session: &Value, kind: &str| {
             let periods = session[PERIODS].as_array().unwrap().iter();
             let dimensions = periods.flat_map(|period| period["dimensions"].as_array().unwrap());
@@ -207,6 +321,73 @@ mod tests {
         let more = (3000..6000).map(period);
         grown[PERIODS].as_array_mut().unwrap().extend(more);
         grown["end_date_time"] = json!(start().plus(minutes(6000)));
-        assert_eq!(report(&bounded(grown)).times, report(&session(6000)).times);
+        let (merged, exact) = (report(&bounded(grown)).times, report(&session(6000)).times);
+        assert_eq!(
+            (merged.charging, merged.parking),
+            (exact.charging, exact.parking)
+        );
+    }
+
+    /// The time and the energy of each kind until the end of each hour.
+    fn by_hour(segments: &[Segment]) -> Vec<(u64, u64, u64)> {
+        let hour = 3_600_000;
+        let (mut hours, mut elapsed, mut sum) = (Vec::new(), 0, (0, 0, 0));
+        for segment in segments {
+            elapsed += segment.lasts;
+            let of_kind = if segment.is_parking {
+                &mut sum.1
+            } else {
+                &mut sum.0
+            };
+            *of_kind += segment.lasts;
+            sum.2 += segment.energy;
+            if elapsed % hour == 0 {
+                hours.push(sum);
+            }
+        }
+        hours
+    }
+
+    #[test]
+    fn many_segments_keep_their_hours() {
+        let second = 1000;
+        let alternating: Vec<Segment> = (0..8 * 180)
+            .map(|number| Segment {
+                lasts: 20 * second,
+                energy: if number % 2 == 0 { 100 + number } else { 0 },
+                is_parking: number % 2 == 1,
+            })
+            .collect();
+        let long = Segment {
+            lasts: 4 * 3600 * second,
+            energy: 7_001,
+            is_parking: false,
+        };
+        let segments = [alternating, vec![long]].concat();
+        let merged = bounded_segments(segments.clone(), start());
+        assert!(merged.len() <= 2 * (SLOTS as usize + 2), "{}", merged.len());
+        assert_eq!(by_hour(&merged)[..8], by_hour(&segments)[..8]);
+        assert_eq!(by_hour(&merged).last(), by_hour(&segments).last());
+        // A session keeps less than 6 KB of them.
+        assert!(serde_json::to_string(&merged).unwrap().len() < 6_000);
+    }
+
+    #[test]
+    fn few_segments_are_joined_only_where_they_are_alike() {
+        let part = |minutes: u64, energy: u64, is_parking: bool| Segment {
+            lasts: minutes * 60_000,
+            energy,
+            is_parking,
+        };
+        let bounded = |segments: &[Segment]| bounded_segments(segments.to_vec(), start());
+        let usual = [part(10, 100, false), part(20, 200, false), part(5, 0, true)];
+        assert_eq!(bounded(&usual), []);
+        let delayed = [part(5, 0, true), part(7, 0, true), part(10, 100, false)];
+        let joined = [part(12, 0, true), part(10, 100, false)];
+        assert_eq!(bounded(&delayed), joined);
+        let uneven = [part(10, 100, false), part(10, 101, false)];
+        assert_eq!(bounded(&uneven), uneven);
+        // A segment without a duration is none.
+        assert_eq!(bounded(&[part(0, 9, true), usual[0], usual[2]]), []);
     }
 }

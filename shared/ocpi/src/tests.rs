@@ -587,6 +587,7 @@ fn a_tariff_counts_for_sessions_that_begin_in_its_time() {
                 charging: 3_600_000,
                 parking: 0,
             },
+            segments: &[],
         };
         tariff::cost(&pricing, pricing[0].currency, course).gross
     };
@@ -641,6 +642,7 @@ fn reservation_prices_are_shown_but_not_added_to_session_cost() {
             charging: 3_600_000,
             parking: 0,
         },
+        segments: &[],
     };
     assert_eq!(
         tariff::cost(&pricing, pricing[0].currency, course).gross,
@@ -677,6 +679,7 @@ fn current_restrictions_become_power_at_connector_voltage() {
                 charging: 3_600_000,
                 parking: 0,
             },
+            segments: &[],
         };
         tariff::cost(&connector.pricing, connector.pricing[0].currency, course).gross
     };

@@ -202,6 +202,7 @@ impl EffectivePrice {
                 began: start,
                 zone: &station.timezone.rules(),
                 usage: Usage::of_charge(energy, duration),
+                segments: &[],
             };
             Some(tariff::exact_cost(&connector.pricing, currency, course))
         };

@@ -40,6 +40,7 @@ impl SimulatedCharge {
             began: start,
             zone: &station.timezone.rules(),
             usage: Usage::of_charge(energy, duration),
+            segments: &[],
         };
         Some(Self {
             seconds: duration.saturating_add(millis(999)).as_secs(),

@@ -21,9 +21,12 @@
 //! Every transition may be requested twice, late, and in another order than the events happened: reports are ordered by `last_updated`,
 //! CDRs are counted by their ids and as a set. The effect of each contradiction is listed in `infra/networks.md`.
 
+use rust_decimal::prelude::ToPrimitive as _;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 
 use super::profile::SessionProfile;
+use crate::charging::tariff::Segment;
 use crate::charging_station::Price;
 use crate::network::{EvseId, ObjectId, Owner};
 use kernel::id::Id;
@@ -152,13 +155,32 @@ pub struct Stop {
     pub next: Option<Timestamp>,
 }
 
-/// How long a vehicle charged and was parked. Items contain whole milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How long a vehicle charged and was parked, and in which order. Items contain whole milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
     #[serde(with = "kernel::time::as_millis")]
     pub charging: SignedDuration,
     #[serde(with = "kernel::time::as_millis")]
     pub parking: SignedDuration,
+    /// The charging periods, bounded in number; empty if the network reports none, or if the vehicle charged and then was parked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
+}
+
+impl Times {
+    /// Returns the times of a session that lasted at most this long. If they are shortened, the segments are unknown.
+    #[must_use]
+    pub fn within(&self, lasted: SignedDuration) -> Self {
+        if self.charging.saturating_add(self.parking) <= lasted {
+            return self.clone();
+        }
+        let charging = self.charging.min(lasted);
+        Self {
+            charging,
+            parking: self.parking.min(lasted - charging),
+            segments: Vec::new(),
+        }
+    }
 }
 
 /// An amount in minor units.
@@ -178,6 +200,14 @@ impl Total {
             net: if range.contains(&net) { net } else { gross },
             gross,
         }
+    }
+
+    /// Returns an amount with this percentage of tax added to the exact amount without tax; None if it is too large.
+    pub fn taxed(self, exact: Decimal, percent: Decimal) -> Option<Self> {
+        let with_tax = Decimal::ONE + percent / Decimal::ONE_HUNDRED;
+        let gross = exact.checked_mul(with_tax)?;
+        let gross = gross.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
+        Some(Self::new(self.net, gross.to_i64()?))
     }
 
     pub fn tax(self) -> i64 {
@@ -236,6 +266,8 @@ pub struct SessionReport {
     pub currency: Currency,
     /// The cost so far, if the network reports it.
     pub total: Option<Total>,
+    /// The exact cost without tax in minor units, if the network does not state the tax.
+    pub untaxed: Option<Decimal>,
     /// When it was updated, by the network's clock if that is believed.
     pub last_updated: Timestamp,
 }
@@ -254,6 +286,8 @@ pub enum ReportedState {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CdrReport {
     pub billed: Billed,
+    /// The exact amount without tax in minor units, if the network does not state the tax.
+    pub untaxed: Option<Decimal>,
     pub session: Option<ObjectId>,
     pub started: Timestamp,
     pub ended: Timestamp,

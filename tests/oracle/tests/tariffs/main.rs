@@ -111,6 +111,7 @@ fn ours(tariff: &Value, session: &Session) -> Cost {
             charging: charging.unsigned_abs(),
             parking: (lasts - charging).unsigned_abs(),
         },
+        segments: &[],
     };
     let code = tariff["currency"]
         .as_str()

@@ -6,7 +6,7 @@ use super::super::battery::Battery;
 use super::super::simulation;
 use super::super::tariff::{self, Cost, Course, Usage};
 use super::plausibility::{Claim, OwnPrice, Plausibility};
-use super::{network_session, pricing, total_by};
+use super::{evse_power, network_session, pricing, total_by};
 use crate::charging_session::network::{
     AtNetwork, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
 };
@@ -19,7 +19,7 @@ use crate::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::driver::Driver;
 use crate::event_type::EventType;
 use crate::invoice::totals::rate_of;
-use crate::network::{ObjectId, is_believed};
+use crate::network::{EvseId, ObjectId, is_believed};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
 use kernel::error::Result;
@@ -123,17 +123,61 @@ impl ChargingSession {
 }
 
 impl Stored<ChargingSession> {
+    /// Moves a session whose price is not final to another connector of its station, at which its network reports it: the prices and the
+    /// power are those of that connector. The time in the calendars stays at the EVSE for which the session was requested. Returns whether
+    /// anything changed.
+    pub fn move_to(
+        &mut self,
+        station: &ChargingStation,
+        connector: &Connector,
+        now: Timestamp,
+    ) -> bool {
+        let is_same = connector.id == self.object.connector;
+        let is_other_station = station.id != self.object.charging_station;
+        let is_priced = self.is_priced();
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return false;
+        };
+        if is_same || is_other_station || is_priced {
+            return false;
+        }
+        network.evse = EvseId::new(network.evse.location.clone(), &connector.evse);
+        network.connector = connector.id_within_evse().map(str::to_owned);
+        network.evse_power = evse_power(station, &connector.evse);
+        let began = self.object.session_started;
+        (_, self.internal.pricing) = pricing(connector, self.object.currency, began);
+        self.object.connector.clone_from(&connector.id);
+        self.object.updated = now;
+        if self.object.state.cost().is_some() {
+            self.record_update();
+        }
+        true
+    }
+
+    /// Returns whether a report is older than the newest one.
+    pub fn is_outdated(&self, report: &SessionReport, now: Timestamp) -> bool {
+        let network = self.internal.network.as_deref();
+        let newest = network.and_then(|network| network.reported);
+        newest.is_some_and(|newest| report.last_updated < newest && is_believed(newest, now))
+    }
+
+    /// Returns whether the price is final or under review.
+    fn is_priced(&mut self) -> bool {
+        matches!(
+            self.object.state.settlement_mut(),
+            Some(Settlement::UnderReview(_) | Settlement::Final(_))
+        )
+    }
+
     /// Applies a report of the network. `elsewhere` is true if the driver or the vehicle takes part in another session that has not
     /// ended: then a session that was given up is not reopened but stopped. Returns whether anything changed.
     pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
         let before = self.clone();
         let report = &self.believed_report(report);
+        let is_old = self.is_outdated(report, now);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return false;
         };
-        let is_old = network
-            .reported
-            .is_some_and(|newest| report.last_updated < newest && is_believed(newest, now));
         let known = network.session.as_ref();
         let is_another = known.is_some_and(|known| *known != report.session);
         if is_old || is_another {
@@ -146,11 +190,7 @@ impl Stored<ChargingSession> {
         if let Some(network) = self.object.state.at_network_mut().filter(|_| is_new) {
             network.heard_at = now;
         }
-        let is_priced = matches!(
-            self.object.state.settlement_mut(),
-            Some(Settlement::UnderReview(_) | Settlement::Final(_))
-        );
-        if !is_priced {
+        if !self.is_priced() {
             self.follow(report, is_new, elsewhere, now);
         }
         let changed = self.object != before.object || self.internal != before.internal;
@@ -303,10 +343,10 @@ impl Stored<ChargingSession> {
             _ => report.currency,
         };
         if let Some(network) = self.internal.network.as_deref_mut() {
-            network.usage = report.times;
+            network.usage = report.times.clone();
             network.total = report.total;
         }
-        let ours = self.price(&self.internal.pricing, report.energy, report.times);
+        let ours = self.price(&self.internal.pricing, report.energy, &report.times);
         let total = report.total;
         let total = total.map(|total| Total::new(total.net.max(0), total.gross.max(0)));
         let source = match total {
@@ -324,7 +364,7 @@ impl Stored<ChargingSession> {
     }
 
     /// Returns the cost of a session with this energy and these times at these prices.
-    pub(super) fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
+    pub(super) fn price(&self, pricing: &[Price], energy: i64, times: &Times) -> Cost {
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
             began: self.object.session_started,
@@ -334,6 +374,7 @@ impl Stored<ChargingSession> {
                 charging: whole_millis(times.charging).max(0).unsigned_abs(),
                 parking: whole_millis(times.parking).max(0).unsigned_abs(),
             },
+            segments: &times.segments,
         };
         tariff::cost(pricing, self.object.currency, course)
     }
@@ -472,14 +513,14 @@ impl Stored<ChargingSession> {
                 };
             }
             if let Some(network) = self.internal.network.as_deref_mut() {
-                network.usage = cdr.times;
+                network.usage = cdr.times.clone();
             }
             let session = &mut self.object;
             match &mut session.state {
                 SessionState::Completed { ended, charged, .. } => {
                     *ended = cdr.ended.min(now).max(session.session_started);
                     *charged = charged.ended_by(*ended);
-                    self.record(EventType::ChargingSessionUpdated);
+                    self.record_update();
                 }
                 _ => self.complete(cdr.ended, now),
             }
@@ -490,7 +531,7 @@ impl Stored<ChargingSession> {
             cdr.pricing.clone()
         };
         let claim = if counts { cdr.claim() } else { self.claim() };
-        let ours = self.price(&pricing, claim.energy, claim.times);
+        let ours = self.price(&pricing, claim.energy, &claim.times);
         if takes_figures {
             let is_priced = pricing
                 .iter()
@@ -532,7 +573,7 @@ impl Stored<ChargingSession> {
     /// Returns the lines of the amount that the network bills or has reported, by the current data of the session.
     pub(super) fn lines(&self, total: Total) -> Vec<SessionCostLine> {
         let claim = self.claim();
-        let ours = self.price(&self.internal.pricing, claim.energy, claim.times);
+        let ours = self.price(&self.internal.pricing, claim.energy, &claim.times);
         explained(total, &ours, &self.internal.pricing)
     }
 
@@ -544,7 +585,7 @@ impl Stored<ChargingSession> {
             started: session.session_started,
             ended: session.state.ended().unwrap_or(session.session_started),
             energy: session.energy(),
-            times: network.map_or_else(Times::default, |network| network.usage),
+            times: network.map_or_else(Times::default, |network| network.usage.clone()),
         }
     }
 
@@ -606,7 +647,7 @@ impl CdrReport {
             started: self.started,
             ended: self.ended,
             energy: self.energy,
-            times: self.times,
+            times: self.times.clone(),
         }
     }
 }

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use rust_decimal::Decimal;
+
 use super::super::battery::MILLIS_PER_HOUR;
 use super::super::tariff::{self, Cost};
 use crate::charging_session::network::{
-    CdrReport, LONGEST, ReportedState, SessionReport, Times, Total,
+    Billed, CdrReport, LONGEST, ReportedState, SessionReport, Times, Total,
 };
 use crate::charging_session::review::ReviewReason;
 use crate::charging_session::{ChargingSession, StartedBy};
@@ -102,7 +104,7 @@ fn minor_units(main_units: i64, currency: Currency) -> i64 {
 }
 
 /// The statements of a network about a session on which its price depends.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Claim {
     pub started: Timestamp,
     pub ended: Timestamp,
@@ -155,16 +157,12 @@ impl Stored<ChargingSession> {
         let energy = most
             .filter(|_| !is_energy_plausible)
             .unwrap_or(claim.energy);
-        let charging = claim.times.charging.min(lasted);
-        let times = Times {
-            charging,
-            parking: claim.times.parking.min(lasted - charging),
-        };
+        let times = claim.times.within(lasted);
         let is_known = self.is_tariff_known(currency);
         let cost = if is_known {
-            self.price(&self.internal.pricing, energy, times)
+            self.price(&self.internal.pricing, energy, &times)
         } else {
-            self.price(&[limits.assumed_price(currency)], energy, times)
+            self.price(&[limits.assumed_price(currency)], energy, &times)
         };
         OwnPrice {
             cost,
@@ -174,22 +172,35 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Returns a report with the start and the times that can be.
+    /// Returns a report with the start and the times that can be, and with the tax of the tariff if it states none.
     pub(super) fn believed_report(&self, report: &SessionReport) -> SessionReport {
         let ended = report.ended.unwrap_or(report.last_updated);
         let is_over = report.state == ReportedState::Completed;
-        let (started, times) = self.believed(report.started, ended, is_over, report.times);
+        let (started, times) = self.believed(report.started, ended, is_over, &report.times);
+        let pricing = &self.internal.pricing;
+        let rate = || tariff::common_tax(pricing, report.currency, started);
         SessionReport {
             started,
             times,
+            total: report.total.map(|total| taxed(total, report.untaxed, rate)),
             ..report.clone()
         }
     }
 
-    /// Returns a CDR with the start and the times that can be.
+    /// Returns a CDR with the start and the times that can be, and with the tax of the tariff if it states none.
     pub(super) fn believed_cdr(&self, cdr: &CdrReport) -> CdrReport {
-        let (started, times) = self.believed(cdr.started, cdr.ended, true, cdr.times);
+        let (started, times) = self.believed(cdr.started, cdr.ended, true, &cdr.times);
+        let currency = cdr.billed.currency;
+        let pricing = match &self.internal.pricing {
+            ours if tariff::is_known(ours, currency, started) => ours,
+            _ => &cdr.pricing,
+        };
+        let rate = || tariff::common_tax(pricing, currency, started);
         CdrReport {
+            billed: Billed {
+                total: taxed(cdr.billed.total, cdr.untaxed, rate),
+                ..cdr.billed.clone()
+            },
             started,
             times,
             ..cdr.clone()
@@ -204,7 +215,7 @@ impl Stored<ChargingSession> {
         started: Timestamp,
         ended: Timestamp,
         is_over: bool,
-        times: Times,
+        times: &Times,
     ) -> (Timestamp, Times) {
         let created = self.object.created;
         let earliest = match self.object.started_by {
@@ -213,15 +224,10 @@ impl Stored<ChargingSession> {
             StartedBy::Card => created.plus(-LONGEST),
         };
         if started >= earliest {
-            return (started, times);
+            return (started, times.clone());
         }
         let lasted = ended.since(earliest).max(SignedDuration::ZERO);
-        let charging = times.charging.min(lasted);
-        let times = Times {
-            charging,
-            parking: times.parking.min(lasted - charging),
-        };
-        (earliest, times)
+        (earliest, times.within(lasted))
     }
 
     /// Checks whether the tariff that the station had when the session began has prices in this currency.
@@ -242,6 +248,12 @@ impl Stored<ChargingSession> {
         };
         lasted.max(SignedDuration::ZERO)
     }
+}
+
+/// Returns an amount with tax at the rate of the tariff, if the network does not state the tax and the tariff has one rate.
+fn taxed(total: Total, exact: Option<Decimal>, rate: impl Fn() -> Option<Decimal>) -> Total {
+    let taxed = exact.and_then(|exact| total.taxed(exact, rate()?));
+    taxed.unwrap_or(total)
 }
 
 /// Returns the energy in Wh that a power in W delivers in a time, rounded up.
@@ -273,7 +285,7 @@ mod tests {
             energy,
             times: Times {
                 charging: lasts,
-                parking: SignedDuration::ZERO,
+                ..Times::default()
             },
         }
     }

@@ -74,7 +74,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    fn record_update(&mut self) {
+    pub(super) fn record_update(&mut self) {
         if !self.events().contains(&EventType::ChargingSessionUpdated) {
             self.record(EventType::ChargingSessionUpdated);
         }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::charging_session::network::{Billed, CdrReport, Times};
     use crate::network::Module;
-    use kernel::time::{HOUR, SignedDuration, days, millis};
+    use kernel::time::{HOUR, days, millis};
 
     fn total(gross: i64) -> Total {
         Total::new(gross, gross)
@@ -184,6 +184,7 @@ mod tests {
                 last_updated: ended.plus(millis(number.into())),
                 currency: kernel::money::Currency::from_code("gbp").unwrap(),
             },
+            untaxed: None,
             session: Some(named::object(Module::Sessions, "S1")),
             started: now(),
             ended,
@@ -191,7 +192,7 @@ mod tests {
             energy: if credits.is_some() { 0 } else { 20_000 },
             times: Times {
                 charging: HOUR,
-                parking: SignedDuration::ZERO,
+                ..Times::default()
             },
             pricing: Vec::new(),
         }

@@ -68,6 +68,7 @@ impl Stored<ChargingSession> {
                 charging: whole_millis(charging).unsigned_abs(),
                 parking: whole_millis(elapsed - charging).unsigned_abs(),
             },
+            segments: &[],
         };
         let by_tariff = tariff::cost(&self.internal.pricing, session.currency, course);
         *charged = Charged {

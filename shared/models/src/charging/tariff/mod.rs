@@ -3,8 +3,9 @@
 //! `step_size` rounds the quantity up once per session for ENERGY, and once for TIME and PARKING_TIME together: if parking is
 //! charged for, the whole rounding is added to it, and charging time is billed without rounding.
 //!
-//! If prices are restricted to times, days, durations or energies, a session is cut into stretches at every moment at which a price
-//! begins or ceases to hold; the rounding up to the step is applied to the price that held last.
+//! If prices are restricted to times, days, durations, energies or powers, a session is cut into stretches at every moment at which a price
+//! begins or ceases to hold, and at which its power changes, as far as that is known; the rounding up to the step is applied to the price
+//! that held last.
 
 mod course;
 mod line;
@@ -15,7 +16,7 @@ mod tests;
 use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
 
-pub use self::course::{Course, Usage};
+pub use self::course::{Course, Segment, Usage};
 pub(super) use self::course::{MILLIS_PER_HOUR, WH_PER_KWH};
 pub use self::line::{Cost, Line};
 use self::stretch::{Stretch, stretches};
@@ -38,6 +39,18 @@ pub fn currency(pricing: &[Price], preferred: Currency, begins: Timestamp) -> Cu
 pub fn is_known(pricing: &[Price], currency: Currency, begins: Timestamp) -> bool {
     let mut in_currency = pricing.iter().filter(|price| price.currency == currency);
     in_currency.any(|price| price.is_for_session(begins))
+}
+
+/// Returns the percentage of tax that all components have which can be part of the cost in that currency of a session that begins then;
+/// None if they differ or there are none.
+pub fn common_tax(pricing: &[Price], currency: Currency, begins: Timestamp) -> Option<Decimal> {
+    let is_limit = |price: &Price| matches!(price.kind, PriceType::MinPrice | PriceType::MaxPrice);
+    let pricing = prices_of(pricing, currency, begins).into_iter();
+    let mut rates = pricing
+        .filter(|price| !is_limit(price) && !price.exact().is_zero())
+        .map(Price::percent);
+    let first = rates.next()?;
+    rates.all(|rate| rate == first).then_some(first)
 }
 
 /// Returns the ENERGY price of that currency which holds at the beginning of a session that begins then and charges with this power in W.

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
-use super::course::{Course, MILLIS_PER_HOUR, Usage};
+use super::course::{Course, MILLIS_PER_HOUR};
 use crate::charging_station::{Price, PriceType, Restrictions, Weekday};
 use kernel::time::{SignedDuration, Timestamp, days, millis, whole_millis};
 
@@ -41,97 +41,149 @@ const MARK_DIGITS: u32 = 9;
 /// The time from the beginning of a session during which it is cut into days.
 const CALENDAR: SignedDuration = days(400);
 
-/// Cuts a session wherever a price may begin or cease to hold.
+/// A segment of a session, and its place in it.
+struct Leg {
+    from: Mark,
+    until: Mark,
+    /// W
+    power: Decimal,
+    is_parking: bool,
+}
+
+/// Cuts a session wherever a price may begin or cease to hold, or its power changes.
 pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stretch<'a>> {
-    let Usage {
-        energy,
-        charging,
-        parking,
-    } = course.usage;
-    let (energy, charging, parking) = (energy.into(), charging.into(), Decimal::from(parking));
-    let end = charging + parking;
-    let marks = marks(pricing, course, energy, charging, end);
-    let begin = Mark {
+    let legs = legs(course);
+    let limits = Limits::of(pricing, course);
+    let mut stretches = Vec::with_capacity(legs.len());
+    let mut delivered = Decimal::ZERO;
+    for leg in legs {
+        let mut from = leg.from;
+        for until in leg.marks(&limits) {
+            let lasts = until.elapsed - from.elapsed;
+            let (charging, parking) = if leg.is_parking {
+                (Decimal::ZERO, lasts)
+            } else {
+                (lasts, Decimal::ZERO)
+            };
+            stretches.push(Stretch {
+                began: from,
+                at: course
+                    .began
+                    .plus(millis(from.elapsed.to_i64().unwrap_or(i64::MAX))),
+                zone: course.zone,
+                power: leg.power,
+                energy: until.energy - delivered,
+                charging,
+                parking,
+            });
+            delivered = until.energy;
+            from = until;
+        }
+    }
+    stretches
+}
+
+/// Returns the segments of a session with the energy that they have delivered. Energy of a session that did not charge at any time is
+/// delivered at its beginning.
+fn legs(course: Course<'_>) -> Vec<Leg> {
+    let energy = Decimal::from(course.usage.energy);
+    let segments = course.segments();
+    let measured: Decimal = segments.iter().map(|part| Decimal::from(part.energy)).sum();
+    let mut counted = Decimal::ZERO;
+    let mut from = Mark {
         elapsed: Decimal::ZERO,
-        energy: if charging.is_zero() {
+        energy: if course.usage.charging == 0 {
             energy
         } else {
             Decimal::ZERO
         },
     };
-    let mut stretches = Vec::with_capacity(marks.len() + 1);
-    let ends = marks.into_iter().chain([Mark {
-        elapsed: end,
-        energy,
-    }]);
-    let flow = energy.checked_mul(MILLIS_PER_HOUR).unwrap_or(Decimal::MAX);
-    let flow = flow.checked_div(charging).unwrap_or_default();
-    let mut from = begin;
-    for until in ends {
-        let lasts = until.elapsed - from.elapsed;
-        let charges = from.elapsed < charging;
-        let whole = from == begin && charging.is_zero();
-        stretches.push(Stretch {
-            began: from,
-            at: course
-                .began
-                .plus(millis(from.elapsed.to_i64().unwrap_or(i64::MAX))),
-            zone: course.zone,
-            power: if charges { flow } else { Decimal::ZERO },
-            energy: if whole {
-                energy
+    let legs = segments.into_iter().map(|segment| {
+        counted += Decimal::from(segment.energy);
+        let until = Mark {
+            elapsed: from.elapsed + Decimal::from(segment.lasts),
+            energy: if measured == energy {
+                counted
             } else {
-                until.energy - from.energy
+                exact(energy * share(counted, measured))
             },
-            charging: if charges { lasts } else { Decimal::ZERO },
-            parking: if charges { Decimal::ZERO } else { lasts },
-        });
+        };
+        let flow = (until.energy - from.energy).checked_mul(MILLIS_PER_HOUR);
+        let flow = flow
+            .unwrap_or(Decimal::MAX)
+            .checked_div(segment.lasts.into());
+        let leg = Leg {
+            from,
+            until,
+            power: flow.unwrap_or_default(),
+            is_parking: segment.is_parking,
+        };
         from = until;
-    }
-    stretches
+        leg
+    });
+    legs.collect()
 }
 
-/// The moments between the begin and the end at which a restriction may begin or cease to be met, and the end of the charging, in order.
-fn marks(
-    pricing: &[&Price],
-    course: Course<'_>,
-    energy: Decimal,
-    charging: Decimal,
-    end: Decimal,
-) -> Vec<Mark> {
-    // A quotient of 28 digits can be too small by the last digit, and the comparison with a limit must have a definite result.
-    let exact = |quantity: Decimal| quantity.round_dp(MARK_DIGITS);
-    let share = |part: Decimal, whole: Decimal| part.checked_div(whole).unwrap_or(Decimal::ONE);
-    let at_time = |elapsed: Decimal| Mark {
-        elapsed,
-        energy: exact(energy * share(elapsed, charging).min(Decimal::ONE)),
-    };
-    let at_energy = |threshold: Decimal| Mark {
-        elapsed: exact(charging * share(threshold, energy)),
-        energy: threshold,
-    };
-    let mut marks = vec![at_time(charging)];
-    let restrictions = pricing
-        .iter()
-        .filter_map(|price| price.restrictions.as_ref());
-    for restrictions in restrictions {
-        let durations = [restrictions.min_duration, restrictions.max_duration];
-        let durations = durations.into_iter().flatten().map(Decimal::from);
-        marks.extend(durations.map(|seconds| at_time(seconds * Decimal::ONE_THOUSAND)));
-        let energies = [restrictions.min_energy, restrictions.max_energy];
-        let energies = energies.into_iter().flatten().map(Decimal::from);
-        marks.extend(
-            energies
-                .filter(|threshold| *threshold < energy)
-                .map(at_energy),
-        );
-        let moments = restrictions.moments(course, end).into_iter();
-        marks.extend(moments.map(|millis| at_time(millis.into())));
+/// Rounds milliseconds or Wh. A quotient of 28 digits can be too small by the last digit, and the comparison with a limit must have a
+/// definite result.
+fn exact(quantity: Decimal) -> Decimal {
+    quantity.round_dp(MARK_DIGITS)
+}
+
+fn share(part: Decimal, whole: Decimal) -> Decimal {
+    part.checked_div(whole).unwrap_or(Decimal::ONE)
+}
+
+/// The milliseconds since the beginning of a session, and the Wh, at which a restriction may begin or cease to be met.
+struct Limits {
+    elapsed: Vec<Decimal>,
+    energies: Vec<Decimal>,
+}
+
+impl Limits {
+    fn of(pricing: &[&Price], course: Course<'_>) -> Self {
+        let end = Decimal::from(course.usage.charging) + Decimal::from(course.usage.parking);
+        let (mut elapsed, mut energies) = (Vec::new(), Vec::new());
+        let restrictions = pricing
+            .iter()
+            .filter_map(|price| price.restrictions.as_ref());
+        for restrictions in restrictions {
+            let durations = [restrictions.min_duration, restrictions.max_duration];
+            let durations = durations.into_iter().flatten().map(Decimal::from);
+            elapsed.extend(durations.map(|seconds| seconds * Decimal::ONE_THOUSAND));
+            let limits = [restrictions.min_energy, restrictions.max_energy];
+            energies.extend(limits.into_iter().flatten().map(Decimal::from));
+            let moments = restrictions.moments(course, end).into_iter();
+            elapsed.extend(moments.map(Decimal::from));
+        }
+        Self { elapsed, energies }
     }
-    marks.retain(|mark| Decimal::ZERO < mark.elapsed && mark.elapsed < end);
-    marks.sort_unstable();
-    marks.dedup_by_key(|mark| mark.elapsed);
-    marks
+}
+
+impl Leg {
+    /// Returns the positions at which it is cut, in order, and its end.
+    fn marks(&self, limits: &Limits) -> Vec<Mark> {
+        let (from, until) = (self.from, self.until);
+        let (lasts, energy) = (until.elapsed - from.elapsed, until.energy - from.energy);
+        let is_inside = |elapsed: Decimal| from.elapsed < elapsed && elapsed < until.elapsed;
+        let at_times = limits.elapsed.iter().filter(|at| is_inside(**at));
+        let at_times = at_times.map(|at| Mark {
+            elapsed: *at,
+            energy: from.energy + exact(energy * share(*at - from.elapsed, lasts)),
+        });
+        let at_energies = limits.energies.iter();
+        let at_energies = at_energies.filter(|at| from.energy < **at && **at < until.energy);
+        let at_energies = at_energies.map(|at| Mark {
+            elapsed: from.elapsed + exact(lasts * share(*at - from.energy, energy)),
+            energy: *at,
+        });
+        let at_energies = at_energies.filter(|mark| is_inside(mark.elapsed));
+        let mut marks: Vec<Mark> = at_times.chain(at_energies).collect();
+        marks.sort_unstable();
+        marks.dedup_by_key(|mark| mark.elapsed);
+        marks.push(until);
+        marks
+    }
 }
 
 impl<'a> Stretch<'a> {

@@ -12,10 +12,22 @@ fn cost(pricing: &[Price], currency: Currency, usage: Usage) -> Cost {
 }
 
 fn cost_from(began: &str, zone: &str, pricing: &[Price], currency: Currency, usage: Usage) -> Cost {
+    cost_of(began, zone, pricing, usage, &[], currency)
+}
+
+fn cost_of(
+    began: &str,
+    zone: &str,
+    pricing: &[Price],
+    usage: Usage,
+    segments: &[Segment],
+    currency: Currency,
+) -> Cost {
     let course = super::Course {
         began: Timestamp::parse(began).unwrap(),
         zone: &TimeZone::get(zone).unwrap(),
         usage,
+        segments,
     };
     super::cost(pricing, currency, course)
 }
@@ -342,6 +354,137 @@ fn a_session_costs_at_least_and_at_most_so_much() {
     );
 }
 
+fn charge(minutes: u64, energy: u64) -> Segment {
+    Segment {
+        lasts: minutes * MINUTE,
+        energy,
+        is_parking: false,
+    }
+}
+
+fn park(minutes: u64) -> Segment {
+    Segment {
+        is_parking: true,
+        ..charge(minutes, 0)
+    }
+}
+
+/// The cost of a session in Amsterdam that has these segments.
+fn course(began: &str, pricing: &[Price], segments: &[Segment]) -> Cost {
+    let sum = |is_parking: bool| {
+        let of_kind = segments.iter();
+        let of_kind = of_kind.filter(|segment| segment.is_parking == is_parking);
+        of_kind.map(|segment| segment.lasts).sum()
+    };
+    let energy = segments.iter().map(|segment| segment.energy).sum();
+    let usage = used(energy, sum(false), sum(true));
+    cost_of(began, "Europe/Amsterdam", pricing, usage, segments, eur())
+}
+
+/// 80 cents from 6 to 22 o'clock, otherwise this price.
+fn day_and_night(night: i64) -> [Price; 2] {
+    let day = at(
+        price(PriceType::Energy, 80, "0", 1),
+        clock("06:00", "22:00"),
+    );
+    [day, price(PriceType::Energy, night, "0", 1)]
+}
+
+#[test]
+fn energy_costs_what_holds_when_it_flows() {
+    // Parked from 18:00 to 22:02, then 22 kWh in three hours: 22 × 0.20.
+    let delayed = [park(242), charge(180, 22_000)];
+    let cost = course("2026-11-28T17:00:00Z", &day_and_night(20), &delayed);
+    assert_eq!((nets(&cost), cost.gross), (vec![440], 440));
+    // From 21:00, 48 kWh in an hour and 2 kWh in the eight hours until 6: 48 × 0.80 + 2 × 0.10.
+    let fast = [charge(60, 48_000), charge(480, 2_000)];
+    let cost = course("2026-11-28T20:00:00Z", &day_and_night(10), &fast);
+    assert_eq!(nets(&cost), [3840, 20]);
+    // 20 kWh in an hour at 20 kW, an hour's pause, and 5 kWh in an hour at 5 kW: 20 × 0.60 + 5 × 0.30, and 1.20 for the pause.
+    let strong = at(
+        price(PriceType::Energy, 60, "0", 1),
+        Restrictions {
+            min_power: Some(10_000),
+            ..Restrictions::default()
+        },
+    );
+    let by_power = [
+        strong,
+        price(PriceType::Energy, 30, "0", 1),
+        price(PriceType::ParkingTime, 120, "0", 1),
+    ];
+    let interrupted = [charge(60, 20_000), park(60), charge(60, 5_000)];
+    let cost = course("2026-11-28T20:00:00Z", &by_power, &interrupted);
+    assert_eq!(nets(&cost), [1200, 150, 120]);
+}
+
+#[test]
+fn a_segment_is_cut_where_prices_change() {
+    // From 21:00, 6 kWh in two hours, a pause of an hour, and 3 kWh in an hour. The first 7 kWh cost 50 cents.
+    let cheap = Restrictions {
+        min_energy: Some(7_000),
+        ..Restrictions::default()
+    };
+    let by_energy = [
+        at(price(PriceType::Energy, 10, "0", 1), cheap),
+        price(PriceType::Energy, 50, "0", 1),
+    ];
+    let segments = [charge(120, 6_000), park(60), charge(60, 3_000)];
+    let cost = course("2026-11-28T20:00:00Z", &by_energy, &segments);
+    assert_eq!(nets(&cost), [20, 350]);
+    let cost = course("2026-11-28T20:00:00Z", &day_and_night(20), &segments);
+    assert_eq!(nets(&cost), [240, 120]);
+}
+
+#[test]
+fn segments_divide_the_energy_of_their_session() {
+    let segments = [park(242), charge(90, 1_000), charge(90, 3_000)];
+    let cost_with = |usage: Usage, segments: &[Segment]| {
+        let began = "2026-11-28T15:30:00Z";
+        let zone = "Europe/Amsterdam";
+        nets(&cost_of(
+            began,
+            zone,
+            &day_and_night(20),
+            usage,
+            segments,
+            eur(),
+        ))
+    };
+    // Charging from 20:32 to 23:32. Of 8 kWh instead of 4, two flow until 22:02, of them 1.956 until 22:00.
+    let usage = used(8_000, 180 * MINUTE, 242 * MINUTE);
+    assert_eq!(cost_with(usage, &segments), [156, 121]);
+    // Without energies it flows evenly: 88 of 180 minutes are until 22:00.
+    let unmeasured = [park(242), charge(90, 0), charge(90, 0)];
+    assert_eq!(cost_with(usage, &unmeasured), [313, 82]);
+    // Segments of another duration are not those of the session.
+    assert_eq!(cost_with(usage, &segments[..2]), [640]);
+    // Nothing is divided.
+    let parked = used(0, 180 * MINUTE, 242 * MINUTE);
+    assert_eq!(cost_with(parked, &segments), [0; 0]);
+}
+
+#[test]
+fn a_tax_is_common_if_all_components_have_it() {
+    let energy = price(PriceType::Energy, 40, "21", 1);
+    let start = price(PriceType::Flat, 100, "21.0", 1);
+    let limit = price(PriceType::MaxPrice, 900, "20.8", 1);
+    let free = price(PriceType::Time, 0, "9", 1);
+    let common = |pricing: &[Price]| common_tax(pricing, eur(), Timestamp::EPOCH);
+    let percent = |number: i64| Some(Decimal::from(number));
+    let alike = [energy.clone(), start, limit.clone(), free];
+    assert_eq!(common(&alike), percent(21));
+    let reduced = price(PriceType::ParkingTime, 100, "9", 1);
+    assert_eq!(common(&[energy.clone(), reduced]), None);
+    let untaxed = Price {
+        tax: Tax::None,
+        ..energy
+    };
+    assert_eq!(common(&[untaxed]), percent(0));
+    assert_eq!((common(&[]), common(&[limit])), (None, None));
+    assert_eq!(common_tax(&alike, Currency::USD, Timestamp::EPOCH), None);
+}
+
 fn any_price() -> impl Strategy<Value = Price> {
     use PriceType::{Energy, Flat, ParkingTime, Time};
     let kind = prop_oneof![Just(Energy), Just(Time), Just(ParkingTime), Just(Flat)];
@@ -386,6 +529,23 @@ proptest! {
             prop_assert_eq!(line.net + line.tax, line.gross);
             prop_assert!(line.net >= 0 && line.tax >= 0);
         }
+    }
+
+    #[test]
+    fn segments_of_one_flow_cost_what_the_whole_does(
+        pricing in proptest::collection::vec(usual_price(), 0..6),
+        minutes in proptest::collection::vec(1u64..600, 1..9), parking in 0u64..600, start in 0u32..24,
+    ) {
+        let mut pricing = pricing;
+        for (place, price) in pricing.iter_mut().enumerate().filter(|(place, _)| place % 2 == 0) {
+            price.restrictions = Some(clock(&format!("{:02}:{:02}", place * 3, start), "17:30"));
+        }
+        let mut segments: Vec<Segment> = minutes.iter().map(|minutes| charge(*minutes, minutes * 120)).collect();
+        segments.push(park(parking));
+        let whole: u64 = minutes.iter().sum();
+        let usage = used(whole * 120, whole * MINUTE, parking * MINUTE);
+        let cost = |segments: &[Segment]| cost_of("2026-03-28T08:00:00Z", "Europe/Amsterdam", &pricing, usage, segments, eur());
+        prop_assert_eq!(cost(&segments), cost(&[]));
     }
 
     #[test]
