@@ -1388,8 +1388,85 @@ mod tokens {
         cpo.script().fail.clear();
         app.advance(15 * 60 + 300).await;
         let all = sent(&cpo, &uid);
-        assert_eq!(all.len(), tries + 1);
-        assert!(!all[tries].0);
+        // Its message is repeated, and the pull sends what was missed.
+        assert_eq!(all.len(), tries + 2);
+        assert!(!all[tries].0 && !all[tries + 1].0);
+    }
+
+    #[tokio::test]
+    async fn a_lost_card_reaches_a_network_that_refused_its_token() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        for (http, code) in [
+            (vec![401], None),
+            (vec![404], None),
+            (vec![503; 10], None),
+            (vec![], Some(2001)),
+        ] {
+            let (path, uid) = card(&app, &crew, json!({})).await;
+            let mut script = cpo.script();
+            (script.fail, script.refused_tokens) = (http.clone(), code);
+            drop(script);
+            change(&app, &path, json!({"status": "lost"})).await;
+            app.advance(20 * 60).await;
+            let mut script = cpo.script();
+            (script.fail, script.refused_tokens) = (Vec::new(), None);
+            drop(script);
+            let tries = sent(&cpo, &uid).len();
+            app.advance(20 * 60).await;
+            let mut all = sent(&cpo, &uid);
+            // What was answered with success is not sent again.
+            let expected = tries + usize::from(http.len() != 1);
+            assert_eq!(all.len(), expected, "{http:?} {code:?}: {all:?}");
+            assert!(!all.pop().expect("a token").0, "{http:?} {code:?}");
+            assert!(tries > 2, "{http:?} {code:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_time_to_wait_is_respected_before_a_token_is_repeated() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        let (path, uid) = card(&app, &crew, json!({})).await;
+        let mut script = cpo.script();
+        (script.fail, script.retry_after) = (vec![429], Some("600"));
+        drop(script);
+        change(&app, &path, json!({"status": "lost"})).await;
+        app.advance(500).await;
+        assert_eq!(sent(&cpo, &uid).len(), 2);
+        app.advance(200).await;
+        assert_eq!(sent(&cpo, &uid).len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_always_refused_is_rarely_repeated() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        let (path, uid) = card(&app, &crew, json!({})).await;
+        cpo.script().refused_tokens = Some(2001);
+        change(&app, &path, json!({"status": "lost"})).await;
+        app.advance(600).await;
+        // The token is sent once more, because it may have been missed.
+        for action in ["suspend", "resume"] {
+            manage_ok(&app, json!({"action": action, "network": cpo.network})).await;
+        }
+        app.advance(86_400).await;
+        let before = sent(&cpo, &uid).len();
+        app.advance(86_400).await;
+        let a_day = sent(&cpo, &uid).len() - before;
+        assert!((5..=6).contains(&a_day), "{a_day}");
+        // It is not forgotten during a suspension.
+        manage_ok(&app, json!({"action": "suspend", "network": cpo.network})).await;
+        app.advance(86_400).await;
+        cpo.script().refused_tokens = None;
+        manage_ok(&app, json!({"action": "resume", "network": cpo.network})).await;
+        app.advance(86_400).await;
+        assert_eq!(sent(&cpo, &uid).len(), before + a_day + 1);
     }
 
     #[tokio::test]
