@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use functions::networks::handshake::{self, Agreed};
+use functions::networks::sync::{Limits, pull_within};
 use kernel::time::{HOUR, MINUTE, seconds};
 use kernel::{Id, Mode};
 use models::charging_station::ChargingStation;
@@ -1816,6 +1817,81 @@ mod sync {
         // A location that is listed again is a station again.
         cpo.put("/locations/NL/EXA/L2", &location("L2", OLD)).await;
         assert!(ids(&app).await.contains(&active(&["L2"])[0]));
+    }
+
+    #[tokio::test]
+    async fn only_locations_that_the_network_does_not_know_are_removed() {
+        let app = TestApp::start().await;
+        let cpo = listing(&app, &["L1", "L3", "L4", "L5", "Shifted"]).await;
+        app.drain().await;
+        let later = app.now().plus(MINUTE).to_string();
+        let shifted = with(location("Shifted", &later), json!({"name": "Shifted"}));
+        let foreign = location("L1", OLD);
+        let mut script = cpo.script();
+        let answers = [
+            ("Shifted", Ok(shifted)),
+            ("L3", Err(500)),
+            ("L4", Err(404)),
+            ("L5", Ok(foreign)),
+        ];
+        script.locations = answers.into();
+        script.lists.insert("locations", locations(&["L1"]));
+        drop(script);
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull.clone()).await;
+        app.drain().await;
+        let removed = |id: &str| (id.to_owned(), "removed".to_owned());
+        let mut want = active(&["L1", "L3", "L5", "Shifted"]);
+        want.insert(2, removed("L4"));
+        assert_eq!(ids(&app).await, want);
+        let shown = pulled(&app).await;
+        assert_finished(&shown);
+        assert_has!(shown, {"incomplete": false, "/counts/removed": 1});
+        assert_contains(&shown["problems"], "L3");
+        let path = "/locations/NL/EXA/shifted";
+        assert_eq!(cpo.data(path).await["name"], "Shifted");
+        // It no longer exists at the next full pull.
+        cpo.script().locations.clear();
+        manage_ok(&app, pull).await;
+        app.drain().await;
+        for (id, status) in &mut want {
+            *status = if id == "L1" { "active" } else { "removed" }.to_owned();
+        }
+        assert_eq!(ids(&app).await, want);
+    }
+
+    #[tokio::test]
+    async fn missing_locations_are_checked_in_several_runs() {
+        let app = TestApp::start().await;
+        let all: Vec<String> = (0..20).map(|n| format!("L{n:02}")).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let cpo = listing(&app, &all).await;
+        app.drain().await;
+        let mut script = cpo.script();
+        script.locations = [("L00", Ok(location("L00", OLD)))].into();
+        script.lists.insert("locations", locations(&["L19"]));
+        drop(script);
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull).await;
+        let limits = Limits {
+            run: Duration::ZERO,
+            ..Limits::default()
+        };
+        let network = Id::from(cpo.network.as_str());
+        let removed = async || pulled(&app).await["counts"]["removed"].as_u64();
+        let mut counts = Vec::new();
+        while pulled(&app).await["finished"].is_string() == counts.is_empty() {
+            let run = pull_within(app.app(), Mode::Test, &network, &limits).await;
+            run.expect("a run");
+            counts.extend(removed().await);
+        }
+        counts.dedup();
+        assert!(counts.len() > 2 && counts.last() == Some(&18), "{counts:?}");
+        let kept = ids(&app).await.into_iter();
+        let kept: Vec<_> = kept.filter(|(_, status)| status == "active").collect();
+        assert_eq!(kept, active(&["L00", "L19"]));
+        let asked = cpo.received("GET", "/2.2.1/locations/L").len();
+        assert_eq!(asked, 19, "each is asked for once");
     }
 
     #[tokio::test]
