@@ -677,6 +677,79 @@ mod locations {
         assert_eq!(station(&app).await, before);
     }
 
+    #[tokio::test]
+    async fn a_station_that_is_too_large_with_its_prices_has_none() {
+        let (app, cpo) = connected().await;
+        cpo.list("locations", vec![fixture("location")]);
+        let mut tariff = fixture("tariff");
+        let hourly = |hour: usize| {
+            let restrictions = json!({"start_time": format!("{:02}:00", hour % 24), "end_time": format!("{:02}:30", hour % 24)});
+            with(
+                tariff["elements"][0].clone(),
+                json!({"restrictions": restrictions}),
+            )
+        };
+        let elements: Vec<Value> = (0..168).map(hourly).collect();
+        let mut large = fixture("location");
+        let evse = |n: usize| with(large["evses"][0].clone(), json!({"uid": format!("E{n}")}));
+        large["evses"] = (0..300).map(evse).collect();
+        let mut put_tariff = async |elements: &[Value], updated: &str| {
+            tariff["elements"] = json!(elements);
+            tariff["last_updated"] = json!(updated);
+            cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+            app.drain().await;
+            station(&app).await["connectors"][299]["pricing"].clone()
+        };
+        large["last_updated"] = json!("2026-02-01T00:00:00Z");
+        let answer = cpo.put(PATH, &large).await;
+        assert!(
+            answer.body.get("status_message").is_none(),
+            "{}",
+            answer.text
+        );
+        let prices = put_tariff(&elements[..1], "2026-02-01T00:00:01Z").await;
+        assert!(prices[0].is_object(), "{prices}");
+        assert_eq!(
+            put_tariff(&elements, "2026-02-01T00:00:02Z").await,
+            json!([])
+        );
+        large["last_updated"] = json!("2026-02-02T00:00:00Z");
+        large["name"] = json!("Renamed");
+        let answer = cpo.put(PATH, &large).await;
+        assert_contains(&answer.body["status_message"], "prices are unknown");
+        assert_has!(station(&app).await, {"name": "Renamed", "/connectors/299/pricing": []});
+        assert_eq!(
+            put_tariff(&elements[..1], "2026-02-01T00:00:03Z").await,
+            prices
+        );
+    }
+
+    #[tokio::test]
+    async fn an_object_that_grows_by_its_parts_is_refused_in_the_end() {
+        let (app, cpo) = connected().await;
+        let before = cpo.data(PATH).await;
+        let large = |uid: &str, updated: &str| {
+            let change = json!({"uid": uid, "note": "x".repeat(200_000), "last_updated": updated});
+            with(before["evses"][0].clone(), change)
+        };
+        let evse = large("E3", "2026-02-01T00:00:00Z");
+        cpo.expect("PUT", &format!("{PATH}/E3"), Some(&evse), (201, 1000))
+            .await;
+        let stored = cpo.data(PATH).await;
+        let evse = large("E4", "2026-02-01T00:00:01Z");
+        cpo.expect("PUT", &format!("{PATH}/E4"), Some(&evse), (413, 2000))
+            .await;
+        cpo.expect("PATCH", PATH, Some(&evse), (413, 2000)).await;
+        assert_eq!(cpo.data(PATH).await, stored);
+        let path = "/sessions/NL/EXA/S-1001";
+        cpo.put(path, &fixture("session")).await;
+        for (member, second, code) in [("a", 1, (200, 1000)), ("b", 2, (413, 2000))] {
+            let updated = app.now().plus_seconds(second);
+            let sent = json!({member: "x".repeat(200_000), "last_updated": updated});
+            cpo.expect("PATCH", path, Some(&sent), code).await;
+        }
+    }
+
     /// A confirmed reservation at the only connector that fits: its path, and the reservation.
     async fn confirmed(app: &TestApp, cpo: &Connected) -> (String, Value) {
         // The full pull that follows the handshake would remove a location that the platform does not list.

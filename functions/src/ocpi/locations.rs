@@ -103,7 +103,7 @@ async fn store(
     Ok(match stored.unusable {
         None => reply,
         Some(why) => reply.saying(format!(
-            "The location is stored, and its station is as it was: {why}"
+            "The location is stored, but cannot be used as it is: {why}"
         )),
     })
 }
