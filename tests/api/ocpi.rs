@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use functions::networks::handshake::{self, Agreed};
+use functions::networks::sync::{Limits, pull_within};
 use kernel::time::{HOUR, MINUTE, seconds};
 use kernel::{Id, Mode};
 use models::charging_station::ChargingStation;
@@ -772,6 +773,79 @@ mod locations {
         assert_has!(station(&app).await, {"/connectors/0/pricing/0/price": 40});
     }
 
+    #[tokio::test]
+    async fn a_station_that_is_too_large_with_its_prices_has_none() {
+        let (app, cpo) = connected().await;
+        cpo.list("locations", vec![fixture("location")]);
+        let mut tariff = fixture("tariff");
+        let hourly = |hour: usize| {
+            let restrictions = json!({"start_time": format!("{:02}:00", hour % 24), "end_time": format!("{:02}:30", hour % 24)});
+            with(
+                tariff["elements"][0].clone(),
+                json!({"restrictions": restrictions}),
+            )
+        };
+        let elements: Vec<Value> = (0..168).map(hourly).collect();
+        let mut large = fixture("location");
+        let evse = |n: usize| with(large["evses"][0].clone(), json!({"uid": format!("E{n}")}));
+        large["evses"] = (0..300).map(evse).collect();
+        let mut put_tariff = async |elements: &[Value], updated: &str| {
+            tariff["elements"] = json!(elements);
+            tariff["last_updated"] = json!(updated);
+            cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+            app.drain().await;
+            station(&app).await["connectors"][299]["pricing"].clone()
+        };
+        large["last_updated"] = json!("2026-02-01T00:00:00Z");
+        let answer = cpo.put(PATH, &large).await;
+        assert!(
+            answer.body.get("status_message").is_none(),
+            "{}",
+            answer.text
+        );
+        let prices = put_tariff(&elements[..1], "2026-02-01T00:00:01Z").await;
+        assert!(prices[0].is_object(), "{prices}");
+        assert_eq!(
+            put_tariff(&elements, "2026-02-01T00:00:02Z").await,
+            json!([])
+        );
+        large["last_updated"] = json!("2026-02-02T00:00:00Z");
+        large["name"] = json!("Renamed");
+        let answer = cpo.put(PATH, &large).await;
+        assert_contains(&answer.body["status_message"], "prices are unknown");
+        assert_has!(station(&app).await, {"name": "Renamed", "/connectors/299/pricing": []});
+        assert_eq!(
+            put_tariff(&elements[..1], "2026-02-01T00:00:03Z").await,
+            prices
+        );
+    }
+
+    #[tokio::test]
+    async fn an_object_that_grows_by_its_parts_is_refused_in_the_end() {
+        let (app, cpo) = connected().await;
+        let before = cpo.data(PATH).await;
+        let large = |uid: &str, updated: &str| {
+            let change = json!({"uid": uid, "note": "x".repeat(200_000), "last_updated": updated});
+            with(before["evses"][0].clone(), change)
+        };
+        let evse = large("E3", "2026-02-01T00:00:00Z");
+        cpo.expect("PUT", &format!("{PATH}/E3"), Some(&evse), (201, 1000))
+            .await;
+        let stored = cpo.data(PATH).await;
+        let evse = large("E4", "2026-02-01T00:00:01Z");
+        cpo.expect("PUT", &format!("{PATH}/E4"), Some(&evse), (413, 2000))
+            .await;
+        cpo.expect("PATCH", PATH, Some(&evse), (413, 2000)).await;
+        assert_eq!(cpo.data(PATH).await, stored);
+        let path = "/sessions/NL/EXA/S-1001";
+        cpo.put(path, &fixture("session")).await;
+        for (member, second, code) in [("a", 1, (200, 1000)), ("b", 2, (413, 2000))] {
+            let updated = app.now().plus_seconds(second);
+            let sent = json!({member: "x".repeat(200_000), "last_updated": updated});
+            cpo.expect("PATCH", path, Some(&sent), code).await;
+        }
+    }
+
     /// A confirmed reservation at the only connector that fits: its path, and the reservation.
     async fn confirmed(app: &TestApp, cpo: &Connected) -> (String, Value) {
         // The full pull that follows the handshake would remove a location that the platform does not list.
@@ -1501,8 +1575,85 @@ mod tokens {
         cpo.script().fail.clear();
         app.advance(15 * 60 + 300).await;
         let all = sent(&cpo, &uid);
-        assert_eq!(all.len(), tries + 1);
-        assert!(!all[tries].0);
+        // Its message is repeated, and the pull sends what was missed.
+        assert_eq!(all.len(), tries + 2);
+        assert!(!all[tries].0 && !all[tries + 1].0);
+    }
+
+    #[tokio::test]
+    async fn a_lost_card_reaches_a_network_that_refused_its_token() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        for (http, code) in [
+            (vec![401], None),
+            (vec![404], None),
+            (vec![503; 10], None),
+            (vec![], Some(2001)),
+        ] {
+            let (path, uid) = card(&app, &crew, json!({})).await;
+            let mut script = cpo.script();
+            (script.fail, script.refused_tokens) = (http.clone(), code);
+            drop(script);
+            change(&app, &path, json!({"status": "lost"})).await;
+            app.advance(20 * 60).await;
+            let mut script = cpo.script();
+            (script.fail, script.refused_tokens) = (Vec::new(), None);
+            drop(script);
+            let tries = sent(&cpo, &uid).len();
+            app.advance(20 * 60).await;
+            let mut all = sent(&cpo, &uid);
+            // What was answered with success is not sent again.
+            let expected = tries + usize::from(http.len() != 1);
+            assert_eq!(all.len(), expected, "{http:?} {code:?}: {all:?}");
+            assert!(!all.pop().expect("a token").0, "{http:?} {code:?}");
+            assert!(tries > 2, "{http:?} {code:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_time_to_wait_is_respected_before_a_token_is_repeated() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        let (path, uid) = card(&app, &crew, json!({})).await;
+        let mut script = cpo.script();
+        (script.fail, script.retry_after) = (vec![429], Some("600"));
+        drop(script);
+        change(&app, &path, json!({"status": "lost"})).await;
+        app.advance(500).await;
+        assert_eq!(sent(&cpo, &uid).len(), 2);
+        app.advance(200).await;
+        assert_eq!(sent(&cpo, &uid).len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_always_refused_is_rarely_repeated() {
+        let (app, cpo) = Connected::start().await;
+        app.needs("a clock that can be moved");
+        let crew = app.crew(&app.alice).await;
+        let (path, uid) = card(&app, &crew, json!({})).await;
+        cpo.script().refused_tokens = Some(2001);
+        change(&app, &path, json!({"status": "lost"})).await;
+        app.advance(600).await;
+        // The token is sent once more, because it may have been missed.
+        for action in ["suspend", "resume"] {
+            manage_ok(&app, json!({"action": action, "network": cpo.network})).await;
+        }
+        app.advance(86_400).await;
+        let before = sent(&cpo, &uid).len();
+        app.advance(86_400).await;
+        let a_day = sent(&cpo, &uid).len() - before;
+        assert!((5..=6).contains(&a_day), "{a_day}");
+        // It is not forgotten during a suspension.
+        manage_ok(&app, json!({"action": "suspend", "network": cpo.network})).await;
+        app.advance(86_400).await;
+        cpo.script().refused_tokens = None;
+        manage_ok(&app, json!({"action": "resume", "network": cpo.network})).await;
+        app.advance(86_400).await;
+        assert_eq!(sent(&cpo, &uid).len(), before + a_day + 1);
     }
 
     #[tokio::test]
@@ -1874,6 +2025,81 @@ mod sync {
         // A location that is listed again is a station again.
         cpo.put("/locations/NL/EXA/L2", &location("L2", OLD)).await;
         assert!(ids(&app).await.contains(&active(&["L2"])[0]));
+    }
+
+    #[tokio::test]
+    async fn only_locations_that_the_network_does_not_know_are_removed() {
+        let app = TestApp::start().await;
+        let cpo = listing(&app, &["L1", "L3", "L4", "L5", "Shifted"]).await;
+        app.drain().await;
+        let later = app.now().plus(MINUTE).to_string();
+        let shifted = with(location("Shifted", &later), json!({"name": "Shifted"}));
+        let foreign = location("L1", OLD);
+        let mut script = cpo.script();
+        let answers = [
+            ("Shifted", Ok(shifted)),
+            ("L3", Err(500)),
+            ("L4", Err(404)),
+            ("L5", Ok(foreign)),
+        ];
+        script.locations = answers.into();
+        script.lists.insert("locations", locations(&["L1"]));
+        drop(script);
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull.clone()).await;
+        app.drain().await;
+        let removed = |id: &str| (id.to_owned(), "removed".to_owned());
+        let mut want = active(&["L1", "L3", "L5", "Shifted"]);
+        want.insert(2, removed("L4"));
+        assert_eq!(ids(&app).await, want);
+        let shown = pulled(&app).await;
+        assert_finished(&shown);
+        assert_has!(shown, {"incomplete": false, "/counts/removed": 1});
+        assert_contains(&shown["problems"], "L3");
+        let path = "/locations/NL/EXA/shifted";
+        assert_eq!(cpo.data(path).await["name"], "Shifted");
+        // It no longer exists at the next full pull.
+        cpo.script().locations.clear();
+        manage_ok(&app, pull).await;
+        app.drain().await;
+        for (id, status) in &mut want {
+            *status = if id == "L1" { "active" } else { "removed" }.to_owned();
+        }
+        assert_eq!(ids(&app).await, want);
+    }
+
+    #[tokio::test]
+    async fn missing_locations_are_checked_in_several_runs() {
+        let app = TestApp::start().await;
+        let all: Vec<String> = (0..20).map(|n| format!("L{n:02}")).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let cpo = listing(&app, &all).await;
+        app.drain().await;
+        let mut script = cpo.script();
+        script.locations = [("L00", Ok(location("L00", OLD)))].into();
+        script.lists.insert("locations", locations(&["L19"]));
+        drop(script);
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull).await;
+        let limits = Limits {
+            run: Duration::ZERO,
+            ..Limits::default()
+        };
+        let network = Id::from(cpo.network.as_str());
+        let removed = async || pulled(&app).await["counts"]["removed"].as_u64();
+        let mut counts = Vec::new();
+        while pulled(&app).await["finished"].is_string() == counts.is_empty() {
+            let run = pull_within(app.app(), Mode::Test, &network, &limits).await;
+            run.expect("a run");
+            counts.extend(removed().await);
+        }
+        counts.dedup();
+        assert!(counts.len() > 2 && counts.last() == Some(&18), "{counts:?}");
+        let kept = ids(&app).await.into_iter();
+        let kept: Vec<_> = kept.filter(|(_, status)| status == "active").collect();
+        assert_eq!(kept, active(&["L00", "L19"]));
+        let asked = cpo.received("GET", "/2.2.1/locations/L").len();
+        assert_eq!(asked, 19, "each is asked for once");
     }
 
     #[tokio::test]

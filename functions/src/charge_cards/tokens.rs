@@ -34,11 +34,7 @@ pub async fn on_change(app: &App, mode: Mode, uid: &str, record: &StreamRecord) 
         if !network.object.is_connected() {
             continue;
         }
-        let job = PushToken {
-            mode,
-            network: network.object.id,
-            uid: uid.to_owned(),
-        };
+        let job = PushToken::new(mode, network.object.id, uid.to_owned());
         job.send(app).await?;
     }
     Ok(())

@@ -51,7 +51,8 @@ pub async fn store_from(
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let stored = app.store.received(mode, id).await?;
-        let update = match change(stored.as_ref().map(|stored| &stored.object)) {
+        let before = stored.as_ref().map(|stored| &stored.object);
+        let update = match change(before).and_then(Update::bounded) {
             Ok(update) => update,
             Err(refusal) => return Ok(Err(refusal)),
         };

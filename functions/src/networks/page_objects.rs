@@ -141,6 +141,7 @@ impl PageObjects<'_> {
         let refused = |refusal: Refusal| match refusal {
             Refusal::NotFound(message) => message.to_owned(),
             Refusal::Invalid(_, message) => message,
+            Refusal::TooLarge => format!("it has more than {} bytes", ocpi::object::MAX_OBJECT),
         };
         if id.module() == Module::Locations {
             let change =

@@ -31,6 +31,9 @@ use ocpi::update::merged;
 use serde_json::Value;
 use table::networks::{ReceivedObject, shared_origin};
 
+/// The maximum size of a station in bytes, with the prices of its connectors: pages of stations, which may have 5.5 MB, have room for it.
+const MAX_STATION: usize = 2_000_000;
+
 /// The maximum number of times that a location is read again after a concurrent change.
 const TRIES: usize = 10;
 
@@ -44,7 +47,8 @@ pub type LocationChange<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refu
 #[derive(Debug)]
 pub struct StoredLocation {
     pub update: Update,
-    /// The reason for which the location could not become a station, or the part of it that is ignored.
+    /// The reason for which the location could not become a station or the prices of its station are unknown, or the part of it that is
+    /// ignored.
     pub problem: Option<String>,
 }
 
@@ -69,7 +73,8 @@ pub async fn store(
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let present = present(app, mode, id).await?;
-        let update = match change(present.location.as_ref().map(|location| &location.object)) {
+        let before = present.location.as_ref().map(|location| &location.object);
+        let update = match change(before).and_then(Update::bounded) {
             Ok(update) => update,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -159,7 +164,7 @@ async fn write(
     };
     let problem = imported.problem();
     note_tariffs(app, origin.tenant.mode, id, &imported, before.as_ref()).await?;
-    let next = derive(app, origin, network, id, imported, station.as_ref()).await?;
+    let (next, unpriced) = derive(app, origin, network, id, imported, station.as_ref()).await?;
     received.station = Some(next.object.id.clone());
     tx.put_received(&received)?;
     if station
@@ -168,7 +173,7 @@ async fn write(
         tx.put_station(&next)?;
     }
     tx.commit_without_response().await?;
-    Ok(Ok(problem))
+    Ok(Ok(unpriced.or(problem)))
 }
 
 /// Records the tariffs that a location uses and did not use in its previous state.
@@ -195,7 +200,7 @@ async fn note_tariffs(
 }
 
 /// The station that a location becomes, with the prices of the known tariffs. The price of a connector without a known tariff is unknown,
-/// whatever it was before.
+/// whatever it was before. Returns also the reason for which all prices are unknown, if there is one.
 async fn derive(
     app: &App,
     origin: &Origin,
@@ -203,14 +208,14 @@ async fn derive(
     id: &ObjectId,
     mut imported: ImportedStation,
     station: Option<&Stored<ChargingStation>>,
-) -> Result<Stored<ChargingStation>, Error> {
+) -> Result<(Stored<ChargingStation>, Option<String>), Error> {
     let party = network.operator(id.party()).ok();
     let name = party.map_or_else(|| network.name.clone(), |party| party.name.clone());
     imported.set_network(id.clone(), name);
     if let Some(station) = station {
         imported.station.id = station.object.id.clone();
     }
-    price(app, origin, id, &mut imported).await?;
+    let unpriced = price(app, origin, id, &mut imported).await?;
     let before = station.map(|station| {
         let mut station = station.clone();
         // The network's report takes precedence, whatever its previous report was.
@@ -222,16 +227,17 @@ async fn derive(
         .map(|station| (&station.object, &station.internal));
     let (object, internal) = merged(imported, before, origin.now);
     let version = station.map_or(0, |station| station.version);
-    Ok(Stored::read(object, internal, version))
+    Ok((Stored::read(object, internal, version), unpriced))
 }
 
-/// Sets the prices of the connectors of a location to those of the known tariffs.
+/// Sets the prices of the connectors of a location to those of the known tariffs. The prices are unknown if the station would be too large
+/// with them; returns the reason then.
 async fn price(
     app: &App,
     origin: &Origin,
     id: &ObjectId,
     imported: &mut ImportedStation,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let ids = imported.tariff_ids();
     let ids: Vec<ObjectId> = ids
         .iter()
@@ -246,7 +252,15 @@ async fn price(
         skipped: Vec::new(),
     });
     imported.replace_prices(&tariffs, origin.now);
-    Ok(())
+    let written = serde_json::to_vec(&imported.station).map_err(Error::internal)?;
+    if written.len() <= MAX_STATION {
+        return Ok(None);
+    }
+    imported.set_pricing(Vec::new());
+    Ok(Some(format!(
+        "its prices are unknown, because the station has {} bytes with them, more than {MAX_STATION}",
+        written.len()
+    )))
 }
 
 /// The connectors of an EVSE that its network has removed from a location, as they were reported last, with the prices of the known
@@ -293,7 +307,8 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
         let Ok(imported) = imported else {
             return Ok(());
         };
-        let next = derive(app, &origin, &network.object, id, imported, Some(&station)).await?;
+        let derived = derive(app, &origin, &network.object, id, imported, Some(&station));
+        let (next, _) = derived.await?;
         let mut priced = station.clone();
         for connector in &mut priced.object.connectors {
             let same = next

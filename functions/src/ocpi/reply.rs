@@ -109,6 +109,10 @@ impl From<Refusal> for Reply {
                 Self::not_found(message).coded(StatusCode::UNKNOWN_LOCATION)
             }
             Refusal::Invalid(code, message) => Self::error(code, message),
+            Refusal::TooLarge => {
+                let message = "The object with this update is larger than 320 KiB.";
+                Self::transport(HttpStatus::PAYLOAD_TOO_LARGE, message)
+            }
         }
     }
 }

@@ -74,6 +74,10 @@ pub struct Script {
     /// The objects of its lists that replace its own, by module. A module that the operator does not have otherwise is added to the
     /// endpoints.
     pub lists: BTreeMap<&'static str, Vec<Value>>,
+    /// The objects, or the HTTP statuses, with which it responds to requests for single locations, by their ids.
+    pub locations: BTreeMap<&'static str, Result<Value, u16>>,
+    /// The status code with which it refuses tokens.
+    pub refused_tokens: Option<u16>,
     /// Generated locations that replace its own.
     pub generated: Option<Generated>,
     /// The URLs of the next page in responses, by module.
@@ -105,6 +109,8 @@ impl Default for Script {
             missing: Vec::new(),
             addresses: BTreeMap::new(),
             lists: BTreeMap::new(),
+            locations: BTreeMap::new(),
+            refused_tokens: None,
             unlisted: 0,
             generated: None,
             next_pages: BTreeMap::new(),

@@ -411,7 +411,10 @@ impl Network {
         let mut parties = network.parties.iter_mut();
         let known = parties.find(|party| party.id == report.party && party.role == Role::Cpo);
         match known {
-            Some(known) if known.reported.is_some_and(|before| before >= updated) => {
+            Some(known)
+                if known.reported > Some(updated)
+                    || (known.reported == Some(updated) && known.status == report.status) =>
+            {
                 return Ok(false);
             }
             Some(known) => {
@@ -604,6 +607,12 @@ mod tests {
             assert_eq!(operator(&hub), Ok(()), "its objects are taken all the same");
             let late = report("EXA", Role::Cpo, Offline, now());
             assert_eq!(Network::report_party(&mut hub, &late, at), Ok(false));
+            // Of two reports of the same second, the later one counts; the same report changes nothing.
+            for (status, is_change) in [(Planned, status != Planned), (status, status != Planned)] {
+                let again = report("EXA", Role::Cpo, status, at);
+                let changed = Network::report_party(&mut hub, &again, at);
+                assert_eq!(changed, Ok(is_change));
+            }
         }
         Network::approve(&mut hub, &party, false, now()).unwrap();
         assert!(!hub.object.reaches(&party) && hub.object.own_parties().len() == 1);

@@ -31,6 +31,8 @@ pub enum Refusal {
     NotFound(&'static str),
     /// The content is wrong: HTTP 200 with a status code.
     Invalid(StatusCode, String),
+    /// The object has become larger than [`MAX_OBJECT`]: HTTP 413.
+    TooLarge,
 }
 
 impl Refusal {
@@ -40,6 +42,9 @@ impl Refusal {
     }
 }
 
+/// The maximum size of an object in bytes with all of its updates. An item of DynamoDB has at most 400 KB.
+pub const MAX_OBJECT: usize = 320 * 1024;
+
 /// The result of an update of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
@@ -47,6 +52,21 @@ pub enum Update {
     Stale,
     New(Value),
     Changed(Value),
+}
+
+impl Update {
+    /// Returns the update, unless the object has become too large by it.
+    ///
+    /// # Errors
+    /// A refusal if the object has more than [`MAX_OBJECT`] bytes.
+    pub fn bounded(self) -> Result<Self, Refusal> {
+        match &self {
+            Self::New(object) | Self::Changed(object) if object.to_string().len() > MAX_OBJECT => {
+                Err(Refusal::TooLarge)
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 /// Returns `last_updated` of an object.

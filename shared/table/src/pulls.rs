@@ -49,6 +49,9 @@ pub struct Pull {
     /// The number of items with the locations of the pull.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notes: u32,
+    /// Whether all pages of locations were read, and the network is asked for those that were on none of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub checks_missing: bool,
     /// The time at which the last complete pull began: objects that have changed since are pulled.
     pub since: Option<Timestamp>,
     /// The time at which the last complete full pull began.
@@ -202,6 +205,7 @@ impl Pull {
             interruptions: 0,
             interrupted_since: last.as_ref().and_then(|last| last.interrupted_since),
             notes: 0,
+            checks_missing: false,
             since: last.and_then(|last| last.since),
             last_full,
             counts: PullCounts::default(),
@@ -228,6 +232,12 @@ impl Pull {
         }
     }
 
+    /// Continues with the locations that were on no page, after the last page.
+    pub fn begin_check(&mut self) {
+        self.checks_missing = true;
+        (self.page_objects, self.next_page, self.error) = (0, None, None);
+    }
+
     /// Continues with the next module.
     pub fn end_module(&mut self) {
         if !self.modules.is_empty() {
@@ -238,7 +248,7 @@ impl Pull {
         (self.page_objects, self.pages) = (0, 0);
         (self.objects, self.unnamed) = (0, 0);
         (self.bytes, self.total) = (0, None);
-        self.interruptions = 0;
+        (self.interruptions, self.checks_missing) = (0, false);
     }
 
     /// Records that a page of the current module cannot be read now. Returns the number of interruptions at this module.

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use crate::network::{Net, Network};
 use crate::partner;
 use crate::party::{VERSION, random};
-use crate::script::Generated;
+use crate::script::{self, Generated};
 use crate::state::{State, is_ours, same};
 use crate::time::text;
 
@@ -389,7 +389,12 @@ fn part<'a>(list: &'a Value, key: &str, id: &str) -> Option<&'a Value> {
 }
 
 async fn location(Shared(network): Net, Path(id): Path<String>) -> Response {
-    let object = network.read(|state| state.location(&id).cloned());
+    let scripted = network.script().locations.get(id.as_str()).cloned();
+    let object = match scripted {
+        Some(Err(http)) => return script::status(http),
+        Some(Ok(object)) => Some(object),
+        None => network.read(|state| state.location(&id).cloned()),
+    };
     found(&network, object, "The location")
 }
 
@@ -457,6 +462,11 @@ async fn put_token(
     Query(parameters): Parameters,
     body: Bytes,
 ) -> Response {
+    let refused = network.script().refused_tokens;
+    if let Some(code) = refused {
+        let refused = Reply::error(StatusCode::OK, code, "This refusal was asked for.");
+        return reply(&network, refused);
+    }
     let stored = (|| {
         let token = reads(&body)?;
         for name in [
