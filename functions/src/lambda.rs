@@ -211,6 +211,23 @@ mod tests {
     use crate::accounts::set_status::SetStatus;
     use crate::networks::import_stations::Import;
     use crate::secrets::reencrypt::Reencrypt;
+    use serde_json::json;
+
+    #[test]
+    fn the_record_that_operators_hand_to_the_relay_is_read() {
+        let readme = include_str!("../../infra/README.md");
+        let (_, command) = readme.split_once("printf '").unwrap();
+        let (record, _) = command.split_once('\'').unwrap();
+        let row =
+            json!({"pk": {"S": "acct_1#live#flt_1"}, "sk": {"S": "#"}, "version": {"N": "3"}});
+        let record = record.replace("%s", &row.to_string());
+        let event: StreamEvent = serde_json::from_str(&record).unwrap();
+        let [record] = &event.records[..] else {
+            panic!("one record: {event:?}");
+        };
+        assert_eq!(record.change.new_image.len(), 3);
+        assert!(record.change.old_image.is_empty() && record.user_identity.is_none());
+    }
 
     #[test]
     fn the_samples_of_the_triggers_are_read() {

@@ -1,11 +1,12 @@
 """Runs ministack, the local AWS, with what the templates need and it lacks: in IAM the condition key dynamodb:LeadingKeys, which
 has the partition keys of the rows a request names, and the group in the name of a schedule; in CloudFormation alarms that add
-metrics up, of which only the first metric is watched, numbers that come from parameters, and the members of an API's CORS."""
+metrics up, of which only the first metric is watched, numbers that come from parameters, and the members of an API's CORS; and the
+backup that DynamoDB keeps of a deleted table with point-in-time recovery."""
 
 import json
 
 from ministack.core import iam_actions, iam_evaluator
-from ministack.services import apigateway
+from ministack.services import apigateway, dynamodb
 from ministack.services.cloudformation import provisioners
 from ministack.app import main
 
@@ -141,6 +142,29 @@ async def without_cors_of_function(integration, api_id, *args, **named):
 
 
 apigateway._invoke_lambda_proxy = without_cors_of_function
+
+delete_table, list_backups = dynamodb._delete_table, dynamodb._list_backups
+
+
+def with_backup(data):
+    """Deletes the table, and keeps a backup of the system if it has point-in-time recovery."""
+    name = dynamodb._normalize_table_name(data.get("TableName"))
+    if name in dynamodb._pitr_settings and not dynamodb._tables[name].get("DeletionProtectionEnabled"):
+        _, _, made = dynamodb._create_backup({"TableName": name, "BackupName": f"{name}$DeletedTableBackup"})
+        dynamodb._backups[json.loads(made)["BackupDetails"]["BackupArn"]]["BackupDetails"]["BackupType"] = "SYSTEM"
+    return delete_table(data)
+
+
+def of_type(data):
+    """The backups of the type that is asked for: those of users by default."""
+    status, headers, body = list_backups(data)
+    found, wanted = json.loads(body), data.get("BackupType", "USER")
+    if status == 200:
+        found["BackupSummaries"] = [one for one in found["BackupSummaries"] if wanted in ("ALL", one["BackupType"])]
+    return status, headers, json.dumps(found).encode()
+
+
+dynamodb._delete_table, dynamodb._list_backups = with_backup, of_type
 
 if __name__ == "__main__":
     main()

@@ -332,12 +332,27 @@ def check_restore(aws, deployment, pk):
     operated(aws, "restore.py", "copy", restored, table, pk, "--apply")
     assert database.get_item(TableName=table, Key=key)["Item"] == item | {"version": {"N": str(version + 1)}}
     assert "differs" not in operated(aws, "restore.py", "copy", restored, table, pk)
+    check_restore_of_deleted(aws, restored, database.get_item(TableName=restored, Key=key)["Item"])
     say(operated(aws, "restore.py", "adopt", restored, "restored").strip())
     template, _ = stack.root(ROOT / "infra/template.yaml")
     resources, _ = deployment.update("restored", template, {"DeletionProtection": "true"})
     assert resources["Table"] == restored and "Api" in resources, resources
     assert cloudformation.describe_stacks(StackName="restored")["Stacks"][0]["StackStatus"] == "UPDATE_COMPLETE"
     say("the table was restored, a damaged item was copied over, and a stack was made around the restored table")
+
+
+def check_restore_of_deleted(aws, table, item):
+    """A table that was deleted is restored as it was then, with its indexes and settings."""
+    database, lost, found = aws.client("dynamodb"), "fleet-lost", "fleet-found"
+    operated(aws, "restore.py", "table", table, lost)
+    database.update_table(TableName=lost, DeletionProtectionEnabled=False)
+    database.delete_table(TableName=lost)
+    say(operated(aws, "restore.py", "table", lost, found).strip())
+    key = {name: item[name] for name in ("pk", "sk")}
+    assert database.get_item(TableName=found, Key=key)["Item"] == item
+    made, wanted = (database.describe_table(TableName=name)["Table"] for name in (found, table))
+    for member in ("KeySchema", "StreamSpecification", "DeletionProtectionEnabled"):
+        assert made[member] == wanted[member], (member, made, wanted)
 
 
 def check_console(api, origin):

@@ -5,9 +5,11 @@
     python infra/operate/restore.py adopt fleet-restored fleet-charging
 
 `table` makes a table of what another one was at that moment, with the stream, the expiry, the backups and the protection that a
-restored table lacks. `copy` writes items of the restored table whose partition keys begin with a text over those of the table in use,
-where they differ; without `--apply` it only lists them. `adopt` makes a new stack around the restored table, for a deployment whose
-table is lost: it must not exist yet, and `sam deploy` under its name creates everything else.
+restored table lacks. Of a table that was deleted only that moment can be restored, without `--at`, from the backup that DynamoDB keeps
+of it for 35 days. Do so from the release that was deployed: the indexes are compared with those of the template. `copy` writes items of
+the restored table whose partition keys begin with a text over those of the table in use, where they differ; without `--apply` it only
+lists them. `adopt` makes a new stack around the restored table, for a deployment whose table is lost: it must not exist yet, and
+`sam deploy` under its name creates everything else.
 
 Needs boto3 and aws-sam-translator, which come with infra/requirements.txt.
 """
@@ -25,6 +27,13 @@ from botocore.exceptions import ClientError
 TEMPLATE = pathlib.Path(__file__).parent.parent / "template.yaml"
 
 
+def template():
+    """The template of the root stack."""
+    from samtranslator.yaml_helper import yaml_parse
+
+    return yaml_parse(TEMPLATE.read_text())
+
+
 def until_active(database, table):
     """Waits until the table and its indexes can be used: hours for a large table."""
     while True:
@@ -35,10 +44,34 @@ def until_active(database, table):
         time.sleep(5)
 
 
-def restore(database, source, target, at):
-    """A table of what the source was at a moment, or a few minutes ago, with the settings that a restored table lacks."""
+def index_names(indexes):
+    return sorted(one["IndexName"] for one in indexes)
+
+
+def begin_restore(database, source, target, at):
+    """Begins to make the table of what the source was, and returns the names of the indexes that it must have, and the moment in words."""
     moment = {"RestoreDateTime": at} if at else {"UseLatestRestorableTime": True}
-    database.restore_table_to_point_in_time(SourceTableName=source, TargetTableName=target, **moment)
+    try:
+        database.restore_table_to_point_in_time(SourceTableName=source, TargetTableName=target, **moment)
+    except database.exceptions.TableNotFoundException:
+        if at:
+            sys.exit(f"{source} was deleted: only the moment of its deletion can be restored, without --at")
+    else:
+        indexes = database.describe_table(TableName=source)["Table"].get("GlobalSecondaryIndexes", [])
+        return index_names(indexes), f"at {at.isoformat()}" if at else "a few minutes ago"
+    pages = database.get_paginator("list_backups").paginate(TableName=source, BackupType="SYSTEM")
+    backups = [backup for page in pages for backup in page["BackupSummaries"] if backup["BackupStatus"] == "AVAILABLE"]
+    if not backups:
+        sys.exit(f"there is no table {source}, and no backup of a table of that name that was deleted within the last 35 days")
+    last = max(backups, key=lambda backup: backup["BackupCreationDateTime"])
+    database.restore_table_from_backup(TargetTableName=target, BackupArn=last["BackupArn"])
+    table = template()["Resources"]["Table"]["Properties"]
+    return index_names(table["GlobalSecondaryIndexes"]), f"when it was deleted, at {last['BackupCreationDateTime'].isoformat()}"
+
+
+def restore(database, source, target, at):
+    """A table of what the source was at a moment, a few minutes ago or when it was deleted, with the settings that it lacks then."""
+    wanted, moment = begin_restore(database, source, target, at)
     until_active(database, target)
     stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     database.update_table(TableName=target, StreamSpecification=stream)
@@ -57,11 +90,11 @@ def restore(database, source, target, at):
             if error.response["Error"]["Code"] != "ContinuousBackupsUnavailableException":
                 raise
             time.sleep(5)
-    made, wanted = (database.describe_table(TableName=name)["Table"] for name in (target, source))
-    names = [sorted(one["IndexName"] for one in table.get("GlobalSecondaryIndexes", [])) for table in (made, wanted)]
-    assert names[0] == names[1], f"{target} has the indexes {names[0]}, {source} has {names[1]}"
+    made = database.describe_table(TableName=target)["Table"]
+    found = index_names(made.get("GlobalSecondaryIndexes", []))
+    assert found == wanted, f"{target} has the indexes {found} instead of {wanted}"
     assert made["StreamSpecification"] == stream and made["DeletionProtectionEnabled"], made
-    print(f"{target} is what {source} was {'at ' + at.isoformat() if at else 'a few minutes ago'}")
+    print(f"{target} is what {source} was {moment}")
 
 
 def content(item):
@@ -107,11 +140,9 @@ def copy(database, source, target, prefix, apply):
 
 def adopt(cloudformation, table, stack):
     """A stack that has the table and nothing else."""
-    from samtranslator.yaml_helper import yaml_parse
-
-    template = yaml_parse(TEMPLATE.read_text())
-    kept = template["Resources"]["Table"] | {"DeletionPolicy": "Retain"}
-    only = {name: template[name] for name in ("AWSTemplateFormatVersion", "Parameters", "Conditions")} | {"Resources": {"Table": kept}}
+    root = template()
+    kept = root["Resources"]["Table"] | {"DeletionPolicy": "Retain"}
+    only = {name: root[name] for name in ("AWSTemplateFormatVersion", "Parameters", "Conditions")} | {"Resources": {"Table": kept}}
     names = {"StackName": stack, "ChangeSetName": "adopt"}
     cloudformation.create_change_set(
         **names, ChangeSetType="IMPORT", TemplateBody=json.dumps(only), Capabilities=["CAPABILITY_IAM"],

@@ -7,14 +7,16 @@ use functions::jobs;
 use functions::reports::generate::GenerateReport;
 use functions::stream::sweep;
 use kernel::Id;
-use kernel::time::minutes;
+use kernel::time::{days, minutes};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tests::clock::Hand;
 use tests::faulty::{Step, scripted};
 use tests::{
-    Crew, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of, path_of, with,
+    Client, Crew, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of,
+    path_of, serve, with,
 };
+use web::settings::Settings;
 
 use crate::books::{own, seller};
 
@@ -95,6 +97,28 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
     assert_eq!(shown.body, with(pending, done));
     let in_event = &receiver.received()[0].event["data"]["object"];
     assert_eq!(*in_event, with(shown.body.clone(), json!({"url": null})));
+}
+
+#[tokio::test]
+async fn there_is_no_link_to_a_file_that_is_no_longer_kept() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let report = succeeded_report(&app, json!({})).await;
+    let settings = |settings: &mut Settings| settings.report_retention = Some(days(2));
+    let url = serve(app.app_with_settings(settings)).await;
+    let client = Client::new(&url, app.alice.key.as_deref());
+    let path = path_of(&report.id());
+    app.advance(2 * 24 * 3600 - 60).await;
+    let shown = client.get(&path).await;
+    let kept = file(&app, &shown).await;
+    assert_eq!(report.body["size"], kept.text.len());
+    app.advance(61).await;
+    let gone = with(report.body.clone(), json!({"url": null}));
+    assert_eq!(client.get_ok(&path).await, gone);
+    let listed = client.get_ok("/v1/reports?status=succeeded").await;
+    assert_eq!(listed["data"], json!([gone]));
+    // Without a retention the file is kept for good.
+    assert!(app.alice.get_ok(&path).await["url"].is_string());
 }
 
 #[tokio::test]

@@ -1,9 +1,13 @@
 //! Endpoints of the type `polling`: their events are read, none is skipped, and other accounts cannot read them.
 
+use std::sync::Arc;
+
 use kernel::Mode;
 use serde_json::{Value, json};
+use tests::clock::Hand;
 use tests::{
-    Client, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of, path_of, with,
+    Client, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of, path_of,
+    serve, with,
 };
 
 /// Creates a polling endpoint. Returns the path of its events.
@@ -172,6 +176,25 @@ async fn a_request_waits_for_the_next_event() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+#[tokio::test]
+async fn waiting_ends_when_the_rate_of_the_account_is_used_up() {
+    let app = TestApp::start_with(|options| options.rate = 1).await;
+    let path = polling(&app.alice, &["fleet.created"]).await;
+    let start = begin(&app.alice, &path).await;
+    // The bucket has two tokens, and no other while the clock stands still: for the request, and for the first interval.
+    let clock = Arc::new(Hand::at(app.now()));
+    let url = serve(app.app_with(app.app().store.clone(), clock)).await;
+    let client = Client::new(&url, app.alice.key.as_deref());
+    let idle = format!("{path}?wait=20&cursor={start}");
+    let begun = std::time::Instant::now();
+    let page = client.get_ok(&idle).await;
+    let waited = begun.elapsed().as_secs_f64();
+    assert!((1.9..15.0).contains(&waited), "{waited} seconds");
+    assert_has!(page, {"data": [], "has_more": false});
+    assert_ne!(cursor_of(&page), "");
+    client.get(&idle).await.expect(429);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use functions::aws::SystemClock;
@@ -11,8 +12,9 @@ use models::ports::Clock as _;
 use serde_json::{Value, json};
 use tests::{
     Client, Receiver, TestApp, TestResponse, assert_has, fleet, header, hmac, id_of, path_of,
-    verify,
+    verify, with,
 };
+use web::metrics::Metrics;
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
     let body = json!({"url": receiver.url, "enabled_events": events});
@@ -132,6 +134,98 @@ async fn failures_are_tried_again_by_the_table() {
         .map(|delivery| delivery.event["id"].to_string())
         .collect();
     assert_eq!(ids.len(), 1);
+}
+
+/// How many attempts were counted, and the delays among them that were, in milliseconds. The figures are removed.
+fn figures(lines: &Mutex<Vec<Value>>) -> (usize, Vec<u64>) {
+    let lines = std::mem::take(&mut *lines.lock().expect("the lines"));
+    let values = |name: &str| {
+        lines
+            .iter()
+            .filter_map(|line| line[name].as_u64())
+            .collect()
+    };
+    let (latencies, delays): (Vec<u64>, _) = (values("DeliveryLatency"), values("DeliveryDelay"));
+    (latencies.len(), delays)
+}
+
+#[tokio::test]
+async fn only_delays_that_the_service_causes_are_counted() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let written = lines.clone();
+    let app = TestApp::start_with(|options| {
+        options.metrics = Metrics::to("FleetCharging/test", move |line| {
+            let line = serde_json::from_str(line).expect("JSON");
+            written.lock().expect("the lines").push(line);
+        });
+    })
+    .await;
+    let receiver = Receiver::start().await;
+    let body = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    let hook = |change| {
+        app.alice
+            .create("/v1/webhook_endpoints", with(body.clone(), change))
+    };
+    let plain = hook(json!({})).await;
+    for change in [json!({"ordered": true}), json!({"max_per_second": 100})] {
+        hook(change).await;
+    }
+    app.drain().await;
+    let from = app.now();
+    let event = || async {
+        app.alice.create("/v1/fleets", fleet()).await;
+        app.drain().await;
+        figures(&lines)
+    };
+    let (attempts, delays) = event().await;
+    assert_eq!((attempts, delays.len()), (3, 1), "the plain endpoint alone");
+    let latest = app.alice.get_ok("/v1/events?type=fleet.created").await;
+    app.advance(60).await;
+    let again = format!("{}/redeliver", path_of(id_of(&latest["data"][0])));
+    app.alice.post_ok(&again, json!({})).await;
+    app.drain().await;
+    assert_eq!(figures(&lines), (3, Vec::new()), "redelivered");
+    let added = hook(json!({})).await;
+    let replay = format!("{}/replay", path_of(&added));
+    app.alice.post_ok(&replay, json!({"from": from})).await;
+    app.drain().await;
+    assert_eq!(figures(&lines), (1, Vec::new()), "replayed");
+    app.alice.delete_ok(&path_of(&added)).await;
+    held_deliveries_count_no_delay(&app, &receiver, &lines, &plain).await;
+}
+
+/// Fails the deliveries to an endpoint until its circuit breaker holds others, which are then sent late.
+async fn held_deliveries_count_no_delay(
+    app: &TestApp,
+    receiver: &Receiver,
+    lines: &Mutex<Vec<Value>>,
+    plain: &str,
+) {
+    for endpoint in app.alice.walk("/v1/webhook_endpoints").await {
+        if endpoint != plain {
+            app.alice.delete_ok(&path_of(&endpoint)).await;
+        }
+    }
+    receiver.answer(&[500; 100]);
+    for _ in 0..7 {
+        app.alice.create("/v1/fleets", fleet()).await;
+        app.drain().await;
+    }
+    let (attempts, delays) = figures(lines);
+    assert!(
+        (5..7).contains(&attempts),
+        "{attempts} attempts before deliveries are held"
+    );
+    let before = receiver.received().len();
+    receiver.recover();
+    app.advance(3600).await;
+    assert!(receiver.received().len() > before);
+    let (_, late) = figures(lines);
+    assert_eq!(
+        late,
+        Vec::<u64>::new(),
+        "held or repeated; first attempts: {delays:?}"
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@ use models::api_key::ActingKey;
 use models::report::Report;
 use models::stored::Stored;
 
-/// The report as it is shown now, with a link to its file if the key may read every kind of object that the file shows.
+/// The report as it is shown now, with a link to its file if the file is still kept and the key may read every kind of object that it
+/// shows.
 pub async fn signed(
     app: &App,
     key: &ActingKey,
@@ -15,7 +16,11 @@ pub async fn signed(
     let mut report = report;
     let kinds = report.object.kinds();
     let may_read = kinds.into_iter().all(|kind| key.may_read(kind));
-    if let Some(file) = report.internal.file.as_ref().filter(|_| may_read) {
+    let retention = app.settings.report_retention;
+    let kept_until = report.object.succeeded_at.zip(retention);
+    let is_kept = kept_until.is_none_or(|(at, retention)| app.now() < at.plus(retention));
+    let file = report.internal.file.as_ref();
+    if let Some(file) = file.filter(|_| may_read && is_kept) {
         report.object.url = Some(app.files.link(file).await?);
     }
     Ok(report)

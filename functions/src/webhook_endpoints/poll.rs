@@ -1,7 +1,8 @@
 //! `GET /v1/webhook_endpoints/{id}/events`: shows the next events of an endpoint of `type` `polling`, in the order in which the service has
 //! published them. A request without `cursor` begins now, or at `from`, and returns at once; every response has the `cursor` of the next
 //! request. `wait` is the number of seconds for which the request waits while there is no event: an event is shown some ten seconds after
-//! it has happened. An event may be shown more than once. The key must be allowed to read the objects of all events that the endpoint is
+//! it has happened. Every two seconds of waiting count as a request against the rate limit; when none is left, the response is empty. An
+//! event may be shown more than once. The key must be allowed to read the objects of all events that the endpoint is
 //! subscribed to.
 
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use crate::App;
 use axum::extract::State;
+use kernel::function_scope;
 use kernel::size::Size;
 use kernel::time::Timestamp;
 use kernel::{Error, Id, Kind, Reply};
@@ -60,7 +62,7 @@ pub struct Place {
     /// The number of events per page.
     #[schema(default = 10)]
     limit: Option<Whole<1, 100>>,
-    /// The number of seconds to wait for an event. Default 0.
+    /// The number of seconds to wait for an event. Default 0. The response comes earlier when the rate limit of the account is reached.
     wait: Option<Whole<0, 20>>,
 }
 
@@ -101,11 +103,26 @@ pub async fn handle(
     let until = begun + Duration::from_secs(wait.into());
     loop {
         let (feed, next) = reader.page(from).await?;
-        if !feed.data.is_empty() || feed.has_more || Instant::now() + INTERVAL > until {
+        let is_over = !feed.data.is_empty() || feed.has_more || Instant::now() + INTERVAL > until;
+        if is_over || !may_wait(&app, &context).await? {
             return context.respond(&feed);
         }
         from = next;
         sleep(INTERVAL).await;
+    }
+}
+
+/// Returns whether the request may wait for another interval, which counts as a request of its account: a request that waits occupies an
+/// instance of the function, so the rate of the account bounds how many wait at the same time.
+async fn may_wait(app: &App, context: &RequestContext) -> Result<bool, Error> {
+    let admitted = app
+        .edge
+        .rates
+        .admit(&app.store, &context.lineage, app.now());
+    match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
+        Ok(_) => Ok(true),
+        Err(Error::RateLimited { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

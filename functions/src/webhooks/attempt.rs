@@ -282,10 +282,24 @@ async fn send(
         ..DeliveryOutcome::default()
     });
     outcome.latency = SignedDuration::try_from(started.elapsed()).unwrap_or(SignedDuration::MAX);
-    let delay = (claimed.number == 1).then(|| origin.now.since(claimed.event.object.created));
+    let delay = delay(receiver, claimed, origin.now);
     let (metrics, succeeded) = (&app.settings.metrics, outcome.succeeded());
     metrics.delivered(app.now(), &origin.tenant, succeeded, outcome.latency, delay);
     outcome
+}
+
+/// The time from an event to its first attempt; none if something other than the service has delayed the attempt: a redelivery or a replay,
+/// the order or the rate of the endpoint, or its circuit breaker.
+fn delay(
+    receiver: &Stored<WebhookEndpoint>,
+    claimed: &Attempt,
+    now: Timestamp,
+) -> Option<SignedDuration> {
+    let endpoint = &receiver.object;
+    let is_free = !endpoint.ordered && endpoint.max_per_second.is_none();
+    let is_direct = claimed.redelivered_after.is_none() && !receiver.internal.breaker.holds();
+    let is_first = claimed.number == 1;
+    (is_first && is_free && is_direct).then(|| now.since(claimed.event.object.created))
 }
 
 /// The request that delivers an event.

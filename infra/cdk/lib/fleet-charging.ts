@@ -218,6 +218,9 @@ export class FleetCharging extends Construct {
     for (const [name, holds] of Object.entries(conditions(props))) {
       this.root.getCondition(name).expression = Fn.conditionEquals(String(holds), "true");
     }
+    // It says `sam deploy`; here the prop `deletionProtection` protects the table.
+    const { node } = this.root.getOutput("ProtectCommand");
+    node.scope?.node.tryRemoveChild(node.id);
     const names = Object.keys(loadNestedStacks);
     this.nested = new Map(names.map((name) => [name, this.root.getNestedStack(name).includedTemplate]));
     const acknowledged = {

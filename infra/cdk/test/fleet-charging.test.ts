@@ -122,6 +122,13 @@ test("the root stack has the resources of its template, and sets the same parame
   }
 });
 
+test("no output names a command of sam", () => {
+  const wanted = Object.keys(written("template.yaml")["Outputs"] as object);
+  const outputs = synthesized().root["Outputs"] as object;
+  assert.deepEqual(wanted.filter((name) => !(name in outputs)), ["ProtectCommand"]);
+  assert.doesNotMatch(JSON.stringify(outputs), /sam deploy/);
+});
+
 test("the nested stacks with routes are deployed one after the other", () => {
   const { root, nested } = synthesized();
   const wanted = written("template.yaml").Resources;

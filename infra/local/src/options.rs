@@ -102,6 +102,9 @@ pub struct Options {
     /// For tests: the time of the clock at the start, if it is later than the machine's time.
     #[arg(skip)]
     pub starts_at: Option<kernel::Timestamp>,
+    /// For tests: where metrics are written.
+    #[arg(skip)]
+    pub metrics: Metrics,
     /// For tests: the connections of the service to its table. If None, those of [`functions::aws::config`] are used.
     #[arg(skip)]
     pub table_http: Option<SharedHttpClient>,
@@ -141,12 +144,13 @@ impl Options {
             )?,
             reservation_fee: self.reservation_fee,
             late_cancellation: LATE_CANCELLATION,
+            report_retention: None,
             plausibility: web::settings::plausibility()?,
             targets: Targets::PublicAndLoopback,
             quotas: self.quotas,
             slack: self.slack,
             versions: self.versions.clone(),
-            metrics: Metrics::default(),
+            metrics: self.metrics.clone(),
         })
     }
 

@@ -1,8 +1,9 @@
 //! Metrics for CloudWatch, as log lines in its embedded metric format. They are written if a namespace is configured as
 //! `METRICS_NAMESPACE`: in a deployment, but not in local runs.
 //!
-//! A line about a billed quantity of an account also contains the account and its mode. They are not dimensions, because CloudWatch charges
-//! for every metric per month, and each value of a dimension is a metric. A query of the logs aggregates by account.
+//! A line about a billed quantity of an account also contains the account. It is not a dimension, because CloudWatch charges for every
+//! metric per month, and each value of a dimension is a metric. A query of the logs aggregates by account. The mode is a dimension: the
+//! alarms watch live mode only.
 
 use std::fmt;
 use std::io::Write as _;
@@ -28,6 +29,9 @@ const COUNTED: &[EventType] = &[
 
 /// The dimension of deliveries.
 const OUTCOME: &str = "Outcome";
+
+/// The dimension of what accounts do, so that alarms of live mode do not count test mode.
+const MODE: &str = "Mode";
 
 #[derive(Clone, Default)]
 pub struct Metrics(Option<Destination>);
@@ -98,8 +102,8 @@ impl Metrics {
         self.write(now, None, ("Module", "cdrs"), &figures);
     }
 
-    /// Records an attempt to deliver an event of an account: its outcome, the response time of the receiver, and for the first attempt the
-    /// time since the event. The number of attempts is that of the values of `DeliveryLatency`.
+    /// Records an attempt to deliver an event of an account: its outcome, the response time of the receiver, and the time since the event
+    /// if only the service has delayed the attempt. The number of attempts is that of the values of `DeliveryLatency`.
     pub fn delivered(
         &self,
         now: Timestamp,
@@ -142,13 +146,15 @@ fn line(
         .iter()
         .map(|(name, _)| json!({"Name": name}))
         .collect();
+    let mut dimensions = vec![dimension];
+    dimensions.extend(tenant.map(|_| MODE));
     let mut line = Map::from_iter([
         ("level".to_owned(), json!("INFO")),
         ("timestamp".to_owned(), json!(now)),
         (
             "_aws".to_owned(),
             json!({"Timestamp": now.unix_millis(), "CloudWatchMetrics": [
-                {"Namespace": namespace, "Dimensions": [[dimension]], "Metrics": metrics}]}),
+                {"Namespace": namespace, "Dimensions": [dimensions], "Metrics": metrics}]}),
         ),
         (dimension.to_owned(), json!(value)),
     ]);
@@ -158,6 +164,7 @@ fn line(
             .map(|(name, value)| ((*name).to_owned(), json!(value))),
     );
     if let Some(tenant) = tenant {
+        line.insert(MODE.to_owned(), json!(tenant.mode.as_str()));
         line.insert("account.id".to_owned(), json!(tenant.account));
         line.insert("livemode".to_owned(), json!(tenant.mode.is_live()));
     }
@@ -170,12 +177,26 @@ mod tests {
     use kernel::origin::Mode;
 
     #[test]
-    fn the_alarm_of_late_deliveries_has_their_dimension() {
+    fn alarms_about_accounts_watch_live_mode() {
         let template = include_str!("../../../infra/template.yaml");
-        let alarm = format!(
-            "MetricName: DeliveryDelay\n      Dimensions: [{{ Name: {OUTCOME}, Value: succeeded }}]"
+        let live = |dimension, value| {
+            format!(
+                "Dimensions: [{{ Name: {dimension}, Value: {value} }}, {{ Name: {MODE}, Value: {} }}]",
+                Mode::Live
+            )
+        };
+        let delay = format!(
+            "MetricName: DeliveryDelay\n      {}\n",
+            live(OUTCOME, "succeeded")
         );
-        assert!(template.contains(&alarm), "{alarm}");
+        assert!(template.contains(&delay), "{delay}");
+        for event in [
+            EventType::ReservationFailed,
+            EventType::ReservationConfirmed,
+        ] {
+            let events = format!("MetricName: Events, {} }}", live("Type", event.as_str()));
+            assert!(template.contains(&events), "{events}");
+        }
     }
 
     #[test]
@@ -198,10 +219,10 @@ mod tests {
             json!({
                 "level": "INFO", "timestamp": "2026-11-21T09:00:00.000Z",
                 "_aws": {"Timestamp": 1_795_251_600_000_i64, "CloudWatchMetrics": [{
-                    "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome"]],
+                    "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome", "Mode"]],
                     "Metrics": [{"Name": "DeliveryLatency"},
                         {"Name": "DeliveryDelay"}]}]},
-                "Outcome": "failed", "DeliveryLatency": 42, "DeliveryDelay": 7,
+                "Outcome": "failed", "Mode": "live", "DeliveryLatency": 42, "DeliveryDelay": 7,
                 "account.id": "acct_1", "livemode": true})
         );
     }

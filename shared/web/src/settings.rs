@@ -6,7 +6,7 @@ use kernel::environment::{is_loopback, variable};
 use kernel::error::{Error, Result};
 use kernel::origin::Mode;
 use kernel::targets::Targets;
-use kernel::time::{SignedDuration, minutes, seconds};
+use kernel::time::{SignedDuration, days, minutes, seconds};
 use kernel::version::Versions;
 use models::charging::session::Plausibility;
 use models::network::PartyId;
@@ -133,6 +133,8 @@ pub struct Settings {
     /// The time after its confirmation, or after a reassignment that its tenant has not caused, during which a reservation can be cancelled
     /// free of charge, at most until its start.
     pub late_cancellation: SignedDuration,
+    /// The time for which the files of reports are kept; none if they are kept for good.
+    pub report_retention: Option<SignedDuration>,
     /// The conditions under which amounts of a charging network are reviewed before they are billed.
     pub plausibility: Plausibility,
     /// The permitted addresses of webhooks.
@@ -147,7 +149,8 @@ pub struct Settings {
 impl Settings {
     /// Reads the settings of a Lambda function from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`, `RATE_NETWORK`,
     /// `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `LATE_CANCELLATION_SECONDS`,
-    /// `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `REPORT_DAYS`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under
+    /// cargo-lambda.
     ///
     /// `endpoint` is the address of the table, if it is not AWS's own, and `keys` are the keys for secrets in items.
     ///
@@ -177,6 +180,7 @@ impl Settings {
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
             late_cancellation: number("LATE_CANCELLATION_SECONDS")?
                 .map_or(LATE_CANCELLATION, |count: u32| seconds(count.into())),
+            report_retention: number("REPORT_DAYS")?.map(|count: u32| days(count.into())),
             plausibility: plausibility()?,
             quotas: Quotas {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),

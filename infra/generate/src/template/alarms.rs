@@ -142,7 +142,12 @@ struct Objective {
     bad: (&'static str, &'static str),
     /// The proportion of requests that may be bad: the error budget.
     budget: f64,
+    /// Whether requests that wait for events are left out, because they take as long as their clients ask for.
+    omits_waiting: bool,
 }
+
+/// The statistic that counts the values above a second.
+const SLOW: &str = "'TC(1000:)'";
 
 const OBJECTIVES: &[Objective] = &[
     Objective {
@@ -150,14 +155,18 @@ const OBJECTIVES: &[Objective] = &[
         about: "999 of 1,000 requests are answered without a 5xx",
         bad: ("5xx", "Sum"),
         budget: 0.001,
+        omits_waiting: false,
     },
-    Objective {
-        name: "Latency",
-        about: "99 of 100 requests are answered within a second",
-        bad: ("Latency", "'TC(1000:)'"),
-        budget: 0.01,
-    },
+    LATENCY,
 ];
+
+const LATENCY: Objective = Objective {
+    name: "Latency",
+    about: "99 of 100 requests are answered within a second",
+    bad: ("Latency", SLOW),
+    budget: 0.01,
+    omits_waiting: true,
+};
 
 /// A rate at which an error budget is used up.
 struct Burn {
@@ -188,10 +197,10 @@ const BURNS: &[Burn] = &[
     },
 ];
 
-/// The alarms of the objectives. Each is active while both its long and its short period show that the error budget is used up too
-/// fast.
+/// The alarms of the objectives, and the one of slow requests. Each alarm of an objective is active while both its long and its short
+/// period show that the error budget is used up too fast.
 pub fn of_objectives() -> String {
-    let mut out = String::new();
+    let mut out = slow_requests();
     for objective in OBJECTIVES {
         for burn in BURNS {
             let id = format!("{}{}Burn", objective.name, burn.name);
@@ -213,19 +222,27 @@ pub fn of_objectives() -> String {
     out
 }
 
+/// The alarm of slow requests in three of five minutes.
+fn slow_requests() -> String {
+    format!(
+        "
+  ApiSlow:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      AlarmDescription: More than one request in a hundred took longer than a second. Requests that wait for events are left out.
+      ComparisonOperator: GreaterThanThreshold
+      Threshold: 1
+      EvaluationPeriods: 5
+      DatapointsToAlarm: 3
+      TreatMissingData: notBreaching
+      {ACTIONS}
+{}",
+        bad_per_hundred(&LATENCY, 60)
+    )
+}
+
 /// One period of an alarm of an objective. It sends no notification itself.
 fn burn_within(id: &str, objective: &Objective, factor: f64, seconds: u32) -> String {
-    let metric = |id: &str, (name, statistic): (&str, &str)| {
-        format!(
-            "        - Id: {id}
-          ReturnData: false
-          MetricStat:
-            Metric: {{ Namespace: AWS/ApiGateway, MetricName: {name}, Dimensions: [{{ Name: ApiId, Value: !Ref Api }}] }}
-            Period: {seconds}
-            Stat: {statistic}
-"
-        )
-    };
     format!(
         "
   {id}:
@@ -236,11 +253,51 @@ fn burn_within(id: &str, objective: &Objective, factor: f64, seconds: u32) -> St
       Threshold: {:.2}
       EvaluationPeriods: 1
       TreatMissingData: notBreaching
-      Metrics:
-        - {{ Id: rate, Expression: 100 * bad / requests, Label: bad requests per hundred }}
-{}{}",
+{}",
         factor * objective.budget * 100.0,
-        metric("bad", objective.bad),
-        metric("requests", ("Count", "Sum"))
+        bad_per_hundred(objective, seconds)
     )
+}
+
+/// The metrics of an alarm about the bad requests in a hundred. API Gateway does not count by route, so the requests that wait for events
+/// are those of their function.
+fn bad_per_hundred(objective: &Objective, seconds: u32) -> String {
+    let metric = |id: &str, namespace: &str, (name, statistic): (&str, &str), of: &str| {
+        format!(
+            "        - Id: {id}
+          ReturnData: false
+          MetricStat:
+            Metric: {{ Namespace: {namespace}, MetricName: {name}, Dimensions: [{{ {of} }}] }}
+            Period: {seconds}
+            Stat: {statistic}
+"
+        )
+    };
+    let api = |id, counted| {
+        metric(
+            id,
+            "AWS/ApiGateway",
+            counted,
+            "Name: ApiId, Value: !Ref Api",
+        )
+    };
+    let expression = if objective.omits_waiting {
+        "100 * (bad - FILL(long, 0)) / (requests - FILL(polls, 0))"
+    } else {
+        "100 * bad / requests"
+    };
+    let mut out = format!(
+        "      Metrics:
+        - {{ Id: rate, Expression: '{expression}', Label: bad requests per hundred }}
+{}{}",
+        api("bad", objective.bad),
+        api("requests", ("Count", "Sum"))
+    );
+    if objective.omits_waiting {
+        let name = functions::webhook_endpoints::poll::ROUTE.name;
+        let of = format!("Name: FunctionName, Value: !Sub '${{AWS::StackName}}-{name}'");
+        out += &metric("long", "AWS/Lambda", ("Duration", SLOW), &of);
+        out += &metric("polls", "AWS/Lambda", ("Invocations", "Sum"), &of);
+    }
+    out
 }

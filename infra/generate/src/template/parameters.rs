@@ -48,7 +48,7 @@ const COMMON: &[(&str, &str, &str)] = &[
         TEXT,
         "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref RateNetwork, \
          !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, !Ref LateCancellationSeconds, \
-         !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
+         !Ref ReportDays, !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
     ),
     ("TableName", TEXT, "!Ref Table"),
     ("TableArn", TEXT, "!GetAtt Table.Arn"),
@@ -71,6 +71,7 @@ const COMMON: &[(&str, &str, &str)] = &[
         NUMBER,
         "!Ref LateCancellationSeconds",
     ),
+    ("ReportDays", NUMBER, "!Ref ReportDays"),
     ("ReviewTolerances", TEXT, "!Ref ReviewTolerances"),
     ("AssumedPrices", TEXT, "!Ref AssumedPrices"),
 ];

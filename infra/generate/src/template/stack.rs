@@ -39,6 +39,7 @@ Globals:
         OCPI_NAME: !Ref OcpiName
         RESERVATION_FEE: !Ref ReservationFee
         LATE_CANCELLATION_SECONDS: !Ref LateCancellationSeconds
+        REPORT_DAYS: !Ref ReportDays
         REVIEW_TOLERANCES: !Ref ReviewTolerances
         ASSUMED_PRICES: !Ref AssumedPrices
         METRICS_NAMESPACE: !Sub FleetCharging/${Service}

@@ -73,8 +73,8 @@ pub struct Report {
     /// The format of the file.
     #[serde(rename = "type")]
     pub format: ReportFormat,
-    /// URL from which the file can be fetched without a key, for 15 minutes after this response. Null while there is no file, in events,
-    /// and for keys that may not read everything that the file shows.
+    /// URL from which the file can be fetched without a key, for 15 minutes after this response. Null while there is no file, once the file
+    /// is no longer kept, in events, and for keys that may not read everything that the file shows.
     pub url: Option<String>,
 }
 
