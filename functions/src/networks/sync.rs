@@ -605,7 +605,7 @@ impl Run<'_> {
             .endpoint(Module::Locations.as_str(), InterfaceRole::Sender);
         let key = Network::foreign_token(network, &app.settings.encryption_keys)?;
         // The location is that of a party, also at a hub.
-        let platform = app.platform(key, Some(id.party().clone()));
+        let platform = app.platform(network.object.mode, key, Some(id.party().clone()));
         // Keys of the table have ids in lower case.
         let written = text_of(&location.object, "id");
         let written = written.unwrap_or_else(|| id.id().as_str().to_owned());
