@@ -1593,14 +1593,16 @@ mod tokens {
             (vec![], Some(2001)),
         ] {
             let (path, uid) = card(&app, &crew, json!({})).await;
-            let mut script = cpo.script();
-            (script.fail, script.refused_tokens) = (http.clone(), code);
-            drop(script);
+            {
+                let mut script = cpo.script();
+                (script.fail, script.refused_tokens) = (http.clone(), code);
+            }
             change(&app, &path, json!({"status": "lost"})).await;
             app.advance(20 * 60).await;
-            let mut script = cpo.script();
-            (script.fail, script.refused_tokens) = (Vec::new(), None);
-            drop(script);
+            {
+                let mut script = cpo.script();
+                (script.fail, script.refused_tokens) = (Vec::new(), None);
+            }
             let tries = sent(&cpo, &uid).len();
             app.advance(20 * 60).await;
             let mut all = sent(&cpo, &uid);
@@ -1619,9 +1621,10 @@ mod tokens {
         let crew = app.crew(&app.alice).await;
         app.drain().await;
         let (path, uid) = card(&app, &crew, json!({})).await;
-        let mut script = cpo.script();
-        (script.fail, script.retry_after) = (vec![429], Some("600"));
-        drop(script);
+        {
+            let mut script = cpo.script();
+            (script.fail, script.retry_after) = (vec![429], Some("600"));
+        }
         change(&app, &path, json!({"status": "lost"})).await;
         app.advance(500).await;
         assert_eq!(sent(&cpo, &uid).len(), 2);
@@ -2035,16 +2038,17 @@ mod sync {
         let later = app.now().plus(MINUTE).to_string();
         let shifted = with(location("Shifted", &later), json!({"name": "Shifted"}));
         let foreign = location("L1", OLD);
-        let mut script = cpo.script();
-        let answers = [
-            ("Shifted", Ok(shifted)),
-            ("L3", Err(500)),
-            ("L4", Err(404)),
-            ("L5", Ok(foreign)),
-        ];
-        script.locations = answers.into();
-        script.lists.insert("locations", locations(&["L1"]));
-        drop(script);
+        {
+            let mut script = cpo.script();
+            let answers = [
+                ("Shifted", Ok(shifted)),
+                ("L3", Err(500)),
+                ("L4", Err(404)),
+                ("L5", Ok(foreign)),
+            ];
+            script.locations = answers.into();
+            script.lists.insert("locations", locations(&["L1"]));
+        }
         let pull = json!({"action": "pull", "network": cpo.network, "full": true});
         manage_ok(&app, pull.clone()).await;
         app.drain().await;
@@ -2075,10 +2079,11 @@ mod sync {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let cpo = listing(&app, &all).await;
         app.drain().await;
-        let mut script = cpo.script();
-        script.locations = [("L00", Ok(location("L00", OLD)))].into();
-        script.lists.insert("locations", locations(&["L19"]));
-        drop(script);
+        {
+            let mut script = cpo.script();
+            script.locations = [("L00", Ok(location("L00", OLD)))].into();
+            script.lists.insert("locations", locations(&["L19"]));
+        }
         let pull = json!({"action": "pull", "network": cpo.network, "full": true});
         manage_ok(&app, pull).await;
         let limits = Limits {

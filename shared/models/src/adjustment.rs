@@ -15,7 +15,7 @@ use super::action::Action;
 use super::charging_session::ChargingSession;
 use super::charging_session::network::Total;
 use super::invoice::line_item::LineItem;
-use super::invoice::{TaxAmount, by_rate};
+use super::invoice::totals::{TaxAmount, by_rate};
 use super::network::ObjectId;
 use super::reservation::Reservation;
 use super::stored::{Object, Stored, is_default};
