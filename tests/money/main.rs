@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 use functions::stripe::Stripe;
 use kernel::time::{DAY, MINUTE, days, minutes};
-use kernel::{Mode, Timestamp};
+use kernel::{Id, Mode, Timestamp};
 use models::adjustment::Adjustment;
 use models::ports::payments::{Charge, Providers};
+use models::reservation::Reservation;
 use models::stored::Stored;
 use models::transaction::{ChargeSource, Transaction};
 use network::Network;
@@ -999,7 +1000,7 @@ impl World {
         let invoices = self.all("invoices").await;
         let reservations = self.all("reservations").await;
         let transactions = self.all("transactions").await;
-        let fees = self.fees(&reservations);
+        let fees = self.fees(&reservations).await;
         let adjustments = self.stage.app.store.adjustments(&self.stage.tenant);
         let adjustments = adjustments.await.expect("the table");
         self.check_keys(&sessions, &reservations, &invoices, &transactions);
@@ -1283,21 +1284,36 @@ impl World {
         credited(&self.fleet)
     }
 
-    /// The costs of reservations that have ended and were not free: the fee, the amount due, and the amount paid.
-    fn fees(&self, reservations: &[Value]) -> Vec<Value> {
-        let fees = reservations
-            .iter()
-            .filter_map(|reservation| match reservation["status"].as_str() {
-                Some("completed" | "expired") => {
-                    let (fee, due) = (amount(reservation, "reservation_fee"), amount(reservation, "fee_due"));
-                    assert_eq!(fee, FEE, "seed {}: {reservation}", self.stage.seed);
-                    Some(json!({"id": reservation["id"], "amount_due": due, "amount_paid": fee - due}))
+    /// The costs of reservations that have ended and were not free: the fee, the amount due, and the amount paid. Nothing is due for a
+    /// reservation that found no connector, or whose EVSE was occupied when it expired, because the end of another session was late.
+    async fn fees(&self, reservations: &[Value]) -> Vec<Value> {
+        let mut fees = Vec::new();
+        for reservation in reservations {
+            let (fee, due) = (
+                amount(reservation, "reservation_fee"),
+                amount(reservation, "fee_due"),
+            );
+            let id = Id::from(reservation["id"].as_str().expect("an id"));
+            let stored = self
+                .stage
+                .app
+                .store
+                .load::<Reservation>(&self.stage.tenant, &id);
+            let state = stored.await.expect("the reservation").object.state;
+            let was_lost = state.reserved().is_some_and(|reserved| reserved.was_lost);
+            match reservation["status"].as_str() {
+                Some("expired") if was_lost => {
+                    assert_eq!(due, 0, "seed {}: {reservation}", self.stage.seed)
                 }
-                // It found no connector: nothing is due.
-                Some("failed") if reservation["fee_due"] == 0 => None,
+                Some("completed" | "expired") => {
+                    assert_eq!(fee, FEE, "seed {}: {reservation}", self.stage.seed);
+                    fees.push(json!({"id": id, "amount_due": due, "amount_paid": fee - due}));
+                }
+                Some("failed") if due == 0 => {}
                 _ => panic!("seed {}: {reservation}", self.stage.seed),
-            });
-        fees.collect()
+            }
+        }
+        fees
     }
 
     /// The refunds to the fleet's wallet: of payments from its wallet, and those that a request or a credit note sends there.
