@@ -198,6 +198,8 @@ pub async fn past<T: ById>(
     if let Some(found) = app.store.find_lately::<T>(tenant, id).await? {
         return Ok(Some(found.object));
     }
+    // No object names what cannot be an id.
+    let kinds = if id.is(T::KIND) { kinds } else { &[] };
     for kind in kinds.iter().copied() {
         let partition = match T::KIND {
             Kind::Driver => Partition::Driver { tenant, driver: id },
