@@ -74,7 +74,8 @@ def status_of(label: str, command: str) -> tuple[int, str]:
     return (json.loads(done.stderr)["status"] if done.returncode in (3, 4) else 0), done.stderr
 
 
-operations = sorted(json.load(open(samples)), key=lambda one: ORDER[one["method"]])
+# A driver who has left the fleet drives none of its vehicles.
+operations = sorted(json.load(open(samples)), key=lambda one: (ORDER[one["method"]], "/detach" in one["samples"]["curl"]))
 for label in ("Command line", "curl"):
     ids, succeeded = known_ids(), 0
     moment = datetime.datetime.fromisoformat(fleet("clock", "show"))

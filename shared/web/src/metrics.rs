@@ -166,7 +166,6 @@ fn line(
     if let Some(tenant) = tenant {
         line.insert(MODE.to_owned(), json!(tenant.mode.as_str()));
         line.insert("account.id".to_owned(), json!(tenant.account));
-        line.insert("livemode".to_owned(), json!(tenant.mode.is_live()));
     }
     Value::Object(line)
 }
@@ -223,7 +222,7 @@ mod tests {
                     "Metrics": [{"Name": "DeliveryLatency"},
                         {"Name": "DeliveryDelay"}]}]},
                 "Outcome": "failed", "Mode": "live", "DeliveryLatency": 42, "DeliveryDelay": 7,
-                "account.id": "acct_1", "livemode": true})
+                "account.id": "acct_1"})
         );
     }
 }
