@@ -12,6 +12,7 @@ use models::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 use table::list::Cursor;
 use utoipa::ToSchema;
+use web::deployment::Need;
 use web::page_token::Binding;
 use web::query::Whole;
 use web::{Query, RequestContext, Route};
@@ -19,7 +20,8 @@ use web::{Query, RequestContext, Route};
 use crate::App;
 
 pub const ROUTE: Route = Route::get("retrieve-analytics", "/v1/analytics", Resource::Analytics)
-    .refusing(&[Code::FleetNotFound]);
+    .refusing(&[Code::FleetNotFound])
+    .needing(&[Need::PageTokens]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
