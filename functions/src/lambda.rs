@@ -218,9 +218,9 @@ mod tests {
         let readme = include_str!("../../infra/README.md");
         let (_, command) = readme.split_once("printf '").unwrap();
         let (record, _) = command.split_once('\'').unwrap();
-        let row =
+        let item =
             json!({"pk": {"S": "acct_1#live#flt_1"}, "sk": {"S": "#"}, "version": {"N": "3"}});
-        let record = record.replace("%s", &row.to_string());
+        let record = record.replace("%s", &item.to_string());
         let event: StreamEvent = serde_json::from_str(&record).unwrap();
         let [record] = &event.records[..] else {
             panic!("one record: {event:?}");

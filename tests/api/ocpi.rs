@@ -2103,8 +2103,8 @@ mod sync {
         let kept = ids(&app).await.into_iter();
         let kept: Vec<_> = kept.filter(|(_, status)| status == "active").collect();
         assert_eq!(kept, active(&["L00", "L19"]));
-        let asked = cpo.received("GET", "/2.2.1/locations/L").len();
-        assert_eq!(asked, 19, "each is asked for once");
+        let requests = cpo.received("GET", "/2.2.1/locations/L").len();
+        assert_eq!(requests, 19, "each is requested once");
     }
 
     #[tokio::test]

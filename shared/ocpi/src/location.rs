@@ -119,9 +119,10 @@ const LONGEST_REFERENCE: usize = 16;
 /// The maximum number of characters of a URL (OCPI 2.2.1, types: `URL`). A longer one is left out.
 const LONGEST_URL: usize = 255;
 
-/// The maximum number of characters of the name of a facility or a plug, and of facilities: the standard has 21, and the longest name of a
-/// plug has 23 characters.
+/// The maximum number of characters of the name of a facility or a plug. The longest name of the standard, that of a plug, has 23.
 const LONGEST_WORD: usize = 64;
+
+/// The maximum number of facilities of a location. The standard has 21 different ones.
 const MOST_FACILITIES: usize = 64;
 
 #[derive(Debug, Clone, Deserialize)]

@@ -4,10 +4,10 @@
 //! the item as it was read. A claim by an invoice that is void or does not exist has no effect. The same holds for a reservation with its
 //! fee, and for an adjustment.
 //!
-//! A few sessions are claimed in the transaction that writes the invoice. For more sessions, an item is written first that marks the
-//! invoice as in progress: until that item is too old, claims by an invoice that does not exist yet are respected. The item is deleted in
-//! the transaction that writes the invoice. So a request that claims sessions of an abandoned invoice deletes that item first: then the
-//! abandoned invoice can never be created. A repeated request continues where the first was interrupted.
+//! A few sessions are claimed in the transaction that writes the invoice. For more sessions, or lines that the invoice cannot show itself, an
+//! item is written first that marks the invoice as in progress: until that item is too old, claims by an invoice that does not exist yet are
+//! respected. The item is deleted in the transaction that writes the invoice. So a request that claims sessions of an abandoned invoice
+//! deletes that item first: then the abandoned invoice can never be created. A repeated request continues where the first was interrupted.
 
 mod lines;
 mod making;
@@ -271,8 +271,8 @@ impl UnitOfWork<'_> {
             making,
             ..
         } = collected;
-        let shows_all = shown_lines(billed)? == billed.len();
-        if shows_all && billed.len() <= AT_ONCE && making.is_none() {
+        let fits = making.is_none() && billed.len() <= AT_ONCE;
+        if fits && shown_lines(billed)? == billed.len() {
             for billable in billed {
                 self.claim_one(invoice, billable)?;
             }
