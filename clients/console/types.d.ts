@@ -157,7 +157,13 @@ export type Planned = Pick<Reservation, 'status' | 'reserved_start' | 'ideal_sta
 };
 export type Billed = Pick<
   ChargingSession,
-  'session_started' | 'energy_consumed' | 'currency' | 'amount_due' | 'amount_paid' | 'amount_refunded'
+  | 'session_started'
+  | 'energy_consumed'
+  | 'currency'
+  | 'amount_due'
+  | 'amount_paid'
+  | 'amount_adjusted'
+  | 'amount_refunded'
 >;
 
 /** How a reservation stands; `standingOf` in src/pages/morning.js says what that means. */

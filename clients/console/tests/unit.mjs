@@ -102,21 +102,22 @@ test('the next day has what is urgent first and nothing that begins later', () =
   );
 });
 
-test('weeks are added up by currency, less what was refunded', () => {
-  const session = (age, amount_due, currency = 'gbp', amount_refunded = 0) => ({
+test('weeks are added up by currency, with adjustments and less what was refunded', () => {
+  const session = (age, amount_due, currency = 'gbp', amount_refunded = 0, amount_adjusted = 0) => ({
     session_started: iso(AT - age),
     energy_consumed: 1000,
     currency,
     amount_due,
     amount_paid: 0,
     amount_refunded,
+    amount_adjusted,
   });
   const { last, before } = weeks(
     [
       session(0, 500),
       session(7 * DAY - 1, 300, 'gbp', 100),
       session(1, 70, 'eur'),
-      session(7 * DAY, 350),
+      session(7 * DAY, 400, 'gbp', 0, -50),
       session(14 * DAY, 999),
     ],
     AT,
@@ -392,6 +393,7 @@ test('sessions are added up by the day on which they began', () => {
     currency: 'gbp',
     amount_due: 10,
     amount_paid: 0,
+    amount_adjusted: 0,
     amount_refunded: 0,
   });
   const midnight = Date.parse('2026-12-01T00:00:00Z');

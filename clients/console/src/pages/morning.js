@@ -50,8 +50,10 @@ export function nextDay(reservations, at) {
 function sumOf(sessions) {
   /** @type {Record<string, number>} */
   const spend = {};
-  for (const one of sessions)
-    spend[one.currency] = (spend[one.currency] ?? 0) + one.amount_due + one.amount_paid - one.amount_refunded;
+  for (const one of sessions) {
+    const cost = one.amount_due + one.amount_paid + one.amount_adjusted;
+    spend[one.currency] = (spend[one.currency] ?? 0) + cost - one.amount_refunded;
+  }
   return { sessions: sessions.length, energy: sessions.reduce((sum, one) => sum + one.energy_consumed, 0), spend };
 }
 

@@ -113,7 +113,7 @@ function List({ route }) {
     {
       label: t('Cost'),
       number: true,
-      cell: (/** @type {ChargingSession} */ one) => money(one.amount_due + one.amount_paid, one.currency),
+      cell: (/** @type {ChargingSession} */ one) => money(costOf(one), one.currency),
     },
   ];
   const empty = html`<${Empty} title=${isFiltered(route.query, FILTERS) ? t('No session matches the filters') : status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
@@ -181,7 +181,7 @@ function Session({ id }) {
     <div class="figures" aria-label="Live values">
       <p><span>Power</span><strong>${number(active && !session.charging_ended ? session.power : 0)} kW</strong></p>
       <p><span>Energy</span><strong>${energy(session.energy_consumed)}</strong></p>
-      <p><span>Cost</span><strong>${money(session.amount_due + session.amount_paid, session.currency)}</strong></p>
+      <p><span>Cost</span><strong>${money(costOf(session), session.currency)}</strong></p>
       <p><span>Time</span><strong>${duration((end - Date.parse(session.session_started)) / 1000)}</strong></p>
       ${level === null ? null : html`<p><span>Battery${active ? '' : t(' at the end')}, estimated</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
     </div>
@@ -214,9 +214,13 @@ function Session({ id }) {
     <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {CostLine} */ one) => one.description} />
       ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
       ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
+      ${session.amount_adjusted ? html`<p class="hint">Adjusted after the price was final: ${money(session.amount_adjusted, session.currency)}</p>` : null}
       ${session.price_check ? html`<${PriceCheck} check=${session.price_check} currency=${session.currency} />` : null}</section></div>
     ${session.amount_paid || session.amount_refunded ? html`<${Payments} of=${{ charging_session: session.id }} />` : null}`;
 }
+
+/** The whole cost of a session in minor units. @param {ChargingSession} session */
+const costOf = (session) => session.amount_due + session.amount_paid + session.amount_adjusted;
 
 /**
  * The price that the network bills, compared with the tariff.

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use super::super::battery::Battery;
 use super::super::simulation;
 use super::super::tariff::{self, Cost, Course, Usage};
-use super::plausibility::{Claim, OwnPrice, Plausibility};
+use super::plausibility::{Claim, OwnPrice, Plausibility, possible_segments};
 use super::{evse_power, network_session, pricing, total_by};
 use crate::charging_session::network::{
     AtNetwork, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
@@ -363,9 +363,11 @@ impl Stored<ChargingSession> {
         CostSource::of_tariff(self.is_tariff_known(self.object.currency))
     }
 
-    /// Returns the cost of a session with this energy and these times at these prices.
+    /// Returns the cost of a session with this energy and these times at these prices. In each charging period flows at most what the
+    /// charging point can deliver.
     pub(super) fn price(&self, pricing: &[Price], energy: i64, times: &Times) -> Cost {
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
+        let power = self.evse_power();
         let course = Course {
             began: self.object.session_started,
             zone: &zone.unwrap_or(TimeZone::UTC),
@@ -374,7 +376,7 @@ impl Stored<ChargingSession> {
                 charging: whole_millis(times.charging).max(0).unsigned_abs(),
                 parking: whole_millis(times.parking).max(0).unsigned_abs(),
             },
-            segments: &times.segments,
+            segments: &possible_segments(&times.segments, energy, power),
         };
         tariff::cost(pricing, self.object.currency, course)
     }

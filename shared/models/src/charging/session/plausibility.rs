@@ -1,14 +1,14 @@
 //! Checks whether the amount that a charging network bills for a session is plausible. A network may report wrong energy, prices
 //! and times, by mistake or on purpose, so none of its figures is accepted as proof of another: its times are bounded by the
-//! service's own data, the energy by these times and by the power of the charging point, and the price by the service's own price
-//! for that energy and these times.
+//! service's own data, the energy of the session and of each charging period by these times and by the power of the charging point,
+//! and the price by the service's own price for that energy and these times.
 
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
 use super::super::battery::MILLIS_PER_HOUR;
-use super::super::tariff::{self, Cost};
+use super::super::tariff::{self, Cost, Segment};
 use crate::charging_session::network::{
     Billed, CdrReport, LONGEST, ReportedState, SessionReport, Times, Total,
 };
@@ -147,13 +147,9 @@ impl Stored<ChargingSession> {
     ) -> OwnPrice {
         let currency = self.object.currency;
         let lasted = self.longest_possible(claim, now);
-        let power = self
-            .internal
-            .network
-            .as_ref()
-            .map_or(0, |network| network.evse_power);
+        let power = self.evse_power();
         let most = (power > 0).then(|| most_energy(power, lasted));
-        let is_energy_plausible = most.is_none_or(|most| claim.energy * 10 <= most * 11);
+        let is_energy_plausible = most.is_none_or(|most| claim.energy <= tolerated(most));
         let energy = most
             .filter(|_| !is_energy_plausible)
             .unwrap_or(claim.energy);
@@ -170,6 +166,12 @@ impl Stored<ChargingSession> {
             tolerance: limits.tolerance(currency),
             is_energy_plausible,
         }
+    }
+
+    /// Returns the power of the charging point in W; 0 if it is unknown.
+    pub(super) fn evse_power(&self) -> u32 {
+        let network = self.internal.network.as_ref();
+        network.map_or(0, |network| network.evse_power)
     }
 
     /// Returns a report with the start and the times that can be, and with the tax of the tariff if it states none.
@@ -266,10 +268,53 @@ fn most_energy(power: u32, lasted: SignedDuration) -> i64 {
     i64::try_from(energy).unwrap_or(i64::MAX).min(i64::MAX / 16)
 }
 
+/// Returns the energy up to which a claim is plausible if this much is possible, in Wh: a tenth more.
+fn tolerated(most: i64) -> i64 {
+    most * 11 / 10
+}
+
+/// Divides the energy of a session in Wh among its segments as the network claims, but lets no more of it flow in a segment than a charging
+/// point of this power in W can deliver. The rest flows in the other segments, in proportion to what these can still deliver; if that is
+/// not enough, energy flows evenly. With a power of 0, which is unknown, everything is possible.
+pub(super) fn possible_segments(segments: &[Segment], energy: i64, power: u32) -> Vec<Segment> {
+    let claimed: u128 = segments.iter().map(|part| u128::from(part.energy)).sum();
+    let energy = u128::from(energy.max(0).unsigned_abs());
+    let most_of = |segment: &Segment| {
+        let lasts = SignedDuration::from_millis(i64::try_from(segment.lasts).unwrap_or(i64::MAX));
+        u128::from(tolerated(most_energy(power, lasts)).unsigned_abs())
+    };
+    let share_of = |segment: &Segment| {
+        let share = energy * u128::from(segment.energy);
+        share.checked_div(claimed).unwrap_or_default()
+    };
+    let is_possible = |segment: &Segment| share_of(segment) <= most_of(segment);
+    if power == 0 || segments.iter().all(is_possible) {
+        return segments.to_vec();
+    }
+    let flow_of = |segment: &Segment| share_of(segment).min(most_of(segment));
+    let room_of = |segment: &Segment| match segment.is_parking {
+        true => 0,
+        false => most_of(segment) - flow_of(segment),
+    };
+    let flowing: u128 = segments.iter().map(flow_of).sum();
+    let room: u128 = segments.iter().map(room_of).sum();
+    let rest = (energy - flowing).min(room);
+    let possible = segments.iter().map(|segment| {
+        let more = (rest * room_of(segment)).checked_div(room);
+        let energy = flow_of(segment) + more.unwrap_or_default();
+        Segment {
+            energy: u64::try_from(energy).unwrap_or(u64::MAX),
+            ..*segment
+        }
+    });
+    possible.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{at_network, now};
     use super::*;
+    use crate::charging_station::Restrictions;
     use kernel::time::{HOUR, days, hours};
 
     /// A session at 22 kW and 45 pence a kWh.
@@ -321,6 +366,64 @@ mod tests {
         let unknown = at_network(0);
         let own = unknown.own_price(&claim(90_000, HOUR), &Plausibility::default(), now());
         assert_eq!(own.objection(Total::new(1, 1)), None);
+    }
+
+    /// A part of a session in which energy in Wh flows for hours.
+    fn flow(hours: u64, energy: u64) -> Segment {
+        Segment {
+            lasts: hours * MILLIS_PER_HOUR,
+            energy,
+            is_parking: false,
+        }
+    }
+
+    #[test]
+    fn a_segment_has_no_more_energy_than_its_power_permits() {
+        let parks = Segment {
+            is_parking: true,
+            ..flow(5, 0)
+        };
+        let energies = |segments: &[Segment], energy: i64, power: u32| {
+            let possible = possible_segments(segments, energy, power);
+            let energies = possible.iter().map(|segment| segment.energy);
+            energies.collect::<Vec<_>>()
+        };
+        // At 11 kW, 60 kWh cannot flow in the last of five hours: 12.1 kWh can, and the rest in the others, which have room alike.
+        let late = [parks, flow(1, 0), flow(3, 0), flow(1, 60_000)];
+        assert_eq!(energies(&late, 60_000, 11_000), [0, 11_975, 35_925, 12_100]);
+        // Neither can they if the session has more energy than its segments.
+        let scaled = [flow(4, 0), flow(1, 1)];
+        assert_eq!(energies(&scaled, 60_000, 11_000), [47_900, 12_100]);
+        // What is possible stays as it is claimed.
+        let honest = [flow(1, 12_100), parks, flow(1, 400)];
+        assert_eq!(energies(&honest, 12_500, 11_000), [12_100, 0, 400]);
+        assert_eq!(energies(&late, 60_000, 0), [0, 0, 0, 60_000]);
+        // More than is possible at all flows evenly.
+        assert_eq!(energies(&scaled, i64::MAX, 11_000), [48_400, 12_100]);
+        assert_eq!(energies(&[], 1, 11_000), [0; 0]);
+    }
+
+    #[test]
+    fn energy_in_a_dear_hour_is_bounded_by_the_power() {
+        let mut session = session();
+        // From 12:00 to 13:00 a kWh costs ten times as much.
+        let pricing = &mut session.internal.pricing;
+        let mut dear = pricing[0].clone();
+        dear.price *= 10;
+        dear.restrictions = Some(Restrictions {
+            start_time: Some("12:00".to_owned()),
+            end_time: Some("13:00".to_owned()),
+            ..Restrictions::default()
+        });
+        pricing.insert(0, dear);
+        session.internal.zone = None;
+        let mut claim = claim(100_000, hours(8));
+        claim.times.segments = vec![flow(4, 0), flow(1, 100_000), flow(3, 0)];
+        let own = session.own_price(&claim, &Plausibility::default(), claim.ended);
+        // At 22 kW, 24.2 kWh at 4.50 and 75.8 at 0.45, not 100 at 4.50.
+        assert_eq!((own.energy, own.cost.gross), (100_000, 14_301));
+        let objection = own.objection(Total::new(45_000, 45_000));
+        assert_eq!(objection, Some(ReviewReason::Price));
     }
 
     #[test]
