@@ -7,7 +7,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A moment with millisecond precision, in the years 0 to 9999.
+/// A moment with millisecond precision, in the years 1 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(jiff::Timestamp);
 
@@ -16,8 +16,8 @@ pub const MINUTE: SignedDuration = minutes(1);
 pub const HOUR: SignedDuration = hours(1);
 pub const DAY: SignedDuration = days(1);
 
-/// The first and the last millisecond: the beginning of the year 0, and the last day of 9999 that can be written with every offset.
-const EARLIEST: i64 = -62_167_219_200_000;
+/// The first and the last millisecond: the beginning of the year 1, before which many languages have no dates, and the last day of 9999 that can be written with every offset.
+const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 253_402_207_199_999;
 
 /// Returns a duration of `count` milliseconds.
@@ -61,7 +61,7 @@ impl Timestamp {
     /// The beginning of 1970.
     pub const EPOCH: Self = Self(jiff::Timestamp::UNIX_EPOCH);
 
-    /// Returns the moment `millis` milliseconds after the beginning of 1970; outside the years 0 to 9999 it is the nearest moment inside.
+    /// Returns the moment `millis` milliseconds after the beginning of 1970; outside the years 1 to 9999 it is the nearest moment inside.
     pub fn from_unix_millis(millis: i64) -> Self {
         let millis = millis.clamp(EARLIEST, LATEST);
         Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
@@ -75,7 +75,7 @@ impl Timestamp {
         self.0.as_second()
     }
 
-    /// Returns the moment after a duration, in whole milliseconds; outside the years 0 to 9999 it is the nearest moment inside.
+    /// Returns the moment after a duration, in whole milliseconds; outside the years 1 to 9999 it is the nearest moment inside.
     #[must_use]
     pub fn plus(self, duration: SignedDuration) -> Self {
         Self::from_unix_millis(self.unix_millis().saturating_add(whole_millis(duration)))
@@ -126,7 +126,7 @@ impl Timestamp {
     /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off.
     ///
     /// # Errors
-    /// Fails if the text is not RFC 3339 or is outside the years 0 to 9999.
+    /// Fails if the text is not RFC 3339 or is outside the years 1 to 9999.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const SHAPE: &str = "expected an RFC 3339 time such as 2026-03-01T09:30:00.000Z";
         if !is_rfc3339(text.as_bytes()) {
@@ -136,7 +136,7 @@ impl Timestamp {
         let millis = parsed.as_nanosecond().div_euclid(1_000_000);
         match i64::try_from(millis) {
             Ok(millis @ EARLIEST..=LATEST) => Ok(Self::from_unix_millis(millis)),
-            _ => Err("the time lies outside the years 0000 to 9999"),
+            _ => Err("the time lies outside the years 0001 to 9999"),
         }
     }
 }
@@ -241,7 +241,7 @@ mod tests {
             ("2026-03-01T00:00:00-23:59", "2026-03-01T23:59:00.000Z"),
             ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
             ("9999-12-30T21:59:59.999Z", "9999-12-30T21:59:59.999Z"),
-            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
         ] {
             assert_eq!(
                 Timestamp::parse(given).unwrap().to_string(),
@@ -270,7 +270,8 @@ mod tests {
             "2026-03-01T09:30:00Z[UTC]",
             "+2026-03-01T09:30:00Z",
             "9999-12-30T22:00:00Z",
-            "0000-01-01T00:00:00+00:01",
+            "0001-01-01T00:00:00+00:01",
+            "0000-12-31T23:59:59Z",
             "1772357400",
             "now",
         ] {

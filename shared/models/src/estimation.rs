@@ -111,8 +111,10 @@ pub struct NewEstimation {
     /// Id of the vehicle to charge.
     pub vehicle: Id,
     /// Percent, 0 to 100.
+    #[schema(minimum = 0, maximum = 100)]
     pub battery_level: f64,
     /// Percent, 1 to 100, above `battery_level`.
+    #[schema(minimum = 1, maximum = 100)]
     pub battery_target_level: f64,
     /// A currency in which the station has prices. Default: the one in which a session would be billed.
     #[serde(default)]

@@ -148,6 +148,7 @@ pub struct BatteryReading {
     #[serde(default)]
     pub capacity: Option<u32>,
     /// State of charge in percent, 0 to 100.
+    #[schema(minimum = 0, maximum = 100)]
     pub level: f64,
     /// Distance in metres that the vehicle can still cover. Null or omitted: unknown.
     #[serde(default)]
@@ -157,6 +158,7 @@ pub struct BatteryReading {
     pub status: Option<BatteryStatus>,
     /// Temperature of the battery in °C, -100 to 200. Null or omitted: unknown.
     #[serde(default)]
+    #[schema(minimum = -100, maximum = 200)]
     pub temperature: Option<f64>,
 }
 
@@ -177,6 +179,7 @@ pub struct OdometerReading {
     /// Unit of `value`.
     pub unit: OdometerUnit,
     /// Distance that the vehicle has covered, in `unit`: 0 to 100,000,000.
+    #[schema(minimum = 0, maximum = 100_000_000)]
     pub value: f64,
 }
 

@@ -318,8 +318,8 @@ impl de::Error for Fault {
         Self::Invalid(message.to_string())
     }
 
-    fn unknown_variant(_: &str, _: &'static [&'static str]) -> Self {
-        Self::Invalid("no such value".to_owned())
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::Invalid(format!("must be one of {}", expected.join(", ")))
     }
 
     fn missing_field(name: &'static str) -> Self {
@@ -385,7 +385,11 @@ mod tests {
                 "distance",
                 "must be a whole number from 1 to 9",
             ),
-            ("status[]=live&status[]=x", "status[]", "no such value"),
+            (
+                "status[]=live&status[]=x",
+                "status[]",
+                "must be one of live, test",
+            ),
         ] {
             assert_eq!(fault(text), (param.to_owned(), message.to_owned()));
         }
