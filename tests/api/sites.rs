@@ -1,9 +1,16 @@
 //! Sites: their limits, prices and departures, and the plan that makes every vehicle ready.
 
+use std::collections::BTreeSet;
+
+use functions::job::Job as _;
+use functions::sites::execute::PlanSite;
+use futures::future::join_all;
+use kernel::time::minutes;
 use models::departure::VehicleDepartures;
 use models::site::Site;
 use serde_json::{Value, json};
-use tests::{TestApp, assert_has, fleet, vehicle, with};
+use table::sites::PlanRequest;
+use tests::{TestApp, assert_has, fleet, id_of, vehicle, with};
 
 /// A depot with a limit in W, and vans at 20 % that need a level at a moment. Returns the paths of the site and of the vehicles.
 async fn depot(app: &TestApp, power: u32, vans: usize, departure: &Value) -> (String, Vec<String>) {
@@ -649,6 +656,84 @@ async fn departures_replaced_while_their_vehicle_goes_are_removed() {
             assert_eq!(left, 0, "the vehicle {goes}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_burst_of_requests_is_planned_by_one_worker() {
+    let app = TestApp::start().await;
+    let (store, tenant, now) = (&app.app().store, app.alice.tenant(), app.now());
+    let until = now.plus(minutes(2));
+    let site = &kernel::Id::from("site_1");
+    let request = |number| PlanRequest {
+        tenant: &tenant,
+        site,
+        number,
+        worker: number,
+    };
+    let ask = async || store.request_plan(&tenant, site, now).await.expect("one");
+    let begin = async |number, now| {
+        let begun = store.begin_plan(request(number), until, now).await;
+        begun.expect("an answer")
+    };
+    let end = async |number, covered| {
+        let ended = store.end_plan(request(number), covered).await;
+        ended.expect("an answer")
+    };
+    assert_eq!([ask().await, ask().await, ask().await], [1, 2, 3]);
+    // The first plan covers all of them. No other worker begins meanwhile, but the same one may: its message comes again after a crash.
+    assert_eq!(begin(2, now).await, Some(3));
+    assert_eq!(begin(1, now).await, None);
+    assert_eq!(begin(2, now).await, Some(3));
+    // It learns of a request that it does not cover.
+    assert_eq!(ask().await, 4);
+    assert_eq!(end(2, Some(3)).await, Some(4));
+    assert_eq!([begin(1, now).await, begin(3, now).await], [None, None]);
+    // A worker that fails covers nothing.
+    assert_eq!(begin(4, now).await, Some(4));
+    assert_eq!(end(4, None).await, Some(4));
+    assert_eq!(begin(4, now).await, Some(4));
+    // One that never ends is replaced.
+    assert_eq!(ask().await, 5);
+    assert_eq!(begin(5, now).await, None);
+    assert_eq!(begin(5, until).await, Some(5));
+    assert_eq!(end(4, Some(4)).await, None);
+    assert_eq!(end(5, Some(5)).await, Some(5));
+}
+
+#[tokio::test]
+async fn plans_that_start_together_cover_what_came_meanwhile() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (path, vans) = depot(&app, 22_000, 3, &departure).await;
+    let site = kernel::Id::from(path.trim_start_matches("/v1/sites/"));
+    let tenant = app.alice.tenant();
+    // Ten workers start with ten requests, while the departures change.
+    let workers = (0..10).map(async |_| {
+        let request = app.app().store.request_plan(&tenant, &site, app.now());
+        let job = PlanSite {
+            tenant: tenant.clone(),
+            site: site.clone(),
+            request: request.await.expect("a number"),
+        };
+        job.run(app.app()).await.expect("a plan");
+    });
+    let changes = vans.iter().map(async |van| {
+        let departures = json!({"departures": [{"at": departure["at"], "target_level": 90}]});
+        let path = format!("{van}/departures");
+        app.alice.post_ok(&path, departures).await
+    });
+    let (_, replaced) = tokio::join!(join_all(workers), join_all(changes));
+    app.drain().await;
+    let stored = app.app().store.load::<Site>(&tenant, &site).await;
+    let charges = stored.expect("the site").internal.charges;
+    let planned: BTreeSet<String> = charges
+        .iter()
+        .map(|charge| charge.departure.to_string())
+        .collect();
+    let replaced = replaced
+        .iter()
+        .map(|departures| id_of(&departures["departures"][0]).to_owned());
+    assert_eq!(planned, replaced.collect());
 }
 
 #[tokio::test]

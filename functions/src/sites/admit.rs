@@ -1,5 +1,7 @@
 //! Decides whether a session at a station of a network may start: its site must have room for its power ([`models::site::starts`]).
 
+use std::iter;
+
 use crate::App;
 use kernel::Error;
 use kernel::origin::Origin;
@@ -7,9 +9,8 @@ use models::charging_session::ChargingSession;
 use models::site::Site;
 use models::stored::Stored;
 
-use super::execute::PlanSite;
+use super::plan_again;
 use super::read::inputs;
-use crate::job::Job as _;
 
 /// The decision about a start.
 pub enum Admission {
@@ -43,7 +44,6 @@ pub async fn admit(
         return Ok(Admission::Room(Box::new(site)));
     }
     // The plan reserves room for it.
-    let (tenant, site) = (tenant.clone(), id);
-    PlanSite { tenant, site }.send(app).await?;
+    plan_again(app, tenant, iter::once(&id)).await?;
     Ok(Admission::Full)
 }

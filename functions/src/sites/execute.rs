@@ -2,7 +2,8 @@
 //!
 //! The job accounts for the energy that has flowed since its last run, ends the departures that are over, and plans again with the present
 //! data. It runs at the end of each slot, and when limits, prices, departures, sessions or telemetry change. In test mode it writes the
-//! levels of the vehicles that have charged, so that their telemetry follows the plan. Sessions at stations of networks are given charging
+//! levels of the vehicles that have charged, so that their telemetry follows the plan. Of many requests at the same time most do nothing:
+//! see [`table::sites`]. Sessions at stations of networks are given charging
 //! profiles, which are written to the sessions together with the site; the job `operate-session` sends them.
 //!
 //! Levels and ended departures are written before the site. They are derived from the site as it was read: after a crash the next run
@@ -13,20 +14,22 @@ use std::time::Duration;
 use crate::App;
 use kernel::backoff::Backoff;
 use kernel::origin::{Origin, Tenant};
+use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Id, Kind, Timestamp};
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::departure::VehicleDepartures;
 use models::ports::JobSubject;
 use models::site::Site;
 use models::site::charge::{Charge, PlanInputs};
-use models::site::plan::{Planned, plan};
-use models::stored::Stored;
+use models::site::plan::Planned;
+use models::stored::{Stored, is_default};
 use models::vehicle_telemetry::VehicleTelemetry;
 use serde::{Deserialize, Serialize};
 use table::access::Items;
+use table::sites::PlanRequest;
 use web::deployment::Deployment;
 
-use super::read::{MEMORY, inputs};
+use super::read::{MEMORY, inputs, planned_site};
 use crate::function::Function;
 use crate::job::Job;
 
@@ -35,6 +38,9 @@ const PART: usize = 90;
 
 /// The maximum number of times that a site is planned that changes meanwhile: several causes can start its planning at the same moment.
 const TRIES: u32 = 6;
+
+/// The time after which a worker that plans a site is assumed to have crashed: longer than the function may run.
+const LONGEST: SignedDuration = minutes(2);
 
 /// The pauses after writes that conflict with a plan of a site.
 pub(crate) const COLLISIONS: Backoff =
@@ -45,6 +51,9 @@ pub(crate) const COLLISIONS: Backoff =
 pub struct PlanSite {
     pub tenant: Tenant,
     pub site: Id,
+    /// The number of the request to plan the site; 0 if the plan is due.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub request: i64,
 }
 
 impl Job for PlanSite {
@@ -70,20 +79,53 @@ impl Job for PlanSite {
     /// # Errors
     /// `Contended` if the site or its sessions are changed continuously; `Unavailable` if DynamoDB cannot be reached.
     async fn run(self, app: &App) -> Result<(), Error> {
-        COLLISIONS.after_collisions(TRIES, || self.plan(app)).await
+        let (store, now) = (&app.store, app.now());
+        let Self { tenant, site, .. } = &self;
+        let number = match self.request {
+            0 => store.request_plan(tenant, site, now).await?,
+            number => number,
+        };
+        let request = PlanRequest {
+            tenant,
+            site,
+            number,
+            worker: self.request,
+        };
+        let until = now.plus(LONGEST);
+        let Some(covered) = store.begin_plan(request, until, now).await? else {
+            return Ok(());
+        };
+        let planned = COLLISIONS.after_collisions(TRIES, || self.plan(app)).await;
+        let covered = planned.is_ok().then_some(covered);
+        let last = store.end_plan(request, covered).await?;
+        planned?;
+        match last.filter(|last| Some(*last) > covered) {
+            Some(request) => PlanSite { request, ..self }.send(app).await,
+            None => Ok(()),
+        }
     }
 }
 
 impl PlanSite {
+    /// The job that plans a site when its next slot begins, or at once after a change of the site itself.
+    pub fn when_due(tenant: Tenant, site: Id) -> Self {
+        Self {
+            tenant,
+            site,
+            request: 0,
+        }
+    }
+
     /// Plans the site in its present state.
     async fn plan(&self, app: &App) -> Result<(), Error> {
-        let Self { tenant, site: id } = self;
+        let (tenant, id) = (&self.tenant, &self.site);
         let Some(mut site) = app.store.find::<Site>(tenant, id).await? else {
             return Ok(());
         };
         let now = app.now();
-        let inputs = Box::pin(inputs(app, tenant, &site, now)).await?;
-        let planned = plan(&site, &inputs, now);
+        let mut inputs = Box::pin(inputs(app, tenant, &site, now)).await?;
+        let planned;
+        (site, inputs, planned) = planned_site(site, inputs, now).await?;
         let before = site.internal.charges.clone();
         let origin = Origin::background(tenant.clone(), now);
         let is_new = site.put_into_force(&planned, &inputs, now);

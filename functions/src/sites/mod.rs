@@ -66,7 +66,7 @@ impl OnChange for VehicleTelemetry {
     }
 }
 
-/// Sends jobs that plan sites again.
+/// Requests that sites are planned again.
 pub(crate) async fn plan_again<'a>(
     app: &App,
     tenant: &Tenant,
@@ -77,7 +77,13 @@ pub(crate) async fn plan_again<'a>(
     sites.dedup();
     for site in sites {
         let (tenant, site) = (tenant.clone(), site.clone());
-        PlanSite { tenant, site }.send(app).await?;
+        let request = app.store.request_plan(&tenant, &site, app.now()).await?;
+        let job = PlanSite {
+            tenant,
+            site,
+            request,
+        };
+        job.send(app).await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::App;
-use kernel::error::Result;
+use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::time::{DAY, HOUR, SignedDuration, Timestamp};
@@ -17,7 +17,7 @@ use models::network::{ObjectId, Owner};
 use models::site::charge::{
     Charge, Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
 };
-use models::site::plan::HORIZON;
+use models::site::plan::{HORIZON, Planned, plan};
 use models::site::{MOST_VEHICLES, Site, SiteDay, days_of};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
@@ -88,6 +88,22 @@ pub(super) async fn inputs(
         offered: strongest(&stations),
         reserved: reserved.collect(),
     })
+}
+
+/// Plans a site. It runs on a thread of its own: the plan of many vehicles can take seconds, in which others are served.
+///
+/// # Errors
+/// `Internal` if the plan panics.
+pub(super) async fn planned_site(
+    site: Stored<Site>,
+    inputs: PlanInputs,
+    now: Timestamp,
+) -> Result<(Stored<Site>, PlanInputs, Planned)> {
+    let planned = tokio::task::spawn_blocking(move || {
+        let planned = plan(&site, &inputs, now);
+        (site, inputs, planned)
+    });
+    planned.await.map_err(Error::internal)
 }
 
 /// The execution of the plans of a site: by simulated sessions if none of its stations belongs to a network.

@@ -6,11 +6,10 @@ use axum::extract::State;
 use kernel::{Error, Reply};
 use models::api_key::{Resource, Scope};
 use models::site::Site;
-use models::site::plan::plan;
 use models::site::view::SitePlan;
 use web::{PathId, RequestContext, Route};
 
-use super::read::{MEMORY, inputs};
+use super::read::{MEMORY, inputs, planned_site};
 
 pub const ROUTE: Route = Route::get("retrieve-site-plan", "/v1/sites/{id}/plan", Resource::Sites)
     .requiring(&[Scope::Read(Resource::Vehicles)])
@@ -26,6 +25,6 @@ pub async fn handle(
     let (tenant, now) = (context.tenant(), context.now());
     let site = app.store.load::<Site>(tenant, &id).await?;
     let inputs = Box::pin(inputs(&app, tenant, &site, now)).await?;
-    let planned = plan(&site, &inputs, now);
+    let (site, inputs, planned) = planned_site(site, inputs, now).await?;
     context.respond(&planned.view(&site.object, &inputs, now))
 }

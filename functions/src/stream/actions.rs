@@ -72,7 +72,7 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::ResumeEndpoint => ResumeEndpoint { tenant, endpoint: id }.message(),
         Action::ReplayEvents => ReplayEvents { tenant, replay: id }.message(),
         Action::ApplyCredit => ApplyCredit { tenant, adjustment: id }.message(),
-        Action::PlanSite => PlanSite { tenant, site: id }.message(),
+        Action::PlanSite => PlanSite::when_due(tenant, id).message(),
         Action::RunBatch => RunBatch { tenant, batch: id }.message(),
         Action::PlanDeliveries => return Ok(None),
     };

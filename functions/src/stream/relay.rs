@@ -118,6 +118,7 @@ pub const FUNCTION: Function = Function {
             Items::Of(Kind::Fleet),
             Items::Of(Kind::Invoice),
             Items::Of(Kind::Reservation),
+            Items::Of(Kind::Site),
             Items::Of(Kind::WebhookEndpoint),
         ])
         .needing(&[Need::BatchWrites, Need::Messages, Need::RemoveSchedules]),

@@ -36,6 +36,7 @@
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `ids`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
+//! | requests to plan a site | `<acct>#<mode>#<site>` | `PLANS` | `ttl` 1 day |
 //! | site of a station | `<mode>#SITES#<chst>` | `<acct>` | |
 //! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `next_action` |
 //! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
@@ -206,6 +207,11 @@ pub enum Key<'a> {
         id: &'a Id,
     },
     /// The site of an account that a station belongs to.
+    /// The requests to plan a site.
+    PlansOfSite {
+        tenant: &'a Tenant,
+        site: &'a Id,
+    },
     SiteOfStation {
         tenant: &'a Tenant,
         station: &'a Id,
@@ -287,6 +293,8 @@ const OBJECT: &str = "OBJECT";
 const CARD: &str = "CARD";
 /// The same prefix for commands to networks.
 const COMMAND: &str = "COMMAND";
+/// The sort key of the item that counts the requests to plan a site.
+const PLANS: &str = "PLANS";
 /// The sort key of a deleted payment method.
 const DELETED: &str = "DELETED";
 /// The prefix of the sort keys of a fleet's daily sums.
@@ -403,6 +411,7 @@ impl Key<'_> {
             }
             Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
+            Self::PlansOfSite { tenant, site } => (of_tenant(tenant, site.as_str()), PLANS.into()),
             Self::SiteOfStation { tenant, station } => (
                 sites_partition(tenant.mode, station),
                 tenant.account.to_string(),

@@ -1,13 +1,20 @@
-//! The sites of charging stations, and the number of vehicles of a site. A station belongs to at most one site of each account.
+//! The sites of charging stations, the number of vehicles of a site, and the requests to plan it. A station belongs to at most one site of
+//! each account.
+//!
+//! Each request to plan a site has a number. One worker at a time plans a site; the plan covers all requests that were counted before it
+//! began. So a burst of requests leads to as many plans as fit into its time, and not to a plan for each of them.
 
-use aws_sdk_dynamodb::types::{Delete, Update};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{Delete, ReturnValue, Update};
 
 use super::keys::{self, Key};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, client, key_item, n, new_item, s, string};
+use super::{Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::{Mode, Tenant};
+use kernel::time::{DAY, Timestamp};
 use models::site::MOST_VEHICLES;
 
 /// The attribute with the id of the site.
@@ -41,6 +48,107 @@ impl Store {
             (Tenant { account, mode }, Id::from(string(item, SITE)))
         });
         Ok(sites.collect())
+    }
+}
+
+/// A request to plan a site.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanRequest<'a> {
+    pub tenant: &'a Tenant,
+    pub site: &'a Id,
+    /// Its number, from 1.
+    pub number: i64,
+    /// Who plans for it: the same worker may begin again.
+    pub worker: i64,
+}
+
+impl Store {
+    /// Counts a request to plan a site, and returns its number.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn request_plan(&self, tenant: &Tenant, site: &Id, now: Timestamp) -> Result<i64> {
+        let call = self
+            .update_plans(tenant, site)
+            .update_expression("SET #ttl = :ttl ADD requested :one")
+            .expression_attribute_names("#ttl", "ttl")
+            .expression_attribute_values(":ttl", n(now.plus(DAY).unix_seconds()))
+            .expression_attribute_values(":one", n(1))
+            .return_values(ReturnValue::UpdatedNew);
+        let answer = call.send().await.map_err(client::failure)?;
+        Ok(number(&answer.attributes.unwrap_or_default(), "requested"))
+    }
+
+    /// Begins to plan a site for a request, and returns the number of the last request that the plan covers. None if a plan that began after
+    /// the request covers it, or if another worker plans the site until its time is up: that worker learns of the request when it ends.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn begin_plan(
+        &self,
+        request: PlanRequest<'_>,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<i64>> {
+        let call = self
+            .update_plans(request.tenant, request.site)
+            .update_expression("SET worker = :worker, busy_until = :until")
+            .condition_expression(
+                "(attribute_not_exists(covered) OR covered < :number) \
+                 AND (attribute_not_exists(worker) OR worker = :worker OR busy_until <= :now)",
+            )
+            .expression_attribute_values(":number", n(request.number))
+            .expression_attribute_values(":until", n(until.unix_millis()))
+            .expression_attribute_values(":now", n(now.unix_millis()));
+        let requested = requested(call, request.worker).await?;
+        Ok(requested.map(|requested| requested.max(request.number)))
+    }
+
+    /// Ends the planning of a site. `covered` is the number of the last request that the plan covers; None if the site was not planned.
+    /// Returns the number of the last request so far; None if another worker plans the site by now.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn end_plan(
+        &self,
+        request: PlanRequest<'_>,
+        covered: Option<i64>,
+    ) -> Result<Option<i64>> {
+        let call = self
+            .update_plans(request.tenant, request.site)
+            .condition_expression("worker = :worker");
+        let call = match covered {
+            Some(covered) => call
+                .update_expression("SET covered = :covered REMOVE worker, busy_until")
+                .expression_attribute_values(":covered", n(covered)),
+            None => call.update_expression("REMOVE worker, busy_until"),
+        };
+        requested(call, request.worker).await
+    }
+
+    fn update_plans(&self, tenant: &Tenant, site: &Id) -> UpdateItemFluentBuilder {
+        let key = Key::PlansOfSite { tenant, site };
+        let call = self.client.update_item().table_name(&self.table);
+        call.set_key(Some(key_item(key)))
+    }
+}
+
+/// Sends an update of a worker. Returns the number of the last request; None if the condition is not met.
+async fn requested(call: UpdateItemFluentBuilder, worker: i64) -> Result<Option<i64>> {
+    let call = call
+        .expression_attribute_values(":worker", n(worker))
+        .return_values(ReturnValue::AllNew);
+    match call.send().await {
+        Ok(answer) => Ok(Some(number(
+            &answer.attributes.unwrap_or_default(),
+            "requested",
+        ))),
+        Err(SdkError::ServiceError(failure))
+            if failure.err().is_conditional_check_failed_exception() =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(client::failure(error)),
     }
 }
 
