@@ -1070,6 +1070,61 @@ fn the_file_that_is_imported_cannot_get_the_rejected_lines() {
 }
 
 #[test]
+fn the_rejected_lines_are_all_lines_if_none_is_imported() {
+    let tool = Tool::new();
+    let [file, rejected] =
+        ["drivers.csv", "rejected.csv"].map(|name| tool.folder.path().join(name));
+    std::fs::write(
+        &file,
+        "name,email\nAda,ada@fleet.example\n,b@fleet.example\n",
+    )
+    .expect("a file");
+    let [file, rejected] = [&file, &rejected].map(|path| path.to_str().expect("a path"));
+    let words = [
+        "drivers",
+        "import",
+        file,
+        "--upsert",
+        "--rejected",
+        rejected,
+    ];
+    let server = Server::start(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
+    let bad = ",b@fleet.example,name: is required\n";
+    for (code_wanted, words, good) in [
+        (1, &words[..], "Ada,ada@fleet.example,\n"),
+        (7, &[&words[..], &["--skip-invalid"]].concat(), ""),
+    ] {
+        assert_eq!(code(&tool.run(&server, words)), code_wanted);
+        let text = std::fs::read_to_string(rejected).expect("a file");
+        assert_eq!(text, format!("name,email,import_error\n{good}{bad}"));
+    }
+}
+
+#[test]
+fn a_file_with_an_open_quotation_mark_is_refused() {
+    let tool = Tool::new();
+    let server = Server::start(Vec::new());
+    let file = tool.folder.path().join("open.csv");
+    let file = file.to_str().expect("a path");
+    for (words, content) in [
+        (
+            &["drivers", "import", file, "--skip-invalid"][..],
+            "name,email\nAda,ada@fleet.example\n\"Bob,bob@fleet.example\nEve,eve@fleet.example\n",
+        ),
+        (
+            &["vehicles", "import-departures", file],
+            "vehicle,at,energy_wh\nveh_1,2027-01-15T06:00:00Z,1\nveh_2,2027-01-15T06:00:00Z,\"1\n",
+        ),
+    ] {
+        std::fs::write(file, content).expect("a file");
+        let output = tool.run(&server, words);
+        let message = format!("error: {file}, line 3: a quotation mark is not closed\n");
+        assert_eq!((code(&output), stderr(&output)), (1, message));
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
 fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
     let tool = Tool::new();
     let file = tool.folder.path().join("drivers.csv");
