@@ -115,6 +115,17 @@ fn each_error_has_its_exit_code_and_refusals_are_not_retried() {
 }
 
 #[test]
+fn a_success_without_a_body_is_repeated_except_of_the_runner() {
+    let server = Server::start(vec![Act::Empty, Act::Empty]);
+    let words = [&CREATE[..], &["--max-retries", "1"]].concat();
+    let output = Tool::new().run(&server, &words);
+    assert_eq!((code(&output), server.seen().len()), (6, 2));
+    let local = Server::start(vec![Act::Empty]);
+    let words = ["api", "POST", "/_local/network", "--body", "{}"];
+    assert_eq!(code(&Tool::new().run(&local, &words)), 0);
+}
+
+#[test]
 fn a_429_says_how_long_to_wait() {
     let server = Server::start(vec![
         Act::Respond(429, "Retry-After: 1\r\n", json!({})),
@@ -1222,4 +1233,33 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
             .iter()
             .all(|delivery| delivery.header("webhook-id") == Some("evt_1"))
     );
+}
+
+#[test]
+fn listen_reports_that_its_endpoint_was_deleted() {
+    let page = |data: Value, cursor: &str| ok(json!({"data": data, "cursor": cursor}));
+    let event = json!({"id": "evt_1", "type": "fleet.created"});
+    let gone = || error(404, "invalid_request_error");
+    let service = Server::start(vec![
+        ok(json!({"id": "wh_1"})),
+        page(json!([]), "c0"),
+        gone(),
+        ok(json!({"id": "wh_2"})),
+        page(json!([event.clone()]), "c1"),
+        // The second run, for other events.
+        gone(),
+        ok(json!({"id": "wh_3"})),
+        page(json!([]), "c2"),
+        page(json!([event]), "c3"),
+    ]);
+    let receiver = Server::start(vec![ok(json!({})), ok(json!({}))]);
+    let tool = Tool::new();
+    for (types, endpoint) in [("vehicle.created", "wh_2"), ("fleet.created", "wh_3")] {
+        let url = receiver.url.as_str();
+        let words = ["listen", "--forward-to", url, "--count", "1", "--events"];
+        let output = tool.run(&service, &[&words[..], &[types]].concat());
+        assert_eq!(code(&output), 0, "{output:?}");
+        let created = format!("was deleted; {endpoint} was created in its place");
+        assert!(stderr(&output).contains(&created), "{output:?}");
+    }
 }
