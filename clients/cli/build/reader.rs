@@ -129,6 +129,7 @@ impl Reader<'_> {
                 query,
                 headers,
                 body,
+                members: object(members).map(|(name, _)| name.clone()).collect(),
                 paged,
                 sample_arguments,
             },

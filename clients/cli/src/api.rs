@@ -18,7 +18,8 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
     }
     context.needs_key()?;
     let response = context.client.send(&request).await?;
-    context.form.page(&response.body)
+    let printed = context.form.page(&response.body);
+    printed.map_err(|failure| failure.after(&request.method, &response.body))
 }
 
 async fn read(matches: &ArgMatches) -> Result<Request, Failure> {

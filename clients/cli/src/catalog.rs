@@ -45,6 +45,8 @@ pub struct Operation {
     pub headers: Vec<Field>,
     /// None if the operation has no body.
     pub body: Option<Body>,
+    /// The names of the members of the response; empty if the document does not describe them.
+    pub members: Vec<String>,
     /// Whether the response is a page with `data` and `next_page_url`.
     pub paged: bool,
     /// A value for each of `arguments`, for examples.

@@ -52,7 +52,7 @@ impl Settings {
     /// The credential of a request to a path: the runner's token below `/_local` if it is known, otherwise the API key.
     fn credential(&self, path: &str) -> Option<&String> {
         let token = self.local_token.as_ref();
-        let token = token.filter(|_| path.starts_with("/_local/"));
+        let token = token.filter(|_| is_local(path));
         token.or(self.api_key.as_ref())
     }
 }
@@ -122,6 +122,11 @@ impl Request {
         let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
+}
+
+/// Whether a path is one of the local runner instead of the API.
+fn is_local(path: &str) -> bool {
+    path.starts_with("/_local/")
 }
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -360,10 +365,11 @@ impl Client {
         let body = serde_json::from_str::<Value>(&text);
         match (status, body) {
             (200..300, Ok(body)) => Attempt::Done(Response { headers, body }),
-            (200..300, Err(_)) if text.trim().is_empty() => Attempt::Done(Response {
-                headers,
-                body: Value::Null,
-            }),
+            // Every response of the API has a body.
+            (200..300, Err(_)) if text.trim().is_empty() && is_local(&request.path) => {
+                let body = Value::Null;
+                Attempt::Done(Response { headers, body })
+            }
             (200..300, Err(error)) => Attempt::Lost(format!("the response is not JSON: {error}")),
             (_, body) => {
                 let excerpt = || text.chars().take(EXCERPT).collect::<String>();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use csv::{DeserializeErrorKind, StringRecord};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::client::{Request, Response};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::import::sheet::{self, Lines};
+use crate::import::sheet::{self, Lines, Problem};
 use crate::output::{self, Form};
 
 /// The columns of a plan: the path of the member and the heading.
@@ -92,7 +93,7 @@ struct Line {
     vehicle: Option<String>,
     registration_plate: Option<String>,
     vin: Option<String>,
-    at: Timestamp,
+    at: String,
     target_level: Option<f64>,
     energy_wh: Option<u32>,
     min_level: Option<f64>,
@@ -112,9 +113,9 @@ impl Line {
         given.next().filter(|_| given.next().is_none())
     }
 
-    fn departure(&self) -> Value {
+    fn departure(&self, at: Timestamp) -> Value {
         let mut departure = Map::new();
-        departure.insert("at".into(), json!(self.at));
+        departure.insert("at".into(), json!(at));
         let numbers = [
             ("target_level", self.target_level),
             ("min_level", self.min_level),
@@ -135,45 +136,68 @@ type Departures = BTreeMap<(u64, String, String), Vec<Value>>;
 
 /// The lines of a file with this content by vehicle.
 fn read(file: &Path, content: &[u8]) -> Result<Departures, Failure> {
-    let wrong = |line: Option<u64>, why: &dyn std::fmt::Display| {
-        let line = line.map_or_else(String::new, |line| format!(", line {line}"));
-        Failure::Local(format!("{}{line}: {why}", file.display()))
-    };
+    let wrong = |why: &dyn std::fmt::Display| Failure::Local(format!("{}{why}", file.display()));
     let mut lines = Lines::of(content);
     let mut reader = csv::ReaderBuilder::new();
     let mut reader = reader.trim(csv::Trim::All).from_reader(content);
-    let names = reader.headers().map_err(|error| wrong(None, &error))?;
-    let names = names.clone();
+    let names = reader.headers();
+    let names = names.map_err(|error| wrong(&format!(": {error}")))?.clone();
     let mut first: BTreeMap<(&str, String), u64> = BTreeMap::new();
     let mut departures = Departures::new();
     for record in reader.into_records() {
-        let record = record.map_err(|error| {
-            let line = error.position().map(|place| lines.at(place));
-            wrong(line, &sheet::what_is_wrong(&error))
-        })?;
-        let number = record.position().map_or(0, |place| lines.at(place));
+        let place = match &record {
+            Ok(record) => record.position(),
+            Err(error) => error.position(),
+        };
+        let number = place.map_or(0, |place| lines.at(place));
+        let wrong = |column: Option<&str>, message: String| {
+            let column = column.map(str::to_owned);
+            let problem = Problem {
+                line: number,
+                column,
+                message,
+            };
+            wrong(&format!(", {problem}"))
+        };
+        let record = record.map_err(|error| wrong(None, sheet::what_is_wrong(&error)))?;
         let line = record.deserialize::<Line>(Some(&names));
-        let line = line.map_err(|error| match error.kind() {
-            csv::ErrorKind::Deserialize { err, .. } => wrong(Some(number), err),
-            _ => wrong(Some(number), &error),
+        let line = line.map_err(|error| {
+            let (column, message) = problem_of(&error, &names);
+            wrong(column, message)
+        })?;
+        let at = line.at.parse::<Timestamp>().map_err(|_| {
+            let message = "must be a time such as 2027-01-15T09:00:00Z";
+            wrong(Some("at"), message.into())
         })?;
         let Some((member, name)) = line.name() else {
-            return Err(wrong(
-                Some(number),
-                &"one of vehicle, registration_plate and vin is required",
-            ));
+            let message = "one of vehicle, registration_plate and vin is required";
+            return Err(wrong(None, message.into()));
         };
         if line.target_level.is_some() == line.energy_wh.is_some() {
-            return Err(wrong(
-                Some(number),
-                &"either target_level or energy_wh is required",
-            ));
+            let message = "either target_level or energy_wh is required";
+            return Err(wrong(None, message.into()));
         }
         let begun = *first.entry((member, name.to_owned())).or_insert(number);
         let key = (begun, member.to_owned(), name.to_owned());
-        departures.entry(key).or_default().push(line.departure());
+        departures.entry(key).or_default().push(line.departure(at));
     }
     Ok(departures)
+}
+
+/// The reason why a record cannot be read as a [`Line`], and the column, if it is known.
+fn problem_of<'a>(error: &csv::Error, names: &'a StringRecord) -> (Option<&'a str>, String) {
+    let csv::ErrorKind::Deserialize { err, .. } = error.kind() else {
+        return (None, error.to_string());
+    };
+    let column = err
+        .field()
+        .and_then(|place| names.get(usize::try_from(place).ok()?));
+    let message = match err.kind() {
+        DeserializeErrorKind::ParseFloat(_) => "must be a number such as 51.5".to_owned(),
+        DeserializeErrorKind::ParseInt(_) => "must be a whole number".to_owned(),
+        kind => kind.to_string(),
+    };
+    (column, message)
 }
 
 /// Replaces the future departures of the vehicles in a CSV file. The whole file is checked, and all vehicles are found, before the
@@ -295,7 +319,19 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         for (text, why) in [
-            ("vehicle,at,target_level\nveh_1,06:00,80\n", "line 2"),
+            (
+                "vehicle,at,target_level\nveh_1,06:00,80\n",
+                "line 2, at: must be a time",
+            ),
+            (
+                "vehicle,at,target_level\nveh_1,2027-01-15T06:00:00Z,\"80,5\"\n",
+                "-, line 2, target_level: must be a number",
+            ),
+            (
+                "vehicle,at,energy_wh\nveh_1,2027-01-15T06:00:00Z,1.5\n",
+                "line 2, energy_wh: must be a whole number",
+            ),
+            ("vehicle,at\nveh_1\n", "-, line 2: has 1 cells instead of 2"),
             (
                 "vehicle,at\nveh_1,2027-01-15T06:00:00Z\n",
                 "line 2: either target_level or energy_wh",

@@ -85,6 +85,18 @@ impl Failure {
         Self::Refused(refusal)
     }
 
+    /// The failure to print the response to a request that may have changed something: it names the object.
+    pub fn after(self, method: &str, response: &Value) -> Self {
+        match (self, response["id"].as_str()) {
+            (Self::Local(message), id) if method != "GET" => {
+                let object = id.map(|id| format!("; its object is {id}"));
+                let object = object.unwrap_or_default();
+                Self::Local(format!("{message}\n  The request was carried out{object}"))
+            }
+            (failure, _) => failure,
+        }
+    }
+
     /// The exit code, from [`EXIT_CODES`].
     pub fn exit_code(&self) -> u8 {
         match self {

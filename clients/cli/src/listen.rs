@@ -170,7 +170,7 @@ impl Feed {
             let change = Request::post(path, json!({"enabled_events": events}));
             match context.client.send(&change).await {
                 Err(Failure::Refused(refusal)) if refusal.status == 404 => {
-                    feed.make(context, events).await?;
+                    feed.make_again(context, events).await?;
                 }
                 changed => {
                     changed?;
@@ -197,6 +197,18 @@ impl Feed {
             cursor: None,
         };
         self.save()
+    }
+
+    /// Creates an endpoint in place of one that was deleted, and says so on standard error: events are missing.
+    async fn make_again(&mut self, context: &Context, events: Vec<String>) -> Result<(), Failure> {
+        self.make(context, events).await?;
+        if !context.quiet {
+            let endpoint = &self.place.endpoint;
+            eprintln!(
+                "The polling endpoint was deleted; {endpoint} was created in its place. Events before its creation are not forwarded."
+            );
+        }
+        Ok(())
     }
 
     /// Returns the next page, which is empty if there were no events for a while. If the service cannot be reached, the request is
@@ -231,9 +243,8 @@ impl Feed {
             };
             match &failure {
                 Failure::Refused(refusal) if refusal.status == 404 => {
-                    context.note("The polling endpoint was deleted: a new one begins now.");
                     let events = self.place.events.clone();
-                    self.make(context, events).await?;
+                    self.make_again(context, events).await?;
                 }
                 Failure::Refused(refusal) if refusal.member("param") == Some("cursor") => {
                     return Err(Failure::Local(format!(

@@ -33,13 +33,17 @@ pub async fn run(
         expand_in_data(&mut request);
         return list(context, operation, request, matches).await;
     }
+    if request.method != "GET" {
+        context.form.check(&operation.members)?;
+    }
     let response = context.client.send(&request).await?;
     if response.headers.contains_key("idempotent-replayed") {
         context.note(
             "This Idempotency-Key was used before: the response is that of the first request.",
         );
     }
-    context.form.object(&response.body)
+    let printed = context.form.object(&response.body);
+    printed.map_err(|failure| failure.after(&request.method, &response.body))
 }
 
 /// Returns the response to the request of an operation, for commands that print it themselves. For a list it is the first page.

@@ -94,6 +94,24 @@ impl Form {
         }
     }
 
+    /// Checks that a response with these members has those of `--get`, before a request that changes something is sent.
+    ///
+    /// # Errors
+    /// The first name of a path is not one of these members.
+    pub fn check(&self, members: &[String]) -> Result<(), Failure> {
+        let (Self::Csv(paths) | Self::Members(paths)) = self else {
+            return Ok(());
+        };
+        let has = |path: &&String| {
+            let mut members = members.iter();
+            members.any(|name| path.split('.').next() == Some(name))
+        };
+        match paths.iter().find(|path| !has(path)) {
+            Some(path) if !members.is_empty() => Err(missing(path, members)),
+            _ => Ok(()),
+        }
+    }
+
     /// Prints an object.
     ///
     /// # Errors
@@ -412,15 +430,18 @@ pub fn member<'a>(object: &'a Value, path: &str) -> Result<&'a Value, Failure> {
         value => value.get(name),
     });
     value.ok_or_else(|| {
-        let known: Vec<&String> = object
-            .as_object()
-            .into_iter()
-            .flat_map(|members| members.keys())
-            .collect();
-        Failure::Local(format!(
-            "{path}: there is no such member; there are {known:?}"
-        ))
+        let known = object.as_object().into_iter();
+        let known = known.flat_map(|members| members.keys().cloned());
+        missing(path, &known.collect::<Vec<_>>())
     })
+}
+
+/// The failure if there is no member at a path of an object with these members.
+fn missing(path: &str, known: &[String]) -> Failure {
+    Failure::Local(format!(
+        "{path}: there is no such member; there are {}",
+        known.join(", ")
+    ))
 }
 
 #[cfg(test)]

@@ -44,6 +44,36 @@ fn a_list_is_printed_in_the_form_that_is_asked_for() {
 }
 
 #[test]
+fn a_change_is_not_sent_if_get_names_an_unknown_member() {
+    let create = ["drivers", "create", "--name", "A", "--email", "a@x.example"];
+    let server = Server::start(Vec::new());
+    for form in [&["--get", "id,idd"][..], &["-o", "csv", "--get", "idd.x"]] {
+        let output = Tool::new().run(&server, &[&create[..], form].concat());
+        assert_eq!(code(&output), 1);
+        let message = stderr(&output);
+        assert!(message.contains("no such member; there are "), "{message}");
+        assert!(
+            message.contains(", id, ") && !message.contains('['),
+            "{message}"
+        );
+    }
+    assert!(server.seen().is_empty());
+    // The document does not describe these.
+    let metadata = [&create[..], &["--get", "metadata.x"]].concat();
+    let api = ["api", "POST", "/v1/drivers", "--body", "{}", "--get", "idd"];
+    for words in [&metadata[..], &api] {
+        let server = Server::start(vec![ok(json!({"id": "drv_1", "metadata": {}}))]);
+        let output = Tool::new().run(&server, words);
+        assert_eq!((code(&output), server.seen().len()), (1, 1));
+        let message = stderr(&output);
+        assert!(
+            message.contains("was carried out; its object is drv_1"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn a_dry_run_prints_the_request_without_key_and_sends_nothing() {
     let server = Server::start(Vec::new());
     let words = [

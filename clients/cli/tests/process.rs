@@ -115,6 +115,17 @@ fn each_error_has_its_exit_code_and_refusals_are_not_retried() {
 }
 
 #[test]
+fn a_success_without_a_body_is_repeated_except_of_the_runner() {
+    let server = Server::start(vec![Act::Empty, Act::Empty]);
+    let words = [&CREATE[..], &["--max-retries", "1"]].concat();
+    let output = Tool::new().run(&server, &words);
+    assert_eq!((code(&output), server.seen().len()), (6, 2));
+    let local = Server::start(vec![Act::Empty]);
+    let words = ["api", "POST", "/_local/network", "--body", "{}"];
+    assert_eq!(code(&Tool::new().run(&local, &words)), 0);
+}
+
+#[test]
 fn a_429_says_how_long_to_wait() {
     let server = Server::start(vec![
         Act::Respond(429, "Retry-After: 1\r\n", json!({})),
@@ -1070,6 +1081,61 @@ fn the_file_that_is_imported_cannot_get_the_rejected_lines() {
 }
 
 #[test]
+fn the_rejected_lines_are_all_lines_if_none_is_imported() {
+    let tool = Tool::new();
+    let [file, rejected] =
+        ["drivers.csv", "rejected.csv"].map(|name| tool.folder.path().join(name));
+    std::fs::write(
+        &file,
+        "name,email\nAda,ada@fleet.example\n,b@fleet.example\n",
+    )
+    .expect("a file");
+    let [file, rejected] = [&file, &rejected].map(|path| path.to_str().expect("a path"));
+    let words = [
+        "drivers",
+        "import",
+        file,
+        "--upsert",
+        "--rejected",
+        rejected,
+    ];
+    let server = Server::start(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
+    let bad = ",b@fleet.example,name: is required\n";
+    for (code_wanted, words, good) in [
+        (1, &words[..], "Ada,ada@fleet.example,\n"),
+        (7, &[&words[..], &["--skip-invalid"]].concat(), ""),
+    ] {
+        assert_eq!(code(&tool.run(&server, words)), code_wanted);
+        let text = std::fs::read_to_string(rejected).expect("a file");
+        assert_eq!(text, format!("name,email,import_error\n{good}{bad}"));
+    }
+}
+
+#[test]
+fn a_file_with_an_open_quotation_mark_is_refused() {
+    let tool = Tool::new();
+    let server = Server::start(Vec::new());
+    let file = tool.folder.path().join("open.csv");
+    let file = file.to_str().expect("a path");
+    for (words, content) in [
+        (
+            &["drivers", "import", file, "--skip-invalid"][..],
+            "name,email\nAda,ada@fleet.example\n\"Bob,bob@fleet.example\nEve,eve@fleet.example\n",
+        ),
+        (
+            &["vehicles", "import-departures", file],
+            "vehicle,at,energy_wh\nveh_1,2027-01-15T06:00:00Z,1\nveh_2,2027-01-15T06:00:00Z,\"1\n",
+        ),
+    ] {
+        std::fs::write(file, content).expect("a file");
+        let output = tool.run(&server, words);
+        let message = format!("error: {file}, line 3: a quotation mark is not closed\n");
+        assert_eq!((code(&output), stderr(&output)), (1, message));
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
 fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
     let tool = Tool::new();
     let file = tool.folder.path().join("drivers.csv");
@@ -1167,4 +1233,33 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
             .iter()
             .all(|delivery| delivery.header("webhook-id") == Some("evt_1"))
     );
+}
+
+#[test]
+fn listen_reports_that_its_endpoint_was_deleted() {
+    let page = |data: Value, cursor: &str| ok(json!({"data": data, "cursor": cursor}));
+    let event = json!({"id": "evt_1", "type": "fleet.created"});
+    let gone = || error(404, "invalid_request_error");
+    let service = Server::start(vec![
+        ok(json!({"id": "wh_1"})),
+        page(json!([]), "c0"),
+        gone(),
+        ok(json!({"id": "wh_2"})),
+        page(json!([event.clone()]), "c1"),
+        // The second run, for other events.
+        gone(),
+        ok(json!({"id": "wh_3"})),
+        page(json!([]), "c2"),
+        page(json!([event]), "c3"),
+    ]);
+    let receiver = Server::start(vec![ok(json!({})), ok(json!({}))]);
+    let tool = Tool::new();
+    for (types, endpoint) in [("vehicle.created", "wh_2"), ("fleet.created", "wh_3")] {
+        let url = receiver.url.as_str();
+        let words = ["listen", "--forward-to", url, "--count", "1", "--events"];
+        let output = tool.run(&service, &[&words[..], &[types]].concat());
+        assert_eq!(code(&output), 0, "{output:?}");
+        let created = format!("was deleted; {endpoint} was created in its place");
+        assert!(stderr(&output).contains(&created), "{output:?}");
+    }
 }

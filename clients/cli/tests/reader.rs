@@ -218,7 +218,9 @@ fn a_page_is_recognized_by_its_members_in_referenced_schemas() {
     let response = &mut document["paths"]["/v1/things"]["post"]["responses"]["200"];
     response["content"]["application/json"]["schema"] =
         json!({"$ref": "#/components/schemas/Things"});
-    assert!(operation(&document).paged);
+    let found = operation(&document);
+    assert!(found.paged);
+    assert_eq!(found.members, ["next_page_url", "data"]);
     document["components"]["schemas"]["Things"]["allOf"][1] = json!({});
     assert!(!operation(&document).paged);
 }

@@ -112,6 +112,50 @@ def test_retries_wait_twice_as_long_each_time_and_as_long_as_retry_after_says() 
     assert service.clock.sleeps == [0.25, 0.5, 7.0, 2.0]
 
 
+def test_an_empty_idempotency_key_is_not_replaced() -> None:
+    service = Service(FLEET)
+    service.client().fleets.delete("flt_1", options={"idempotency_key": ""})
+    assert service.header("idempotency-key") == [""]
+
+
+def test_a_retry_after_of_60_seconds_is_waited_for_and_a_longer_one_is_not() -> None:
+    service = Service(error(429, {"Retry-After": "60"}), error(429, {"Retry-After": "61"}))
+    client = FleetClient(
+        "k", base_url="http://fleet.example", transport=httpx.MockTransport(service.handle), clock=service.clock, random=lambda: 1
+    )
+    with pytest.raises(errors.ApiError):
+        client.fleets.retrieve("flt_1")
+    assert service.clock.sleeps == [60.5]
+
+
+@pytest.mark.parametrize("lost", [httpx.LocalProtocolError("Illegal header value"), httpx.UnsupportedProtocol("no scheme")])
+def test_a_request_that_cannot_be_sent_is_not_repeated(lost: httpx.HTTPError) -> None:
+    service = Service(lost)
+    with pytest.raises(FleetError, match=str(lost)) as caught:
+        create(service.client())
+    assert len(service.requests) == 1 and caught.value.__cause__ is lost
+    assert not isinstance(caught.value, errors.ConnectionFailedError)
+
+
+def test_a_key_with_a_line_feed_is_refused_and_not_shown() -> None:
+    with pytest.raises(FleetError, match="line feed") as caught:
+        FleetClient("sk_test_1\n")
+    assert "sk_test_1" not in str(caught.value)
+
+
+@pytest.mark.parametrize("client", [FleetClient, AsyncFleetClient])
+@pytest.mark.parametrize("address", ["localhost:8787", "fleet.example", "//fleet.example", "ftp://fleet.example"])
+def test_an_address_without_http_is_refused(client: type[FleetClient | AsyncFleetClient], address: str) -> None:
+    with pytest.raises(FleetError, match="http://"):
+        client("k", base_url=address)
+
+
+def test_a_time_that_cannot_be_read_stays_text() -> None:
+    body = {"id": "flt_1", "object": "fleet", "created": "0000-01-01T00:00:00.000Z"}
+    fleet = Service(httpx.Response(200, json=body)).client().fleets.retrieve("flt_1")
+    assert fleet["created"] == body["created"] and fleet.to_dict() == body
+
+
 @pytest.mark.parametrize(
     "reply",
     [

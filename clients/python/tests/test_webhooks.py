@@ -45,6 +45,11 @@ def test_an_event_of_an_unknown_type_has_its_members_as_attributes() -> None:
     assert event.to_dict() == json.loads(body)
 
 
+def test_an_event_with_a_time_that_cannot_be_read_is_verified() -> None:
+    body = BODY.replace('"id": "evt_1"', '"id": "evt_1", "created": "0000-01-01T00:00:00.000Z"')
+    assert verify(sign(STAMP, body=body), body)["created"] == "0000-01-01T00:00:00.000Z"
+
+
 def test_one_good_signature_among_several_is_enough_because_a_secret_can_be_rotated() -> None:
     old = sign(STAMP, "whsec_other").split(",")[1]
     new = sign(STAMP).split(",")[1]

@@ -98,6 +98,7 @@ export class Http {
     }
     this.#apiKey = apiKey;
     this.baseUrl = (options.baseUrl ?? environment["FLEET_API_URL"] ?? "http://127.0.0.1:8787").replace(/\/+$/, "");
+    if (!/^https?:\/\//i.test(this.baseUrl)) throw new FleetError(`The address ${this.baseUrl} has to begin with http:// or https://.`);
     this.#options = options;
     this.clock = options.clock ?? systemClock;
   }
@@ -197,9 +198,9 @@ export class Http {
     if (!(error instanceof ApiError) || !isTemporary(error)) return undefined;
     const seconds = Number(error.headers.get("retry-after") ?? Number.NaN);
     if (!Number.isFinite(seconds)) return backoff;
+    const wait = seconds * 1000;
     // A little later than the service says, so that not all clients come back at once.
-    const wait = seconds * 1000 + random() * FIRST_DELAY;
-    return wait > LONGEST_WAIT ? undefined : wait;
+    return wait > LONGEST_WAIT ? undefined : wait + random() * FIRST_DELAY;
   }
 }
 

@@ -107,6 +107,21 @@ test("retries wait twice as long each time, and as long as Retry-After says", as
   assert.deepEqual(clock.sleeps, [250, 500, 7000, 2000]);
 });
 
+test("a Retry-After of 60 seconds is waited for, and a longer one is not", async () => {
+  const { clock } = service(fleet);
+  const seconds = ["60", "61"];
+  const fetch = async () => error(429, {}, { "retry-after": seconds.shift()! })();
+  const client = new FleetClient({ apiKey: "k", baseUrl: "http://x", fetch, clock, random: () => 1 });
+  await assert.rejects(client.fleets.retrieve("flt_1"), ApiError);
+  assert.deepEqual(clock.sleeps, [60_500]);
+});
+
+test("an address without http is refused", () => {
+  for (const baseUrl of ["localhost:8787", "fleet.example", "//fleet.example", "ftp://fleet.example"]) {
+    assert.throws(() => new FleetClient({ apiKey: "k", baseUrl }), (thrown) => thrown instanceof FleetError && /http:\/\//.test(thrown.message));
+  }
+});
+
 test("the waits of many clients differ", async () => {
   const waits = new Set<number>();
   for (const random of [0, 0.3, 0.9]) {

@@ -68,7 +68,8 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     }
     if invalid > 0 && !matches.get_flag("skip-invalid") {
         if let Some(path) = rejected {
-            sheet.write_rejected(&path, &checked.problems)?;
+            // Nothing is imported, so the good lines are in the file too.
+            sheet.write_rejected(&path, &checked.problems, true)?;
         }
         print_problems(&checked.problems);
         return Err(Failure::Local(format!(
@@ -91,7 +92,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         let problems: Vec<Problem> = problems.into_iter().flatten().cloned().collect();
         // Those of an earlier run are replaced, also by none.
         if !problems.is_empty() || path.exists() {
-            sheet.write_rejected(&path, &problems)?;
+            sheet.write_rejected(&path, &problems, false)?;
         }
     }
     report(context, &summary)

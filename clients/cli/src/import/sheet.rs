@@ -212,11 +212,16 @@ impl Sheet {
         Ok(())
     }
 
-    /// Writes the lines that have problems to a file with the same columns, and the reasons in an additional last column.
+    /// Writes the lines that have problems, or every line, to a file with the same columns, and the reasons in an additional last column.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write_rejected(&self, path: &Path, problems: &[Problem]) -> Result<(), Failure> {
+    pub fn write_rejected(
+        &self,
+        path: &Path,
+        problems: &[Problem],
+        every_line: bool,
+    ) -> Result<(), Failure> {
         let wrong = |why: &dyn fmt::Display| Failure::Local(format!("{}: {why}", path.display()));
         let mut reasons: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for problem in problems {
@@ -246,8 +251,10 @@ impl Sheet {
         for record in reader.byte_records() {
             let record = record.map_err(Failure::local)?;
             let line = record.position().map_or(0, |place| lines.at(place));
-            if let Some(reasons) = reasons.get(&line) {
-                write(&record, &reasons.join("; "))?;
+            let reasons = reasons.get(&line);
+            if every_line || reasons.is_some() {
+                let reasons = reasons.map(|reasons| reasons.join("; "));
+                write(&record, &reasons.unwrap_or_default())?;
             }
         }
         writer.flush().map_err(|error| wrong(&error))
@@ -255,18 +262,19 @@ impl Sheet {
 
     fn read(&self) -> impl Iterator<Item = Result<Row, Vec<Problem>>> {
         let mut lines = Lines::of(&self.content);
-        reader(&self.content)
-            .into_records()
-            .map(move |record| match record {
-                Ok(record) => {
-                    let line = record.position().map_or(0, |place| lines.at(place));
-                    self.row(line, &record)
-                }
-                Err(error) => {
-                    let line = error.position().map_or(0, |place| lines.at(place));
-                    Err(vec![Problem::of_line(line, what_is_wrong(&error))])
-                }
-            })
+        let mut reader = reader(&self.content);
+        // Before its headers are read, the reader names their place for an error of the first record. `open` has read them.
+        drop(reader.byte_headers());
+        reader.into_records().map(move |record| match record {
+            Ok(record) => {
+                let line = record.position().map_or(0, |place| lines.at(place));
+                self.row(line, &record)
+            }
+            Err(error) => {
+                let line = error.position().map_or(0, |place| lines.at(place));
+                Err(vec![Problem::of_line(line, what_is_wrong(&error))])
+            }
+        })
     }
 
     /// Returns a line as a body, or all its problems.
@@ -406,17 +414,52 @@ pub fn key(content: &str) -> String {
     format!("import-{}", hex::encode(&Sha256::digest(content)[..24]))
 }
 
-/// The content of a file, or that of standard input, whose name is `-`.
+/// The content of a CSV file, or that of standard input, whose name is `-`.
 ///
 /// # Errors
-/// It cannot be read.
+/// It cannot be read, or a quotation mark in it is not closed.
 pub async fn contents(file: &Path) -> Result<Vec<u8>, Failure> {
     let content = if file == Path::new("-") {
         input::standard().await
     } else {
         input::file(file).await
     };
-    content.map_err(|error| Failure::Local(format!("{}: {error}", file.display())))
+    let content =
+        content.map_err(|error| Failure::Local(format!("{}: {error}", file.display())))?;
+    match line_of_open_quote(&content) {
+        None => Ok(content),
+        Some(line) => {
+            let problem = Problem::of_line(line, "a quotation mark is not closed");
+            Err(Failure::Local(format!("{}, {problem}", file.display())))
+        }
+    }
+}
+
+/// Returns the line of a quotation mark that is not closed. The crate `csv` reads everything behind it as one cell.
+fn line_of_open_quote(content: &[u8]) -> Option<u64> {
+    /// The state of a cell. A quotation mark within quotation marks ends the cell, or is the first of two that stand for one.
+    enum Cell {
+        Begins,
+        Plain,
+        Quoted(usize),
+        Closed(usize),
+    }
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+    let mut cell = Cell::Begins;
+    for (place, byte) in content.iter().enumerate() {
+        cell = match (cell, byte) {
+            (Cell::Begins, b'"') => Cell::Quoted(place),
+            (Cell::Quoted(begin), b'"') => Cell::Closed(begin),
+            (Cell::Quoted(begin), _) | (Cell::Closed(begin), b'"') => Cell::Quoted(begin),
+            (_, b',' | b'\n' | b'\r') => Cell::Begins,
+            _ => Cell::Plain,
+        };
+    }
+    let Cell::Quoted(begin) = cell else {
+        return None;
+    };
+    let mut place = csv::Position::new();
+    Some(Lines::of(content).at(place.set_byte(begin as u64)))
 }
 
 fn reader(content: &[u8]) -> Reader<&[u8]> {
@@ -631,6 +674,60 @@ mod tests {
                 Err(problems) => problems[0].line,
             });
             assert_eq!(read.collect::<Vec<u64>>(), [2, 5, 6], "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_that_is_not_utf_8_has_its_number() {
+        let operation = crate::commands::operation("drivers", "create").unwrap();
+        let content = b"name,email\nAd\xe9,a@x.example\n".to_vec();
+        let sheet = Sheet::open(operation, Path::new("-"), content, &[]).unwrap();
+        let problems = sheet.check(None).problems;
+        assert_eq!(problems[0].to_string(), "line 2: is not UTF-8");
+        let rejected = tempfile::NamedTempFile::new().unwrap();
+        sheet
+            .write_rejected(rejected.path(), &problems, false)
+            .unwrap();
+        let written = std::fs::read(rejected.path()).unwrap();
+        assert_eq!(
+            written,
+            b"name,email,import_error\nAd\xe9,a@x.example,is not UTF-8\n"
+        );
+    }
+
+    #[test]
+    fn an_open_quotation_mark_is_found_at_its_line() {
+        for (content, line) in [
+            ("a,b\n1,\"2\n3,4\n5,6\n", Some(2)),
+            ("a\n\"b\nc\"\r\n\"d\"\"", Some(4)),
+            ("\u{feff}\"a\nb", Some(1)),
+            ("a\n\"b\nc\"\nd\"\n5\" x,\"\"\"\"", None),
+        ] {
+            assert_eq!(line_of_open_quote(content.as_bytes()), line, "{content:?}");
+        }
+    }
+
+    #[test]
+    fn an_open_quotation_mark_is_one_for_the_reader_too() {
+        let mut contents = vec![Vec::new()];
+        for length in 0..=5 {
+            let longer = |content: &Vec<u8>| b"\",\na".map(|byte| [&content[..], &[byte]].concat());
+            let known = contents.iter().filter(|content| content.len() == length);
+            let longer: Vec<Vec<u8>> = known.flat_map(longer).collect();
+            contents.extend(longer);
+        }
+        for content in contents {
+            // A line at the end is a record of its own, unless a quotation mark before it is open.
+            let lines = [&content[..], b"\nend"].concat();
+            let mut reader = csv::ReaderBuilder::new();
+            let reader = reader.has_headers(false).flexible(true);
+            let last = reader.from_reader(&lines[..]).records().last();
+            let is_apart = last.is_some_and(|last| last.unwrap() == vec!["end"]);
+            assert_eq!(
+                line_of_open_quote(&content).is_none(),
+                is_apart,
+                "{content:?}"
+            );
         }
     }
 

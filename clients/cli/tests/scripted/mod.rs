@@ -31,6 +31,8 @@ impl Seen {
 pub enum Act {
     /// Responds with a status, headers and a body.
     Respond(u16, &'static str, Value),
+    /// Responds with 200 and without a body.
+    Empty,
     /// Closes the connection without a response.
     HangUp,
 }
@@ -65,10 +67,14 @@ impl Server {
                     continue;
                 };
                 noted.lock().expect("a lock").push(request);
-                if let Act::Respond(status, headers, body) =
-                    acts.next().unwrap_or_else(|| error(418, "api_error"))
-                {
-                    let body = body.to_string();
+                let response = match acts.next().unwrap_or_else(|| error(418, "api_error")) {
+                    Act::Respond(status, headers, body) => {
+                        Some((status, headers, body.to_string()))
+                    }
+                    Act::Empty => Some((200, "", String::new())),
+                    Act::HangUp => None,
+                };
+                if let Some((status, headers, body)) = response {
                     let now = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now());
                     let date = match now {
                         Ok(now) if !headers.contains("Date: ") => format!("Date: {now}\r\n"),

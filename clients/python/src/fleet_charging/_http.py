@@ -26,6 +26,8 @@ _Parameter = str | int | float | bool | None
 
 LONGEST_WAIT = 60.0
 """The longest `Retry-After` that is waited for, in seconds."""
+NEVER_SENT = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+"""Errors of requests that cannot be sent, such as one with a line feed in a header: another attempt would not help."""
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 8.0
 FOUND = 302
@@ -84,8 +86,12 @@ class _Settings:
         key = api_key or os.environ.get("FLEET_API_KEY")
         if not key:
             raise FleetError("An API key is needed: the argument api_key or the environment variable FLEET_API_KEY.")
+        if not key.isprintable():
+            raise FleetError("The API key has a character that a header cannot have, such as a line feed.")
         self._key = key
         self.base_url = (base_url or os.environ.get("FLEET_API_URL") or "http://127.0.0.1:8787").rstrip("/")
+        if not self.base_url.lower().startswith(("http://", "https://")):
+            raise FleetError(f"The address {self.base_url} has to begin with http:// or https://.")
         self.account = account
         self.timeout = timeout
         self.max_retries = max_retries
@@ -136,7 +142,8 @@ class _Settings:
             headers["Content-Type"] = "application/json"
         if method != "GET":
             # One key for all attempts, so that the request has its effect once.
-            headers["Idempotency-Key"] = options.get("idempotency_key") or str(uuid.uuid4())
+            key = options.get("idempotency_key")
+            headers["Idempotency-Key"] = str(uuid.uuid4()) if key is None else key
         members = None if body is None else {_member(name): value for name, value in body.items()}
         content = None if members is None else json.dumps(members, default=_json).encode()
         timeout = options.get("timeout", self.timeout)
@@ -153,9 +160,10 @@ class _Settings:
         retry_after = error.headers.get("retry-after", "")
         if not retry_after.isdecimal():
             return backoff
+        if int(retry_after) > LONGEST_WAIT:
+            return None
         # A little later than the service says, so that not all clients come back at once.
-        wait = int(retry_after) + self.random() * FIRST_DELAY
-        return wait if wait <= LONGEST_WAIT else None
+        return int(retry_after) + self.random() * FIRST_DELAY
 
 
 def _is_temporary(error: ApiError) -> bool:
@@ -228,7 +236,8 @@ def _failure(call: _Call, error: httpx.HTTPError | TimeoutError) -> FleetError:
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         failure: FleetError = RequestTimeoutError(f"No response within {call.timeout} s.")
     else:
-        failure = ConnectionFailedError(f"{call.method} {call.url.path} failed: {error}")
+        kind = FleetError if isinstance(error, NEVER_SENT) else ConnectionFailedError
+        failure = kind(f"{call.method} {call.url.path} failed: {error}")
     failure.__cause__ = error
     return failure
 

@@ -40,13 +40,21 @@ def wrap(value: Any, name: str, member: str = "") -> Any:
     if name.startswith(EXPANDABLE) and isinstance(value, dict):
         return Expandable(value["id"], member, wrap(value, name.removeprefix(EXPANDABLE)))
     if name == MOMENT and isinstance(value, str):
-        return datetime.fromisoformat(value)
+        return _moment(value)
     if not isinstance(value, dict):
         return value
     if name in _unions:
         member, classes = _unions[name]
         name = classes.get(value.get(member, ""), "ApiObject")
     return _classes.get(name, ApiObject)(value)
+
+
+def _moment(text: str) -> datetime | str:
+    """The moment that a text stands for. The text itself if `datetime` cannot hold it, such as one in the year 0000."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return text
 
 
 def unwrap(value: Any) -> Any:
