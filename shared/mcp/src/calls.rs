@@ -13,6 +13,10 @@ const COMPARED: usize = 1_000;
 /// The maximum number of found objects that are shown.
 const SHOWN: usize = 20;
 
+/// The number of pages of a list that are read until one of them has objects: with a page of 400 objects that the service reads for each,
+/// the newest 10,000.
+const PAGES: u32 = 25;
+
 /// The tools of one key.
 #[derive(Clone)]
 pub struct Server {
@@ -221,15 +225,25 @@ impl Server {
         }
     }
 
-    /// Returns the first page of a list.
+    /// Returns the first objects of a list. With a filter that few objects match, a page may be empty although another one is not.
     pub async fn list(&self, request: Request, members: &[&str]) -> CallToolResult {
-        match self.api.send(request.with("limit", "20")).await {
-            Ok(page) => {
-                let objects = page["data"].as_array().into_iter().flatten();
-                let objects: Vec<_> = objects.map(|object| part(object, members)).collect();
-                shown(json!({"data": objects, "has_more": !page["next_page_url"].is_null()}))
+        let mut request = request.with("limit", "20");
+        let mut left = PAGES;
+        loop {
+            left -= 1;
+            let page = match self.api.send(request.clone()).await {
+                Ok(page) => page,
+                Err(failure) => return failed(&failure),
+            };
+            let objects = page["data"].as_array().map_or(&[][..], Vec::as_slice);
+            let next = page["next_page_url"].as_str();
+            if let (Some(url), true, 1..) = (next, objects.is_empty(), left) {
+                request = request.next_page(url);
+                continue;
             }
-            Err(failure) => failed(&failure),
+            let objects = objects.iter().map(|object| part(object, members));
+            let objects: Vec<_> = objects.collect();
+            return shown(json!({"data": objects, "has_more": next.is_some()}));
         }
     }
 
@@ -396,6 +410,9 @@ pub fn failed(failure: &Failure) -> CallToolResult {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+    use futures::future::BoxFuture;
+
     use super::*;
 
     #[test]
@@ -415,6 +432,43 @@ mod tests {
             assert!(path(wrong, None).is_err(), "{wrong}");
         }
         assert!(path("cs_1", Some("res_")).is_err());
+    }
+
+    /// A list of empty pages, of which the last has an object.
+    struct EmptyPages(u32);
+
+    impl Api for EmptyPages {
+        fn send(&self, request: Request) -> BoxFuture<'_, Result<Value, Failure>> {
+            let page = request.query.iter().find(|(name, _)| name == "page");
+            let page: u32 = page.map_or(1, |(_, page)| page.parse().unwrap());
+            let next = format!(
+                "https://fleet.example/v1/reservations?limit=20&page={}",
+                page + 1
+            );
+            let body = if page < self.0 {
+                json!({"data": [], "next_page_url": next})
+            } else {
+                json!({"data": [{"id": "res_1"}], "next_page_url": null})
+            };
+            Box::pin(std::future::ready(Ok(body)))
+        }
+
+        fn now(&self) -> BoxFuture<'_, Result<String, Failure>> {
+            Box::pin(std::future::ready(Ok("2026-03-01T08:00:00Z".to_owned())))
+        }
+    }
+
+    #[test]
+    fn empty_pages_are_passed_over() {
+        let listed = |pages| {
+            let api = Arc::new(EmptyPages(pages));
+            let server = Server { api };
+            let list = server.list(Request::get("/v1/reservations"), &["id"]);
+            list.now_or_never().unwrap().structured_content.unwrap()
+        };
+        let found = json!({"data": [{"id": "res_1"}], "has_more": false});
+        assert_eq!([listed(1), listed(PAGES)], [found.clone(), found]);
+        assert_eq!(listed(PAGES + 1), json!({"data": [], "has_more": true}));
     }
 
     #[test]
