@@ -7,9 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{
-    AttributeValue, Delete, DeleteRequest, TransactWriteItem, Update, WriteRequest,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
 use futures::stream::{self, TryStreamExt as _};
 use jiff::civil::Date;
 
@@ -17,7 +15,8 @@ use super::calendars::REVISION;
 use super::keys::{self, Key, Partition};
 use super::scan::{Pass, each_text};
 use super::search::AT_A_TIME;
-use super::{Item, Store, client, key_item, n, number, s, stored_item, string};
+use super::unit_of_work::Write;
+use super::{Item, Store, client, n, number, s, stored_item, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
@@ -243,30 +242,20 @@ impl Store {
             next = account.and_then(|account| account.internal.parent);
             above.push(parent);
         }
-        let delete = |key: Key<'_>| {
-            Delete::builder()
-                .table_name(&self.table)
-                .set_key(Some(key_item(key)))
-        };
-        let account = delete(Key::Account { id }).condition_expression("attribute_exists(pk)");
-        let account = account.build().map_err(Error::internal)?;
-        let count = delete(Key::ChildCount { account: id });
-        let count = count.build().map_err(Error::internal)?;
-        let mut call = self
-            .client
-            .transact_write_items()
-            .transact_items(TransactWriteItem::builder().delete(account).build())
-            .transact_items(TransactWriteItem::builder().delete(count).build());
-        for account in &above {
-            let update = Update::builder()
-                .table_name(&self.table)
-                .set_key(Some(key_item(Key::ChildCount { account })))
-                .update_expression("ADD #count :less")
-                .expression_attribute_names("#count", "count")
-                .expression_attribute_values(":less", n(-1));
-            let update = update.build().map_err(Error::internal)?;
-            call = call.transact_items(TransactWriteItem::builder().update(update).build());
-        }
+        let account = self.delete(Key::Account { id });
+        let account = account.condition_expression("attribute_exists(pk)");
+        let count = self.delete(Key::ChildCount { account: id });
+        let counts = above.iter().map(|account| {
+            let update = self.update(Key::ChildCount { account });
+            let update = update.update_expression("ADD #count :less");
+            let update = update.expression_attribute_names("#count", "count");
+            Write::Update(update.expression_attribute_values(":less", n(-1)))
+        });
+        let writes = [Write::Delete(account), Write::Delete(count)];
+        let items = writes.into_iter().chain(counts);
+        let items = items.map(|write| write.to_transact_item());
+        let call = self.client.transact_write_items();
+        let call = call.set_transact_items(Some(items.collect::<Result<_>>()?));
         match call.send().await {
             Ok(_) => Ok(()),
             // Another invocation has done it already.

@@ -1,10 +1,8 @@
 //! The sites of charging stations, and the number of vehicles of a site. A station belongs to at most one site of each account.
 
-use aws_sdk_dynamodb::types::{Delete, Update};
-
 use super::keys::{self, Key};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, client, key_item, n, new_item, s, string};
+use super::{Store, client, n, new_item, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::{Mode, Tenant};
@@ -47,14 +45,9 @@ impl Store {
 impl UnitOfWork<'_> {
     /// Increases or decreases the number of vehicles of a site by one. The commit fails with `Contended` if the site does not exist, or has
     /// as many vehicles as it can have.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn count_vehicle_of_site(&mut self, site: &Id, by: i8) -> Result<()> {
+    pub fn count_vehicle_of_site(&mut self, site: &Id, by: i8) {
         let tenant = &self.origin().tenant;
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object { tenant, id: site })))
+        let mut update = self.store.update(Key::Object { tenant, id: site })
             .update_expression("SET #internal.#vehicles = #internal.#vehicles + :by, #version = #version + :one REMOVE events")
             .condition_expression(if by > 0 {
                 "#internal.#vehicles < :most"
@@ -69,16 +62,11 @@ impl UnitOfWork<'_> {
         if by > 0 {
             update = update.expression_attribute_values(":most", n(MOST_VEHICLES));
         }
-        let update = update.build().map_err(Error::internal)?;
         self.push(Write::Update(update), Error::Contended);
-        Ok(())
     }
 
     /// Records that a station belongs to a site. The commit fails with 409 if it belongs to another site of the account.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn note_site_of_station(&mut self, site: &Id, station: &Id) -> Result<()> {
+    pub fn note_site_of_station(&mut self, site: &Id, station: &Id) {
         let tenant = &self.origin().tenant;
         let mut item = new_item(Key::SiteOfStation { tenant, station });
         item.insert(SITE.into(), s(site.as_str()));
@@ -90,23 +78,13 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":site", s(site.as_str()));
         let message = format!("The station {station} belongs to another site.");
         let refusal = Error::conflict(message, Some("stations"));
-        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
-        Ok(())
+        self.push(Write::Put(put), refusal);
     }
 
     /// Removes the record that a station belongs to a site.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn forget_site_of_station(&mut self, station: &Id) -> Result<()> {
+    pub fn forget_site_of_station(&mut self, station: &Id) {
         let tenant = &self.origin().tenant;
-        let key = Key::SiteOfStation { tenant, station };
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)))
-            .build()
-            .map_err(Error::internal)?;
+        let delete = self.store.delete(Key::SiteOfStation { tenant, station });
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 }

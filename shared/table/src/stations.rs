@@ -1,6 +1,6 @@
 //! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
 
-use aws_sdk_dynamodb::types::{PutRequest, Update, WriteRequest};
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
@@ -10,7 +10,7 @@ use super::keys::{self, Key, Partition, parse_station};
 use super::list::{Cursor, Page, PageRequest};
 use super::stored_item;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, s, string};
+use super::{Item, Store, client, n, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
@@ -546,9 +546,7 @@ impl UnitOfWork<'_> {
         let (mode, id) = (self.origin.tenant.mode, &station.id);
         let key = Key::Station { mode, id };
         let (mut sets, mut conditions) = (Vec::new(), Vec::new());
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)));
+        let mut update = self.store.update(key);
         for (place, before) in of_evse {
             let connector = format!("#object.connectors[{place}]");
             sets.push(format!("{connector}.#status = :status"));
@@ -579,10 +577,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":more", n(more))
             .expression_attribute_values(":now", s(self.origin.now.to_string()))
             .expression_attribute_values(":one", n(1));
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.push(Write::Update(update), Error::Contended);
         Ok(())
     }
 }

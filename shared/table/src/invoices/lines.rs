@@ -189,8 +189,7 @@ impl UnitOfWork<'_> {
         });
         let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
         item.insert("line".into(), line);
-        let put = self.store.put(item).build().map_err(Error::internal)?;
-        self.push(Write::Put(put), Error::Contended);
+        self.push(Write::Put(self.store.put(item)), Error::Contended);
         Ok(())
     }
 }
