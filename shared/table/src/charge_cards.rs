@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 use super::item::{STATE, read_state, state};
 use super::keys::{self, Key, Partition};
-use super::list::{Page, PageRequest};
+use super::list::{Page, PageRequest, all_items};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, new_item, number, s, string};
+use super::{Item, Store, key_item, n, new_item, number, s, string};
 use kernel::error::{Code, Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
@@ -210,17 +210,7 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn card_uid(&self, mode: Mode, uid: &str) -> Result<CardUidUse> {
         let (pk, alone) = Key::ChargeToken { mode, uid }.pair();
-        let items = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(pk))
-            .consistent_read(true)
-            .into_paginator()
-            .items()
-            .send();
-        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let items = self.items_under(pk).await?;
         let mut uid_use = CardUidUse::default();
         for item in &items {
             if string(item, "sk") == alone {
@@ -262,17 +252,7 @@ impl Store {
     pub async fn card_count(&self, tenant: &Tenant, driver: &Driver) -> Result<CardCount> {
         let holder = &driver.id;
         let (pk, alone) = Key::CardsOf { tenant, holder }.pair();
-        let items = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(pk))
-            .consistent_read(true)
-            .into_paginator()
-            .items()
-            .send();
-        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let items = self.items_under(pk).await?;
         let app_card = ChargeCard::app_card_of(driver);
         let mut count = CardCount {
             rfid: 0,
@@ -319,21 +299,16 @@ impl Store {
         if low >= high {
             return Ok((Vec::new(), 0));
         }
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .index_name(index)
             .key_condition_expression("#pk = :pk AND network_sk BETWEEN :low AND :high")
             .expression_attribute_names("#pk", attribute)
             .expression_attribute_values(":pk", s(value))
             .expression_attribute_values(":low", s(low))
             .expression_attribute_values(":high", s(high))
-            .projection_expression("pk, sk")
-            .into_paginator()
-            .items()
-            .send();
-        let keys: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+            .projection_expression("pk, sk");
+        let keys = all_items(query).await?;
         let total = keys.len();
         let keys: Vec<Item> = keys.into_iter().skip(offset).take(limit).collect();
         let order: Vec<String> = keys

@@ -7,14 +7,15 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::stream::{self, TryStreamExt as _};
 use jiff::civil::Date;
 
 use super::calendars::REVISION;
 use super::keys::{self, Key, Partition};
+use super::list::all_items;
 use super::scan::{Pass, each_text};
-use super::search::AT_A_TIME;
+use super::search::{AT_A_TIME, deletion};
 use super::unit_of_work::Write;
 use super::{Item, Store, client, n, number, s, stored_item, string};
 use kernel::error::{Error, Result};
@@ -169,23 +170,19 @@ impl Store {
             day,
         }
         .pair();
-        let call = self.client.query().table_name(&self.table);
-        let items = call
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(pk))
-            .projection_expression("pk, sk")
-            .into_paginator()
-            .items()
-            .send();
-        items.try_collect().await.map_err(client::failure)
+            .projection_expression("pk, sk");
+        all_items(query).await
     }
 
     async fn delete_items(&self, keys: &[(String, String)]) -> Result<()> {
         let requests = keys.iter().map(|(pk, sk)| {
-            let request = DeleteRequest::builder();
-            let request = request.key("pk", s(pk.as_str())).key("sk", s(sk.as_str()));
-            let request = request.build().map_err(Error::internal)?;
-            Ok(WriteRequest::builder().delete_request(request).build())
+            let parts = [("pk", pk), ("sk", sk)];
+            let parts = parts.map(|(name, part)| (name.to_owned(), s(part.as_str())));
+            deletion(Item::from(parts))
         });
         self.write_all(requests.collect::<Result<_>>()?).await
     }

@@ -192,7 +192,7 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn location_ids(&self, mode: Mode, owner: &Owner) -> Result<Vec<ObjectId>> {
         let items = self
-            .network_index(Partition::LocationsOf { mode, owner })
+            .entries_in(Partition::LocationsOf { mode, owner })
             .await?;
         let ids = items.iter().filter_map(|item| {
             let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
@@ -307,23 +307,6 @@ impl Store {
             .await
             .map_err(client::failure)?;
         Ok(page.items.unwrap_or_default())
-    }
-
-    /// Returns the keys of a partition of the index `network`, in order.
-    async fn network_index(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition.place();
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .index_name(index)
-            .key_condition_expression("#pk = :pk")
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_values(":pk", s(value))
-            .into_paginator()
-            .items()
-            .send();
-        pages.try_collect().await.map_err(client::failure)
     }
 }
 

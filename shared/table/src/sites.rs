@@ -1,8 +1,9 @@
 //! The sites of charging stations, and the number of vehicles of a site. A station belongs to at most one site of each account.
 
 use super::keys::{self, Key};
+use super::list::all_items;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, client, n, new_item, s, string};
+use super::{Store, n, new_item, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::{Mode, Tenant};
@@ -26,14 +27,11 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn sites_of_station(&self, mode: Mode, station: &Id) -> Result<Vec<(Tenant, Id)>> {
-        let call = self.client.query().table_name(&self.table);
-        let items = call
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(keys::sites_partition(mode, station)))
-            .into_paginator()
-            .items()
-            .send();
-        let items = items.try_collect().await.map_err(client::failure)?;
+            .expression_attribute_values(":pk", s(keys::sites_partition(mode, station)));
+        let items = all_items(query).await?;
         let sites = items.iter().map(|item| {
             let account = Id::from(string(item, "sk"));
             (Tenant { account, mode }, Id::from(string(item, SITE)))
