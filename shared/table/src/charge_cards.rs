@@ -138,8 +138,8 @@ impl CardToken {
             item.insert(LAST_ACCOUNT.into(), s(account.as_str()));
         }
         if let Some(token) = &self.token {
-            let (_, attribute, value) = Partition::Tokens { mode }.place();
-            item.insert(attribute.into(), s(value));
+            let (index, value) = Partition::Tokens { mode }.place();
+            item.insert(keys::hash_key_of(index), s(value));
             let order = format!("{} {}", token.last_updated, uid.to_lowercase());
             item.insert("network_sk".into(), s(order));
             item.insert(STATE.into(), state(token)?);
@@ -194,8 +194,8 @@ impl CardClaim {
         item.insert(CARD.into(), s(card));
         item.insert(SINCE.into(), s(self.since.to_string()));
         if !self.is_decided {
-            let (_, attribute, value) = Partition::CardClaims { mode }.place();
-            item.insert(attribute.into(), s(value));
+            let (index, value) = Partition::CardClaims { mode }.place();
+            item.insert(keys::hash_key_of(index), s(value));
             let order = format!("{} {} {account}", self.since, uid.to_lowercase());
             item.insert("network_sk".into(), s(order));
         }
@@ -292,7 +292,7 @@ impl Store {
         offset: usize,
         limit: usize,
     ) -> Result<(Vec<Token>, usize)> {
-        let (index, attribute, value) = Partition::Tokens { mode }.place();
+        let (index, value) = Partition::Tokens { mode }.place();
         // Every moment is written with the same number of digits, so the order of the texts is that of the moments.
         let low = from.map_or_else(|| " ".to_owned(), |from| from.to_string());
         let high = to.map_or_else(|| "~".to_owned(), |to| to.to_string());
@@ -303,7 +303,7 @@ impl Store {
         let query = query
             .index_name(index)
             .key_condition_expression("#pk = :pk AND network_sk BETWEEN :low AND :high")
-            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_names("#pk", keys::hash_key_of(index))
             .expression_attribute_values(":pk", s(value))
             .expression_attribute_values(":low", s(low))
             .expression_attribute_values(":high", s(high))

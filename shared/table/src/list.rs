@@ -101,7 +101,7 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
-        let (index, _, _) = partition.place();
+        let (index, _) = partition.place();
         let items = self.entries_in(partition).await?;
         if keys::holds_items(index) {
             Ok(items)
@@ -119,12 +119,12 @@ impl Store {
     }
 
     pub(super) async fn entries_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition.place();
+        let (index, value) = partition.place();
         let query = self.client.query().table_name(&self.table);
         let query = query
             .index_name(index)
             .key_condition_expression("#pk = :pk")
-            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_names("#pk", keys::hash_key_of(index))
             .expression_attribute_values(":pk", s(value));
         all_items(query).await
     }
@@ -204,7 +204,7 @@ impl Store {
         among: Option<Among<'_>>,
         attributes: Attributes,
     ) -> Result<Page<Item>> {
-        let (index, attribute, value) = partition.place();
+        let (index, value) = partition.place();
         if partition.is_spread() || !keys::holds_items(index) {
             return self
                 .page_of_entries(partition, kind, page_request, &filter, among, attributes)
@@ -215,7 +215,7 @@ impl Store {
             return Ok(Page::part(Vec::new(), limit, from, None));
         };
         let mut names = names_in(attributes.in_index());
-        names.insert("#pk".into(), attribute.into());
+        names.insert("#pk".into(), keys::hash_key_of(index));
         let mut values = HashMap::from([
             (":pk".to_owned(), s(value)),
             (":low".to_owned(), s(low.as_str())),

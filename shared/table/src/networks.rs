@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::keys::{Key, Partition};
+use super::keys::{self, Key, Partition};
 use super::stored_item::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, stored_item, string};
@@ -195,7 +195,7 @@ impl Store {
             .entries_in(Partition::LocationsOf { mode, owner })
             .await?;
         let ids = items.iter().filter_map(|item| {
-            let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
+            let (_, id) = keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
         });
         Ok(ids.collect())
@@ -217,7 +217,7 @@ impl Store {
         let last = items.get(limit - 1);
         let next = last.map(|last| string(last, "network_sk").to_owned());
         let ids = items.iter().filter_map(|item| {
-            let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
+            let (_, id) = keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
         });
         let ids: Vec<ObjectId> = ids.collect();
@@ -291,14 +291,14 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition.place();
+        let (index, value) = partition.place();
         let page = self
             .client
             .query()
             .table_name(&self.table)
             .index_name(index)
             .key_condition_expression("#pk = :pk AND network_sk > :after")
-            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_names("#pk", keys::hash_key_of(index))
             .expression_attribute_values(":pk", s(value))
             // Every place follows a space.
             .expression_attribute_values(":after", s(after.unwrap_or(" ")))
@@ -385,8 +385,8 @@ impl ReceivedObject {
             _ => None,
         };
         if let Some((partition, order)) = listed {
-            let (_, attribute, value) = partition.place();
-            item.insert(attribute.into(), s(value));
+            let (index, value) = partition.place();
+            item.insert(keys::hash_key_of(index), s(value));
             item.insert("network_sk".into(), s(order));
         }
         Ok(item)

@@ -351,13 +351,13 @@ impl Store {
             first,
             last,
         } = &range;
-        let (index, attribute, value) = Partition::Region { mode, region }.place();
+        let (index, value) = Partition::Region { mode, region }.place();
         let query = self.client.query().table_name(&self.table);
         let query = query
             .index_name(index)
             .key_condition_expression("#region = :region AND #cell BETWEEN :first AND :last")
             .projection_expression(attributes)
-            .expression_attribute_names("#region", attribute)
+            .expression_attribute_names("#region", keys::hash_key_of(index))
             .expression_attribute_names("#cell", keys::CELL)
             .expression_attribute_values(":region", s(value))
             .expression_attribute_values(":first", s(first))
@@ -408,12 +408,12 @@ impl Store {
         let CellKey { region, cell } =
             cells::key(station.location).ok_or_else(|| Error::internal("a station at no place"))?;
         let mode = origin.tenant.mode;
-        let (_, attribute, value) = Partition::Region {
+        let (index, value) = Partition::Region {
             mode,
             region: &region,
         }
         .place();
-        item.insert(attribute.into(), s(value));
+        item.insert(keys::hash_key_of(index), s(value));
         item.insert(keys::CELL.into(), s(cell));
         item.insert("place".into(), s(format!("{latitude},{longitude}")));
         item.insert("outline".into(), s(Outline::of(station).to_string()));
