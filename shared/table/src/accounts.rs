@@ -113,17 +113,7 @@ impl Store {
             .expression_attribute_values(":now", s(now.to_string()))
             .send()
             .await;
-        match sent {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        client::if_met(sent).map(drop)
     }
 
     /// Returns the accounts that an account has created.

@@ -252,15 +252,7 @@ impl Store {
                 serde_dynamo::to_attribute_value(endpoints).map_err(Error::internal)?,
             )
             .expression_attribute_values(":version", s(version));
-        match call.send().await {
-            Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        client::if_met(call.send().await).map(drop)
     }
 
     /// Reads an event, and claims an attempt to deliver it for this worker until `until`.

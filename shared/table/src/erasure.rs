@@ -209,17 +209,7 @@ impl Store {
             .expression_attribute_values(":read", n(revision))
             .send()
             .await;
-        match sent {
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-            Ok(_) => Ok(()),
-        }
+        client::if_met(sent).map(drop)
     }
 
     /// Deletes the item of an account, and subtracts it from the counts of the accounts above it. Nothing happens if it was deleted

@@ -95,7 +95,7 @@ impl Store {
                 .expression_attribute_values(":deadline", s(making.deadline.to_string())),
         };
         let put = put.set_item(Some(item)).send().await;
-        put.map(drop).map_err(client::put_failure)
+        client::if_met(put)?.map(drop).ok_or(Error::Contended)
     }
 
     /// Ensures that an interrupted invoice is never created.
