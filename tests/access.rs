@@ -14,10 +14,9 @@ use std::sync::{LazyLock, Mutex};
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    HttpClient as _, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
 use functions::batches;
 use functions::batches::run::RunBatch;
@@ -449,26 +448,15 @@ fn check(function: &'static str, operation: &str, request: &Value) -> Result<(),
 /// The connections of the service to its table. Every function may make only the calls that its role allows on AWS. With the variable
 /// `RECORD_ACCESS`, the calls are recorded instead.
 pub fn guarded(inner: SharedHttpClient) -> SharedHttpClient {
-    SharedHttpClient::new(Guarded(inner))
+    http_client_fn(move |settings, components| {
+        SharedHttpConnector::new(Guarded(inner.http_connector(settings, components)))
+    })
 }
 
 #[derive(Debug)]
-struct Guarded(SharedHttpClient);
+struct Guarded(SharedHttpConnector);
 
-impl HttpClient for Guarded {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        SharedHttpConnector::new(GuardedLine(self.0.http_connector(settings, components)))
-    }
-}
-
-#[derive(Debug)]
-struct GuardedLine(SharedHttpConnector);
-
-impl HttpConnector for GuardedLine {
+impl HttpConnector for Guarded {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         // A call outside any function is made by a test or by the runner.
         let Some(function) = function_scope::current() else {

@@ -17,8 +17,6 @@ use table::keys::NEXT_ACTION_PARTITIONS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     Nothing,
-    /// Every minute everything that has been overdue for two minutes: the rule of earlier releases.
-    Everything,
     /// The rule of [`Repeats`].
     Repeats,
 }
@@ -188,10 +186,8 @@ fn repeated(items: &[Item], second: usize, rule: Rule, depth: QueueDepth) -> Vec
     let now = at(second);
     let overdue = items.iter().take_while(|item| item.due + 120 <= second);
     let open = overdue.enumerate().filter(|(_, item)| !item.is_done);
-    if rule != Rule::Repeats {
-        let is_sent = |due| rule == Rule::Everything && due < now.plus(minutes(-2));
-        let sent = open.filter(|(_, item)| is_sent(at(item.due)));
-        return sent.map(|(place, _)| place).collect();
+    if rule == Rule::Nothing {
+        return Vec::new();
     }
     let run = |partition| Repeats::of_run(partition, Some(now.plus(minutes(-1))), now);
     let mut partitions: Vec<Repeats> = (0..NEXT_ACTION_PARTITIONS).map(run).collect();

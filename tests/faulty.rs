@@ -4,13 +4,11 @@ use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    HttpClient as _, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
 use table::{Store, client};
 use tokio::sync::Notify;
@@ -132,7 +130,9 @@ pub fn store(url: &str, table: &str) -> Store {
     let mut settings = client::tuned(&config, UNHURRIED);
     settings.set_endpoint_url(Some(url.to_owned()));
     let inner = access::guarded(config.http_client().expect("a client"));
-    settings.set_http_client(Some(SharedHttpClient::new(Faulty(inner))));
+    settings.set_http_client(Some(http_client_fn(move |settings, components| {
+        SharedHttpConnector::new(Faulty(inner.http_connector(settings, components)))
+    })));
     Store::new(
         aws_sdk_dynamodb::Client::from_conf(settings.build()),
         table.to_owned(),
@@ -157,8 +157,10 @@ pub fn scripted(url: &str, table: &str, operation: &'static str, script: Vec<Ste
     settings.set_endpoint_url(Some(url.to_owned()));
     let inner = config.http_client().expect("a client");
     let steps = Arc::new(Mutex::new(script.into_iter()));
-    let client = Scripted(operation, steps, inner);
-    settings.set_http_client(Some(SharedHttpClient::new(client)));
+    settings.set_http_client(Some(http_client_fn(move |settings, components| {
+        let line = inner.http_connector(settings, components);
+        SharedHttpConnector::new(Scripted(operation, steps.clone(), line))
+    })));
     Store::new(
         aws_sdk_dynamodb::Client::from_conf(settings.build()),
         table.to_owned(),
@@ -168,23 +170,9 @@ pub fn scripted(url: &str, table: &str, operation: &'static str, script: Vec<Ste
 type Steps = Arc<Mutex<std::vec::IntoIter<Step>>>;
 
 #[derive(Debug)]
-struct Scripted(&'static str, Steps, SharedHttpClient);
+struct Scripted(&'static str, Steps, SharedHttpConnector);
 
-impl HttpClient for Scripted {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        let inner = self.2.http_connector(settings, components);
-        SharedHttpConnector::new(ScriptedLine(self.0, self.1.clone(), inner))
-    }
-}
-
-#[derive(Debug)]
-struct ScriptedLine(&'static str, Steps, SharedHttpConnector);
-
-impl HttpConnector for ScriptedLine {
+impl HttpConnector for Scripted {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let inner = self.2.clone();
         let target = request.headers().get("x-amz-target").unwrap_or_default();
@@ -212,22 +200,9 @@ impl HttpConnector for ScriptedLine {
 }
 
 #[derive(Debug)]
-struct Faulty(SharedHttpClient);
+struct Faulty(SharedHttpConnector);
 
-impl HttpClient for Faulty {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        SharedHttpConnector::new(Line(self.0.http_connector(settings, components)))
-    }
-}
-
-#[derive(Debug)]
-struct Line(SharedHttpConnector);
-
-impl HttpConnector for Line {
+impl HttpConnector for Faulty {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let inner = self.0.clone();
         let Ok(fate) = FATE.try_with(Arc::clone) else {

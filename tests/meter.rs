@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    HttpClient as _, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use serde_json::Value;
 use table::{Store, client};
 
@@ -58,7 +57,11 @@ impl Meter {
 
     /// The same connections to the table, whose calls are counted.
     pub fn counted(&self, inner: SharedHttpClient) -> SharedHttpClient {
-        SharedHttpClient::new(Metered(self.clone(), inner))
+        let meter = self.clone();
+        http_client_fn(move |settings, components| {
+            let line = inner.http_connector(settings, components);
+            SharedHttpConnector::new(Metered(meter.clone(), line))
+        })
     }
 
     /// Makes every call take this number of milliseconds longer from now on, as if the table were further away.
@@ -93,25 +96,9 @@ pub fn by_operation(calls: &[Call]) -> BTreeMap<&str, usize> {
 }
 
 #[derive(Debug)]
-struct Metered(Meter, SharedHttpClient);
+struct Metered(Meter, SharedHttpConnector);
 
-impl HttpClient for Metered {
-    fn http_connector(
-        &self,
-        settings: &HttpConnectorSettings,
-        components: &RuntimeComponents,
-    ) -> SharedHttpConnector {
-        SharedHttpConnector::new(Line(
-            self.0.clone(),
-            self.1.http_connector(settings, components),
-        ))
-    }
-}
-
-#[derive(Debug)]
-struct Line(Meter, SharedHttpConnector);
-
-impl HttpConnector for Line {
+impl HttpConnector for Metered {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let (meter, inner) = (self.0.clone(), self.1.clone());
         let target = request.headers().get("x-amz-target").unwrap_or_default();

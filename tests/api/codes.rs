@@ -109,10 +109,7 @@ async fn cancelled(app: &TestApp) -> String {
 async fn invoice(app: &TestApp) -> String {
     let body =
         json!({"period_start": "2026-01-01T00:00:00Z", "period_end": "2026-02-01T00:00:00Z"});
-    format!(
-        "/v1/invoices/{}",
-        app.alice.create("/v1/invoices", body).await
-    )
+    path_of(&app.alice.create("/v1/invoices", body).await)
 }
 
 /// An invoice that is paid, because its amount is zero.

@@ -162,10 +162,7 @@ async fn deletes_are_repeatable() {
 #[tokio::test]
 async fn a_repeated_update_replays_the_response_without_effect() {
     let app = TestApp::start().await;
-    let path = format!(
-        "/v1/fleets/{}",
-        app.alice.create("/v1/fleets", fleet()).await
-    );
+    let path = path_of(&app.alice.create("/v1/fleets", fleet()).await);
     let first = post(&app.alice, &path, json!({"name": "One"}), "u")
         .await
         .expect(200);

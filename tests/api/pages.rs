@@ -439,7 +439,7 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
                 driver.status = FleetStatus::Archived;
                 archived.push(driver.id.clone());
             }
-            tx.join(&Id::from(fleet.id()), &driver.id).expect("a write");
+            tx.join(&Id::from(fleet.id()), &driver.id);
             tx.create(&mut Stored::new(driver)).expect("an item");
         }
         tx.commit_without_response().await.expect("drivers");

@@ -10,7 +10,7 @@ use models::departure::VehicleDepartures;
 use models::site::Site;
 use serde_json::{Value, json};
 use table::sites::PlanRequest;
-use tests::{TestApp, assert_has, fleet, id_of, vehicle, with};
+use tests::{TestApp, assert_has, fleet, id_of, path_of, vehicle, with};
 
 /// A depot with a limit in W, and vans at 20 % that need a level at a moment. Returns the paths of the site and of the vehicles.
 async fn depot(app: &TestApp, power: u32, vans: usize, departure: &Value) -> (String, Vec<String>) {
@@ -497,10 +497,7 @@ async fn a_battery_whose_power_falls_is_full_at_its_departure() {
     let site = app.alice.create("/v1/sites", body).await;
     let change = json!({"site": site, "charging_standard": "CCS", "battery_capacity": 60_000});
     let body = with(vehicle(&fleet), change);
-    let van = format!(
-        "/v1/vehicles/{}",
-        app.alice.create("/v1/vehicles", body).await
-    );
+    let van = path_of(&app.alice.create("/v1/vehicles", body).await);
     let level = json!({"battery": {"level": 20}});
     app.alice.post_ok(&format!("{van}/telemetry"), level).await;
     // The last hour and a half is cheap, and just long enough: nothing of it may be wasted with little power.

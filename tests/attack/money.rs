@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::ledger::Ledger;
-use tests::{Client, Crew, TestApp, TestResponse, fleet, with};
+use tests::{Client, Crew, TestApp, TestResponse, fleet, path_of, with};
 
 async fn start() -> (TestApp, Arc<Ledger>) {
     let (ledger, change) = Ledger::new();
@@ -57,10 +57,7 @@ fn is_open(answer: &TestResponse) -> bool {
 #[tokio::test]
 async fn top_ups_at_once_with_one_key_are_one_charge() {
     let (app, ledger) = start().await;
-    let path = format!(
-        "/v1/fleets/{}",
-        app.alice.post("/v1/fleets", fleet()).await.id()
-    );
+    let path = path_of(&app.alice.create("/v1/fleets", fleet()).await);
     let (to, body) = (
         format!("{path}/top_up"),
         top_up(700, &card(&app, "tok_success").await),
@@ -98,10 +95,7 @@ async fn top_ups_at_once_with_one_key_are_one_charge() {
 #[tokio::test]
 async fn top_ups_at_once_without_keys_all_end_and_count_once_each() {
     let (app, ledger) = start().await;
-    let path = format!(
-        "/v1/fleets/{}",
-        app.alice.post("/v1/fleets", fleet()).await.id()
-    );
+    let path = path_of(&app.alice.create("/v1/fleets", fleet()).await);
     let (to, card) = (format!("{path}/top_up"), card(&app, "tok_success").await);
     ledger.lose_answers(3);
     let answers = at_once(10, async |n| {
@@ -175,10 +169,7 @@ async fn a_top_up_that_is_not_retried_is_finished_by_the_service() {
         ("tok_success", 200, "succeeded", 300),
         ("tok_declined", 402, "failed", 0),
     ] {
-        let path = format!(
-            "/v1/fleets/{}",
-            app.alice.post("/v1/fleets", fleet()).await.id()
-        );
+        let path = path_of(&app.alice.create("/v1/fleets", fleet()).await);
         let (to, body) = (
             format!("{path}/top_up"),
             top_up(300, &card(&app, token).await),
@@ -327,10 +318,7 @@ async fn a_top_up_is_refunded_if_the_wallet_owner_is_deleted() {
 #[tokio::test]
 async fn a_payment_method_that_is_deleted_meanwhile_is_charged_once() {
     let (app, ledger) = start().await;
-    let path = format!(
-        "/v1/fleets/{}",
-        app.alice.post("/v1/fleets", fleet()).await.id()
-    );
+    let path = path_of(&app.alice.create("/v1/fleets", fleet()).await);
     let to = format!("{path}/top_up");
     let delete = async |card: &str| {
         let path = format!("/v1/payment_methods/{card}");
@@ -503,10 +491,7 @@ async fn a_payment_without_a_clear_answer_names_its_transaction() {
     let crew = app.crew(&app.alice).await;
     app.completed_session(&crew, json!({})).await;
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
-    let path = format!(
-        "/v1/invoices/{}",
-        app.alice.post("/v1/invoices", window).await.id()
-    );
+    let path = path_of(&app.alice.create("/v1/invoices", window).await);
     app.alice
         .post(&format!("{path}/finalize"), json!({}))
         .await
@@ -540,10 +525,7 @@ async fn a_top_up_waits_for_a_slow_payment_provider() {
         options.slack = 2;
     });
     let app = app.await;
-    let path = format!(
-        "/v1/fleets/{}",
-        app.alice.post("/v1/fleets", fleet()).await.id()
-    );
+    let path = path_of(&app.alice.create("/v1/fleets", fleet()).await);
     let body = top_up(60, &card(&app, "tok_success").await);
     ledger.take(Duration::from_millis(5_600));
     let answer = app.alice.post(&format!("{path}/top_up"), body).await;

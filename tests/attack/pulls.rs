@@ -154,6 +154,15 @@ async fn assert_given_up(app: &TestApp, cpo: &Connected, why: &str) {
     assert_eq!(cdrs.len(), 2, "the modules after it are pulled");
 }
 
+/// Checks that a pull of the list of this server reads it up to a limit, and gives up for this reason. Returns the number of requests.
+async fn given_up_within(hostile: Hostile, limits: Limits, why: &str) -> usize {
+    let app = TestApp::start().await;
+    let cpo = turn(&app, &honest(&app).await, &hostile.url).await;
+    run(&app, &cpo, &limits).await;
+    assert_given_up(&app, &cpo, why).await;
+    hostile.requests().await
+}
+
 #[tokio::test]
 async fn pages_that_lead_in_a_circle_are_read_once() {
     let app = TestApp::start().await;
@@ -179,60 +188,45 @@ async fn pages_that_lead_in_a_circle_are_read_once() {
 
 #[tokio::test]
 async fn pages_and_objects_without_end_are_read_to_a_bound() {
-    let app = TestApp::start().await;
-    let cpo = honest(&app).await;
     let endless = Hostile::start(|url, number| {
         let id = format!("L{}", 10 + number % 3);
         page(&[location(&id)], Some(format!("{url}/{}", number + 1)))
     });
-    let endless = endless.await;
     let limits = Limits {
         pages: 7,
         ..Limits::default()
     };
-    let cpo = turn(&app, &cpo, &endless.url).await;
-    run(&app, &cpo, &limits).await;
-    assert_given_up(&app, &cpo, "more than 7 pages").await;
-    assert_eq!(endless.requests().await, 7);
+    let requests = given_up_within(endless.await, limits, "more than 7 pages").await;
+    assert_eq!(requests, 7);
 }
 
 #[tokio::test]
 async fn objects_without_end_are_read_to_a_bound() {
-    let app = TestApp::start().await;
-    let cpo = honest(&app).await;
     let endless = Hostile::start(|url, number| {
         let objects: Vec<Value> = (0..20).map(|n| location(&format!("N{n}"))).collect();
         page(&objects, Some(format!("{url}/{}", number + 1)))
     });
-    let endless = endless.await;
     let limits = Limits {
         objects: 50,
         ..Limits::default()
     };
-    let cpo = turn(&app, &cpo, &endless.url).await;
-    run(&app, &cpo, &limits).await;
-    assert_given_up(&app, &cpo, "more than 50 objects").await;
-    assert_eq!(endless.requests().await, 3);
+    let requests = given_up_within(endless.await, limits, "more than 50 objects").await;
+    assert_eq!(requests, 3);
 }
 
 #[tokio::test]
 async fn bytes_without_end_are_read_to_a_bound() {
-    let app = TestApp::start().await;
-    let cpo = honest(&app).await;
     let flood = Hostile::start(|_, _| {
         let head = r#"{"data":[],"status_code":1000,"padding":""#;
         let chunk = || Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 4096]));
         let body = std::iter::once(Ok(Bytes::from(head))).chain(std::iter::repeat_with(chunk));
         linked(Body::from_stream(stream::iter(body)), None)
     });
-    let flood = flood.await;
     let limits = Limits {
         bytes: 1_000_000,
         ..Limits::default()
     };
-    let cpo = turn(&app, &cpo, &flood.url).await;
-    run(&app, &cpo, &limits).await;
-    assert_given_up(&app, &cpo, "more than 1000000 bytes").await;
+    given_up_within(flood.await, limits, "more than 1000000 bytes").await;
 }
 
 #[tokio::test]

@@ -45,6 +45,6 @@ pub async fn handle(
         .map(|tenant| tenant.account.clone())
         .collect();
     let most = app.settings.quotas.children;
-    tx.count_child(&above, most)?;
+    tx.count_child(&above, most);
     tx.commit(response).await
 }

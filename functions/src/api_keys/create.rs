@@ -38,6 +38,6 @@ pub async fn handle(
     let response = response.remembered_as(context.respond(&stored)?);
     let mut tx = app.store.begin(&context.origin);
     tx.create(&mut Stored::with_internal(stored, internal))?;
-    tx.check_key(&context.key, context.now())?;
+    tx.check_key(&context.key, context.now());
     tx.commit(response).await
 }

@@ -26,7 +26,7 @@ pub async fn handle(
     tx.delete(&api_key)?;
     // The deletion of the caller's own item is conditional on that item already.
     if api_key.internal.hash != context.key.hash {
-        tx.check_key(&context.key, context.now())?;
+        tx.check_key(&context.key, context.now());
     }
     let response = tx.commit(response).await?;
     if !context.origin.dry_run {

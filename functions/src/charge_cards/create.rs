@@ -50,7 +50,7 @@ pub async fn handle(
         let mut tx = app.store.begin(&context.origin);
         if let Some(driver) = &driver {
             let count = holders::count(&app, tenant, driver).await?;
-            tx.count_card(&driver.id, count)?;
+            tx.count_card(&driver.id, count);
         }
         tx.create_card(&mut card, &uid_use)?;
         match tx.commit(response).await {

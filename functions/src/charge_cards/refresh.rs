@@ -282,9 +282,9 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
                 if card.release(holder, origin.now) {
                     tx.save(&mut card)?;
                 }
-                tx.remove_card(holder, id)?;
+                tx.remove_card(holder, id);
             }
-            None => tx.remove_card(holder, id)?,
+            None => tx.remove_card(holder, id),
         }
         match tx.commit_without_response().await {
             Err(Error::Contended) => {}

@@ -45,13 +45,13 @@ pub async fn handle(
     let mut tx = app.store.begin(&context.origin);
     if let Some(driver) = driver.filter(|driver| !before.contains(&driver.id)) {
         let count = holders::count(&app, context.tenant(), &driver).await?;
-        tx.count_card(&driver.id, count)?;
+        tx.count_card(&driver.id, count);
     }
     for holder in before.iter().filter(|holder| !after.contains(holder)) {
-        tx.remove_card(holder, &id)?;
+        tx.remove_card(holder, &id);
     }
     for holder in after.iter().filter(|holder| !before.contains(holder)) {
-        tx.add_card(holder, &id)?;
+        tx.add_card(holder, &id);
     }
     tx.save(&mut card)?;
     tx.commit(response).await

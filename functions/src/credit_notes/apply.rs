@@ -253,7 +253,7 @@ async fn credited(
     let line = &adjustment.object.line;
     if let Some(id) = &line.charging_session {
         let session = app.store.load::<ChargingSession>(tenant, id).await?;
-        tx.check_unchanged(&session)?;
+        tx.check_unchanged(&session);
         return Ok(Credited {
             invoice: session.object.invoice.clone(),
             paid: session.object.amount_paid(),
@@ -267,7 +267,7 @@ async fn credited(
     let id = line.reservation.as_ref();
     let id = id.ok_or_else(|| Error::permanent("a credit of nothing"))?;
     let reservation = app.store.load::<Reservation>(tenant, id).await?;
-    tx.check_unchanged(&reservation)?;
+    tx.check_unchanged(&reservation);
     let fee = reservation.fee();
     Ok(Credited {
         invoice: reservation.internal.invoice.clone(),

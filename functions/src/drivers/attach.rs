@@ -33,7 +33,7 @@ pub async fn handle(
     let response = context.respond(&driver.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut driver)?;
-    tx.join(&body.fleet, &id)?;
-    tx.count(&body.fleet, Counter::Drivers, 1, Error::Contended)?;
+    tx.join(&body.fleet, &id);
+    tx.count(&body.fleet, Counter::Drivers, 1, Error::Contended);
     tx.commit(response).await
 }

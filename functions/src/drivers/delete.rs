@@ -55,8 +55,8 @@ pub async fn handle(
     // A crash between two parts leaves a driver whom some vehicles no longer name. The deletion can be repeated.
     tx.save_in_parts(&mut vehicles, others).await?;
     for fleet in fleets {
-        tx.leave(fleet, &id)?;
-        tx.count(fleet, Counter::Drivers, -1, Error::Contended)?;
+        tx.leave(fleet, &id);
+        tx.count(fleet, Counter::Drivers, -1, Error::Contended);
     }
     driver.delete();
     tx.delete(&driver)?;

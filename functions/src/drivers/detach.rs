@@ -60,7 +60,7 @@ pub async fn handle(
     // A crash between two parts leaves a driver whom some vehicles no longer name. The request can be repeated.
     tx.save_in_parts(&mut vehicles, OWN_WRITES).await?;
     tx.save(&mut driver)?;
-    tx.leave(&body.fleet, &id)?;
-    tx.count(&body.fleet, Counter::Drivers, -1, Error::Contended)?;
+    tx.leave(&body.fleet, &id);
+    tx.count(&body.fleet, Counter::Drivers, -1, Error::Contended);
     tx.commit(response).await
 }

@@ -58,7 +58,7 @@ pub async fn handle(
     tx.deliver_anew(&event, &before, &again)?;
     for endpoint in read {
         let entry = FeedEntry::on_request(&event.object, context.now(), &endpoint.id);
-        tx.append_to_feed(&entry)?;
+        tx.append_to_feed(&entry);
     }
     tx.commit(response).await
 }

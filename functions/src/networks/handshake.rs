@@ -241,9 +241,9 @@ async fn register(
     }
     let mut tx = app.store.begin(origin);
     if let Some((token, repeated)) = token {
-        tx.add_own_token(&token.hash, &id)?;
+        tx.add_own_token(&token.hash, &id);
         if let Some(outdated) = Network::replace_token(&mut network, token, repeated, origin.now) {
-            tx.remove_own_token(&outdated.hash)?;
+            tx.remove_own_token(&outdated.hash);
         }
     }
     hubs::claim(app, &mut tx, &id, after.difference(&before)).await?;
@@ -278,7 +278,7 @@ async fn create(
     let mode = origin.tenant.mode;
     let mut network = Stored::new(Network::pending(name, mode, origin.now));
     let mut tx = app.store.begin(origin);
-    tx.add_own_token(&token.hash, &network.object.id)?;
+    tx.add_own_token(&token.hash, &network.object.id);
     network.internal.token = Some(token);
     tx.create(&mut network)?;
     tx.commit_without_response().await?;
@@ -371,7 +371,7 @@ pub async fn set_status(
     let mut tx = app.store.begin(origin);
     if status == NetworkStatus::Revoked {
         for hash in &hashes {
-            tx.remove_own_token(hash)?;
+            tx.remove_own_token(hash);
         }
     }
     tx.save(&mut network)?;

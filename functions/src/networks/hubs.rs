@@ -142,11 +142,11 @@ pub async fn claim(
             party,
             network,
             holder.as_ref().map(|holder| &holder.object.id),
-        )?;
+        );
         if let Some(holder) = holder
             && left.insert(holder.object.id.clone())
         {
-            tx.check_unchanged(&holder)?;
+            tx.check_unchanged(&holder);
         }
     }
     Ok(())
@@ -254,7 +254,7 @@ async fn release_one(
     party: PartyId,
 ) -> Result<(), Error> {
     let mut tx = app.store.begin(origin);
-    tx.release_party(&party, network)?;
+    tx.release_party(&party, network);
     match tx.commit_without_response().await {
         Err(Error::Contended) => Ok(()),
         done => done,

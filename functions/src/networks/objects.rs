@@ -89,7 +89,7 @@ pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
         let stored = app.store.received(mode, id).await?;
         let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
         let mut tx = app.store.begin(&origin);
-        tx.delete_received(&stored)?;
+        tx.delete_received(&stored);
         match tx.commit_without_response().await {
             Err(Error::Contended) => {}
             done => return Ok(done?),

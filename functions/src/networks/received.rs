@@ -555,7 +555,10 @@ async fn match_named_session(
             matched: Some(matched.clone()),
             ..session
         }),
-        None => tx.check_not_received(id),
+        None => {
+            tx.check_not_received(id);
+            Ok(())
+        }
     }
 }
 

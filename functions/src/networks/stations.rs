@@ -142,7 +142,7 @@ async fn write(
             let why = "The party belongs to another network.";
             return Ok(Err(Refusal::parameter(why)));
         }
-        tx.check_party(id.owner())?;
+        tx.check_party(id.owner());
     } else if let (Some(before), Some(station)) = (&before, &station)
         && let Some(only) = only_status(before, object, &station.object)
     {
@@ -353,7 +353,7 @@ pub async fn remove(
             return Ok(false);
         };
         let mut tx = app.store.begin(&origin);
-        tx.delete_received(&location)?;
+        tx.delete_received(&location);
         if let Some(mut station) = station
             && owner_of(&station) == Some(id.owner())
             && station.object.status != StationStatus::Removed

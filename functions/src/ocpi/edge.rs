@@ -348,7 +348,7 @@ async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<St
         let mut tx = app.store.begin(&origin);
         if let Some(previous) = network.internal.previous_token.take() {
             tx.save(&mut network)?;
-            tx.remove_own_token(&previous.hash)?;
+            tx.remove_own_token(&previous.hash);
         }
         match tx.commit_without_response().await {
             Err(Error::Contended) => {}

@@ -42,7 +42,7 @@ pub async fn handle(
     let provider = payments::method_at_provider(&app, tenant.mode, new.kind, token).await?;
     let mut tx = app.store.begin(&context.origin);
     for id in &provider.exclusive {
-        tx.reserve_provider_id(id)?;
+        tx.reserve_provider_id(id);
     }
     let (method, internal) = PaymentMethod::new(new, provider, context.now())?;
     let response = context.respond(&method)?;

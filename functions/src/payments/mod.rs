@@ -148,7 +148,7 @@ pub async fn take(
     let outcome = match app.store.funds(tenant, wallet).await? {
         None => PaymentOutcome::Declined("wallet_closed".to_owned()),
         Some(funds) if funds.covers(bill.amount) => {
-            tx.debit(wallet, bill.amount, Error::Contended)?;
+            tx.debit(wallet, bill.amount, Error::Contended);
             PaymentOutcome::Succeeded
         }
         Some(funds) if funds.currency == bill.amount.currency => {
@@ -229,7 +229,7 @@ pub async fn refund(
             let wallet = wallet_of(owner)?;
             match app.store.funds(tenant, wallet).await? {
                 Some(funds) if funds.currency == amount.currency => {
-                    tx.credit(wallet, amount, Error::Contended)?;
+                    tx.credit(wallet, amount, Error::Contended);
                     Ok(PaymentOutcome::Succeeded)
                 }
                 Some(_) => Ok(PaymentOutcome::Declined(
@@ -267,7 +267,7 @@ pub async fn refund_top_up(
     });
     let (refund, debit) = top_up.refund_top_up(new, balance, *now)?;
     if debit > 0 {
-        tx.debit(wallet, Money::new(debit, currency), Error::Contended)?;
+        tx.debit(wallet, Money::new(debit, currency), Error::Contended);
     }
     Ok(refund)
 }
@@ -288,13 +288,11 @@ pub async fn undo_refund_of_top_up(
     let wallet = wallet_of(&top_up.wallet)?;
     match app.store.funds(&tx.origin().tenant, wallet).await? {
         Some(funds) if funds.currency == refund.currency => {
-            tx.credit(wallet, refund.money(), Error::Contended)
+            tx.credit(wallet, refund.money(), Error::Contended);
         }
-        _ => {
-            top_up.unreturned += refund.amount;
-            Ok(())
-        }
+        _ => top_up.unreturned += refund.amount,
     }
+    Ok(())
 }
 
 /// Charges a card or bank account, once per key.

@@ -24,7 +24,7 @@ pub async fn handle(
     super::check_stations(&app, tenant, &site.object.stations).await?;
     let response = context.respond(&site.object)?;
     let mut tx = app.store.begin(&context.origin);
-    super::note_stations(&mut tx, &[], &site.object)?;
+    super::note_stations(&mut tx, &[], &site.object);
     tx.create(&mut site)?;
     tx.commit(response).await
 }

@@ -23,7 +23,7 @@ pub async fn handle(
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     for station in &site.object.stations {
-        tx.forget_site_of_station(station)?;
+        tx.forget_site_of_station(station);
     }
     tx.delete(&site)?;
     tx.commit(response).await

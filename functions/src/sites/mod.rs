@@ -114,24 +114,23 @@ pub(crate) async fn move_vehicle(
     if let Some(to) = to {
         let site = app.store.load::<Site>(&tx.origin().tenant, to).await;
         site.map_err(|error| error.at("site"))?.check_room()?;
-        tx.count_vehicle_of_site(to, 1)?;
+        tx.count_vehicle_of_site(to, 1);
     }
-    match from {
-        Some(from) => tx.count_vehicle_of_site(from, -1),
-        None => Ok(()),
+    if let Some(from) = from {
+        tx.count_vehicle_of_site(from, -1);
     }
+    Ok(())
 }
 
 /// Replaces the stored stations of a site. The commit fails with 409 for a station of another site.
-fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
+fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) {
     let after = &site.stations;
     for station in before.iter().filter(|station| !after.contains(station)) {
-        tx.forget_site_of_station(station)?;
+        tx.forget_site_of_station(station);
     }
     for station in after.iter().filter(|station| !before.contains(station)) {
-        tx.note_site_of_station(&site.id, station)?;
+        tx.note_site_of_station(&site.id, station);
     }
-    Ok(())
 }
 
 /// Sets a part of a series of a site, and plans the site again if that changes anything.

@@ -27,7 +27,7 @@ pub async fn handle(
     }
     let response = context.changed(&site)?;
     let mut tx = app.store.begin(&context.origin);
-    super::note_stations(&mut tx, &before, &site.object)?;
+    super::note_stations(&mut tx, &before, &site.object);
     tx.save(&mut site)?;
     tx.commit(response).await
 }

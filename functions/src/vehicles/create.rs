@@ -51,7 +51,7 @@ pub async fn handle(
     let (origin, store) = (&context.origin, &app.store);
     let mut tx = store.begin(origin);
     sites::move_vehicle(&app, &mut tx, None, vehicle.site.as_ref()).await?;
-    tx.count(&vehicle.fleet, Counter::Vehicles, 1, no_fleet())?;
+    tx.count(&vehicle.fleet, Counter::Vehicles, 1, no_fleet());
     for driver in &vehicle.drivers {
         tx.name_driver(driver, &vehicle.id)?;
     }

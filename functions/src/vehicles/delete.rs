@@ -63,7 +63,7 @@ pub async fn handle(
     {
         Some(departures) => tx.delete(&departures)?,
         None if site.is_none() => {}
-        None => tx.check_unchanged(&Stored::new(VehicleDepartures::of(&id)))?,
+        None => tx.check_unchanged(&Stored::new(VehicleDepartures::of(&id))),
     }
     sites::move_vehicle(&app, &mut tx, site, None).await?;
     tx.count(
@@ -71,7 +71,7 @@ pub async fn handle(
         Counter::Vehicles,
         -1,
         Error::Contended,
-    )?;
+    );
     vehicle.delete();
     tx.delete(&vehicle)?;
     tx.commit(response).await

@@ -35,7 +35,7 @@ pub async fn handle(
     let response = context.respond(&ReplacedDepartures::new(stored.object.clone(), results))?;
     let mut tx = app.store.begin(&context.origin);
     // The departures are removed when the vehicle gets another site or is deleted.
-    tx.check_unchanged(&vehicle)?;
+    tx.check_unchanged(&vehicle);
     match stored.version {
         0 => tx.create(&mut stored)?,
         _ => tx.save(&mut stored)?,

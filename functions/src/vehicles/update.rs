@@ -52,7 +52,7 @@ pub async fn handle(
         if departures.cancel() {
             tx.save(&mut departures)?;
         } else {
-            tx.check_unchanged(&departures)?;
+            tx.check_unchanged(&departures);
         }
     }
     tx.save(&mut vehicle)?;

@@ -38,7 +38,7 @@ pub async fn handle(
     endpoint.check_subscriptions(&context.key)?;
     let response = context.respond(&endpoint)?.confidential();
     let mut tx = app.store.begin(&context.origin);
-    tx.count_endpoint(&context.lineage, 1, app.settings.quotas.endpoints)?;
+    tx.count_endpoint(&context.lineage, 1, app.settings.quotas.endpoints);
     tx.create(&mut Stored::new(endpoint))?;
     tx.commit(response).await
 }

@@ -28,7 +28,7 @@ pub async fn handle(
         .await?;
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.count_endpoint(&context.lineage, -1, app.settings.quotas.endpoints)?;
+    tx.count_endpoint(&context.lineage, -1, app.settings.quotas.endpoints);
     tx.delete(&endpoint)?;
     tx.commit(response).await
 }

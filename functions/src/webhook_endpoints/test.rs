@@ -61,7 +61,7 @@ pub async fn handle(
     let response = context.respond(&event)?;
     let mut tx = app.store.begin(origin);
     let internal = if is_read {
-        tx.append_to_feed(&FeedEntry::on_request(&event, now, &id))?;
+        tx.append_to_feed(&FeedEntry::on_request(&event, now, &id));
         EventInternal::planned(Vec::new())
     } else {
         EventInternal::unplanned_for(vec![id], now)

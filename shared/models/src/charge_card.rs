@@ -125,7 +125,7 @@ macro_rules! text_of_card {
     ($(#[$doc:meta])* $name:ident, $is_valid:expr, $shape:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[serde(try_from = "String")]
         pub struct $name(String);
 
         impl $name {
@@ -144,12 +144,6 @@ Ok(Self(text))
 } else {
 Err($shape)
 }
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(text: $name) -> Self {
-                text.0
             }
         }
     };

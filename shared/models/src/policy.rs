@@ -201,7 +201,7 @@ const TINY: f64 = 1e-9;
 
 /// An angle from `-MOST` to `MOST` degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[serde(try_from = "f64")]
 pub struct Degrees<const MOST: u16>(f64);
 
 impl<const MOST: u16> TryFrom<f64> for Degrees<MOST> {
@@ -216,15 +216,9 @@ impl<const MOST: u16> TryFrom<f64> for Degrees<MOST> {
     }
 }
 
-impl<const MOST: u16> From<Degrees<MOST>> for f64 {
-    fn from(Degrees(degrees): Degrees<MOST>) -> Self {
-        degrees
-    }
-}
-
 /// A radius in metres. More than the earth's circumference has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[serde(try_from = "f64")]
 pub struct Radius(f64);
 
 impl Radius {
@@ -245,15 +239,9 @@ impl TryFrom<f64> for Radius {
     }
 }
 
-impl From<Radius> for f64 {
-    fn from(Radius(meters): Radius) -> Self {
-        meters
-    }
-}
-
 /// The highest price, in minor units per kWh; it may have a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[serde(try_from = "f64")]
 pub struct PriceCap(f64);
 
 impl PriceCap {
@@ -271,12 +259,6 @@ impl TryFrom<f64> for PriceCap {
             some if (TINY..=1e9).contains(&some) => Ok(Self(some)),
             _ => Err("must lie between 0 and 1000000000"),
         }
-    }
-}
-
-impl From<PriceCap> for f64 {
-    fn from(PriceCap(price): PriceCap) -> Self {
-        price
     }
 }
 

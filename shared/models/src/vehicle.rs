@@ -305,7 +305,7 @@ impl From<ChargingCurve> for Vec<CurvePoint> {
 
 /// The percentage of the metered energy that does not reach the battery, 0 to 50.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(try_from = "u8", into = "u8")]
+#[serde(try_from = "u8")]
 #[schema(value_type = u8, minimum = 0, maximum = 50)]
 pub struct Loss(u8);
 
@@ -317,12 +317,6 @@ impl TryFrom<u8> for Loss {
             0..=50 => Ok(Self(percent)),
             _ => Err("must be a whole number from 0 to 50"),
         }
-    }
-}
-
-impl From<Loss> for u8 {
-    fn from(loss: Loss) -> Self {
-        loss.0
     }
 }
 

@@ -14,8 +14,6 @@ mod depot;
 
 use std::collections::HashMap;
 
-use jiff::tz::TimeZone;
-use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, hours, minutes};
 use kernel::{Id, Kind};
 use models::charging::battery::Battery;
@@ -233,22 +231,9 @@ struct Simulation {
 
 impl Simulation {
     fn new(vans: usize) -> Self {
-        let new = json!({"name": "Depot", "time_zone": "UTC"});
-        let new = serde_json::from_value(new).expect("a site");
-        let currency: Currency = serde_json::from_value(json!("gbp")).expect("a currency");
-        let mut site = Site::new(new, currency, start()).expect("a site");
-        site.object.id = id(Kind::Site, 0);
+        let site = depot::site(json!({}), start());
         let vehicles = (0..vans).map(|place| parked(vehicle(place), Vec::new()));
-        let inputs = PlanInputs {
-            execution: Execution::Simulation,
-            vehicles: vehicles.collect(),
-            starts: Vec::new(),
-            days: Vec::new(),
-            zone: TimeZone::UTC,
-            tariff: None,
-            offered: HashMap::new(),
-            reserved: Vec::new(),
-        };
+        let inputs = depot::inputs(Execution::Simulation, vehicles.collect());
         Self {
             site,
             inputs,

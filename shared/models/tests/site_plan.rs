@@ -2,9 +2,6 @@
 
 mod depot;
 
-use std::collections::HashMap;
-
-use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use models::charging::battery::Battery;
@@ -55,22 +52,12 @@ struct Depot {
 
 impl Depot {
     fn new(vans: usize, execution: Execution, limits: Value) -> Self {
-        let new = json!({"name": "Depot", "time_zone": "Europe/London", "limits": limits});
-        let new = serde_json::from_value(new).expect("a site");
-        let currency = serde_json::from_value(json!("gbp")).expect("a currency");
-        let mut site = Site::new(new, currency, start()).expect("a site");
-        site.object.id = id(Kind::Site, 0);
+        let site = depot::site(
+            json!({"time_zone": "Europe/London", "limits": limits}),
+            start(),
+        );
         let vehicles = (0..vans).map(|place| parked(vehicle(place), Vec::new()));
-        let inputs = PlanInputs {
-            execution,
-            vehicles: vehicles.collect(),
-            starts: Vec::new(),
-            days: Vec::new(),
-            zone: TimeZone::UTC,
-            tariff: None,
-            offered: HashMap::new(),
-            reserved: Vec::new(),
-        };
+        let inputs = depot::inputs(execution, vehicles.collect());
         Self { site, inputs }
     }
 

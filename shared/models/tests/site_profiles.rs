@@ -3,9 +3,6 @@
 
 mod depot;
 
-use std::collections::HashMap;
-
-use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use kernel::window::Window;
@@ -79,11 +76,10 @@ struct Depot {
 impl Depot {
     /// Every session has a profile of 5 kW, so that all together take the limit.
     fn new(seed: u64) -> Self {
-        let new = json!({"name": "Depot", "time_zone": "UTC", "limits": [{"type": "capacity", "power_w": LIMIT}]});
-        let new = serde_json::from_value(new).expect("a site");
-        let currency = serde_json::from_value(json!("gbp")).expect("a currency");
-        let mut site = Site::new(new, currency, start()).expect("a site");
-        site.object.id = id(Kind::Site, 0);
+        let site = depot::site(
+            json!({"limits": [{"type": "capacity", "power_w": LIMIT}]}),
+            start(),
+        );
         let first = PowerProfile::new([(start(), LIMIT / VANS as u32)]);
         let vehicles = (0..VANS).map(|place| SiteVehicle {
             sessions: vec![SiteSession {
@@ -101,16 +97,7 @@ impl Depot {
             }],
             ..parked(vehicle(place), Vec::new())
         });
-        let inputs = PlanInputs {
-            execution: Execution::Profiles,
-            vehicles: vehicles.collect(),
-            starts: Vec::new(),
-            days: Vec::new(),
-            zone: TimeZone::UTC,
-            tariff: None,
-            offered: HashMap::new(),
-            reserved: Vec::new(),
-        };
+        let inputs = depot::inputs(Execution::Profiles, vehicles.collect());
         Self {
             site,
             inputs,

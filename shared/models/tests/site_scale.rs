@@ -8,14 +8,12 @@ use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::time::Instant;
 
-use jiff::tz::TimeZone;
 use kernel::Kind;
 use kernel::time::{Timestamp, hours, minutes};
 use models::departure::Departure;
 use models::site::charge::{Execution, PlanInputs};
 use models::site::plan::plan;
-use models::site::{MOST_VEHICLES, NewPrices, Site, SiteDay};
-use models::stored::Stored;
+use models::site::{MOST_VEHICLES, NewPrices, SiteDay};
 use models::vehicle::{ConnectorType, Vehicle};
 use serde_json::json;
 
@@ -81,23 +79,14 @@ fn the_largest_site() {
         (11_000, 1_000),
     ] {
         let limits = json!([{"type": "capacity", "power_w": each * MOST_VEHICLES}, {"type": "cost", "power_w": each * MOST_VEHICLES * 4 / 5}]);
-        let new = json!({"name": "Depot", "time_zone": "UTC", "limits": limits});
-        let new = serde_json::from_value(new).expect("a site");
-        let currency = serde_json::from_value(json!("gbp")).expect("a currency");
-        let site = Site::new(new, currency, start()).expect("a site");
+        let site = depot::site(json!({"limits": limits}), start());
         let vehicles =
             (0..MOST_VEHICLES).map(|place| parked(vehicle(place), vec![departure(place)]));
         let inputs = PlanInputs {
-            execution: Execution::Simulation,
-            vehicles: vehicles.collect(),
-            starts: Vec::new(),
             days: [0, 1].map(prices).to_vec(),
-            zone: TimeZone::UTC,
-            tariff: None,
             offered: HashMap::from([(ConnectorType::Ccs, offered)]),
-            reserved: Vec::new(),
+            ..depot::inputs(Execution::Simulation, vehicles.collect())
         };
-        let site: Stored<Site> = site;
         let (started, used) = (Instant::now(), processor());
         let planned = plan(&site, &inputs, start());
         let (took, used) = (started.elapsed(), processor() - used);

@@ -1,7 +1,5 @@
 //! Accounts and the keys that open them.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailure, Update};
-
 use super::keys::{Key, Partition};
 use super::list::PageRequest;
 use super::stored_item;
@@ -115,17 +113,7 @@ impl Store {
             .expression_attribute_values(":now", s(now.to_string()))
             .send()
             .await;
-        match sent {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        client::if_met(sent).map(drop)
     }
 
     /// Returns the accounts that an account has created.
@@ -156,39 +144,31 @@ impl Store {
 
 impl UnitOfWork<'_> {
     /// Adds the condition that the acting key still exists and has not expired. An instance may accept a key from its cache for a minute
-    /// after it was revoked; this check refuses what that key creates or deletes.
-    ///
-    /// # Errors
-    /// Fails if the check cannot be built. A commit fails with 401 if the key was revoked or has expired.
-    pub fn check_key(&mut self, key: &ActingKey, now: Timestamp) -> Result<()> {
-        let check = ConditionCheck::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::ApiKey {
+    /// after it was revoked; this check refuses what that key creates or deletes. The commit fails with 401 if the key was revoked or has
+    /// expired.
+    pub fn check_key(&mut self, key: &ActingKey, now: Timestamp) {
+        let check = self.store.check(Key::ApiKey {
                 account: &key.account,
                 hash: &key.hash,
-            })))
+            })
             .condition_expression(
                 "attribute_exists(pk) AND (attribute_not_exists(#object.expires_at) OR #object.expires_at > :now)",
             )
             .expression_attribute_names("#object", "object")
-            .expression_attribute_values(":now", s(now.to_string()))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::None);
+            .expression_attribute_values(":now", s(now.to_string()));
         self.push(
-            Write::Check(check.build().map_err(Error::internal)?),
+            Write::Check(check),
             Error::unauthenticated("This API key does not exist, has expired or was revoked."),
         );
-        Ok(())
     }
 
-    /// Increases the number of accounts below each of these accounts by one.
-    ///
-    /// # Errors
-    /// Fails if the update cannot be built. A commit fails with 409 if one of the accounts has reached the maximum.
-    pub fn count_child(&mut self, above: &[Id], most: u32) -> Result<()> {
+    /// Increases the number of accounts below each of these accounts by one. The commit fails with 409 if one of them has reached the
+    /// maximum.
+    pub fn count_child(&mut self, above: &[Id], most: u32) {
         for account in above {
-            let update = Update::builder()
-                .table_name(&self.store.table)
-                .set_key(Some(key_item(Key::ChildCount { account })))
+            let update = self
+                .store
+                .update(Key::ChildCount { account })
                 .update_expression("ADD #count :one")
                 .condition_expression("attribute_not_exists(#count) OR #count < :most")
                 .expression_attribute_names("#count", "count")
@@ -197,11 +177,7 @@ impl UnitOfWork<'_> {
             let message = format!(
                 "The account {account} has {most} accounts below it, the most it may have."
             );
-            self.push(
-                Write::Update(update.build().map_err(Error::internal)?),
-                Error::conflict(message, None),
-            );
+            self.push(Write::Update(update), Error::conflict(message, None));
         }
-        Ok(())
     }
 }

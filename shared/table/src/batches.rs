@@ -74,7 +74,7 @@ impl UnitOfWork<'_> {
     /// Writes a chunk of bodies.
     ///
     /// # Errors
-    /// `Internal` if the write cannot be built.
+    /// `Internal` if the content cannot be serialized.
     pub fn put_bodies(&mut self, batch: &Batch, chunk: usize, bodies: &Bodies) -> Result<()> {
         self.put_chunk(batch, chunk, BODIES, bodies)
     }
@@ -82,7 +82,7 @@ impl UnitOfWork<'_> {
     /// Replaces the bodies of a chunk by their results.
     ///
     /// # Errors
-    /// `Internal` if the write cannot be built.
+    /// `Internal` if the content cannot be serialized.
     pub fn put_outcomes(
         &mut self,
         batch: &Batch,
@@ -103,8 +103,7 @@ impl UnitOfWork<'_> {
         let text = serde_json::to_vec(content).map_err(Error::internal)?;
         item.insert(name.into(), deflated(&text)?);
         item.insert("ttl".into(), n(batch.kept_until().unix_seconds()));
-        let put = self.store.put(item).build().map_err(Error::internal)?;
-        self.push(Write::Put(put), Error::Contended);
+        self.push(Write::Put(self.store.put(item)), Error::Contended);
         Ok(())
     }
 }

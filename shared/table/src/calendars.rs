@@ -372,19 +372,8 @@ impl UnitOfWork<'_> {
             .to_zoned(TimeZone::UTC)
             .map_err(Error::internal)?;
         item.insert("ttl".into(), n(kept_until.timestamp().as_second()));
-        let put = self.store.put(item).condition_expression(if version == 0 {
-            "attribute_not_exists(pk)"
-        } else {
-            "revision = :read"
-        });
-        let put = match version {
-            0 => put,
-            _ => put.expression_attribute_values(":read", n(version)),
-        };
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        let put = self.store.put_if_read(item, REVISION, version);
+        self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
 }

@@ -8,13 +8,11 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{Delete, Put};
-
 use super::item::{STATE, read_state, state};
 use super::keys::{self, Key, Partition};
-use super::list::{Page, PageRequest};
+use super::list::{Page, PageRequest, all_items};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, new_item, number, s, string};
+use super::{Item, Store, key_item, n, new_item, number, s, string};
 use kernel::error::{Code, Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
@@ -140,8 +138,8 @@ impl CardToken {
             item.insert(LAST_ACCOUNT.into(), s(account.as_str()));
         }
         if let Some(token) = &self.token {
-            let (_, attribute, value) = Partition::Tokens { mode }.place();
-            item.insert(attribute.into(), s(value));
+            let (index, value) = Partition::Tokens { mode }.place();
+            item.insert(keys::hash_key_of(index), s(value));
             let order = format!("{} {}", token.last_updated, uid.to_lowercase());
             item.insert("network_sk".into(), s(order));
             item.insert(STATE.into(), state(token)?);
@@ -196,8 +194,8 @@ impl CardClaim {
         item.insert(CARD.into(), s(card));
         item.insert(SINCE.into(), s(self.since.to_string()));
         if !self.is_decided {
-            let (_, attribute, value) = Partition::CardClaims { mode }.place();
-            item.insert(attribute.into(), s(value));
+            let (index, value) = Partition::CardClaims { mode }.place();
+            item.insert(keys::hash_key_of(index), s(value));
             let order = format!("{} {} {account}", self.since, uid.to_lowercase());
             item.insert("network_sk".into(), s(order));
         }
@@ -212,17 +210,7 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn card_uid(&self, mode: Mode, uid: &str) -> Result<CardUidUse> {
         let (pk, alone) = Key::ChargeToken { mode, uid }.pair();
-        let items = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(pk))
-            .consistent_read(true)
-            .into_paginator()
-            .items()
-            .send();
-        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let items = self.items_under(pk).await?;
         let mut uid_use = CardUidUse::default();
         for item in &items {
             if string(item, "sk") == alone {
@@ -264,17 +252,7 @@ impl Store {
     pub async fn card_count(&self, tenant: &Tenant, driver: &Driver) -> Result<CardCount> {
         let holder = &driver.id;
         let (pk, alone) = Key::CardsOf { tenant, holder }.pair();
-        let items = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(pk))
-            .consistent_read(true)
-            .into_paginator()
-            .items()
-            .send();
-        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let items = self.items_under(pk).await?;
         let app_card = ChargeCard::app_card_of(driver);
         let mut count = CardCount {
             rfid: 0,
@@ -314,28 +292,23 @@ impl Store {
         offset: usize,
         limit: usize,
     ) -> Result<(Vec<Token>, usize)> {
-        let (index, attribute, value) = Partition::Tokens { mode }.place();
+        let (index, value) = Partition::Tokens { mode }.place();
         // Every moment is written with the same number of digits, so the order of the texts is that of the moments.
         let low = from.map_or_else(|| " ".to_owned(), |from| from.to_string());
         let high = to.map_or_else(|| "~".to_owned(), |to| to.to_string());
         if low >= high {
             return Ok((Vec::new(), 0));
         }
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .index_name(index)
             .key_condition_expression("#pk = :pk AND network_sk BETWEEN :low AND :high")
-            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_names("#pk", keys::hash_key_of(index))
             .expression_attribute_values(":pk", s(value))
             .expression_attribute_values(":low", s(low))
             .expression_attribute_values(":high", s(high))
-            .projection_expression("pk, sk")
-            .into_paginator()
-            .items()
-            .send();
-        let keys: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+            .projection_expression("pk, sk");
+        let keys = all_items(query).await?;
         let total = keys.len();
         let keys: Vec<Item> = keys.into_iter().skip(offset).take(limit).collect();
         let order: Vec<String> = keys
@@ -402,7 +375,7 @@ impl UnitOfWork<'_> {
     /// `uid_use` is the use of the uid as it was read; the commit fails if that has changed since.
     ///
     /// # Errors
-    /// `Internal` if the writes cannot be built.
+    /// `Internal` if the card cannot be written as items.
     pub fn create_card(
         &mut self,
         card: &mut Stored<ChargeCard>,
@@ -417,9 +390,7 @@ impl UnitOfWork<'_> {
                 since: self.origin.now,
                 is_decided: false,
             };
-            let put = self.store.put(claim.item(mode, uid)?);
-            let put = put.condition_expression("attribute_not_exists(pk)");
-            let put = put.build().map_err(Error::internal)?;
+            let put = self.store.put_new(claim.item(mode, uid)?);
             self.push(Write::Put(put), Error::Contended);
         } else {
             let token = CardToken {
@@ -431,7 +402,7 @@ impl UnitOfWork<'_> {
             self.put_card_token(uid, &token)?;
         }
         for (_, holder) in card.object.holders() {
-            self.add_card(holder, &card.object.id)?;
+            self.add_card(holder, &card.object.id);
         }
         self.create(card)
     }
@@ -465,7 +436,7 @@ impl UnitOfWork<'_> {
             token.last_account = None;
             token.invalidate(now);
             self.put_card_token(uid, &token)?;
-            self.remove_claim(uid, &winner.card.tenant.account)?;
+            self.remove_claim(uid, &winner.card.tenant.account);
         }
         for claim in against {
             let claim = CardClaim {
@@ -473,50 +444,29 @@ impl UnitOfWork<'_> {
                 ..claim
             };
             let put = self.store.put(claim.item(mode, uid)?);
-            let put = put.build().map_err(Error::internal)?;
             self.push(Write::Put(put), Error::Contended);
         }
         Ok(())
     }
 
-    fn remove_claim(&mut self, uid: &str, account: &Id) -> Result<()> {
+    fn remove_claim(&mut self, uid: &str, account: &Id) {
         let mode = self.origin.tenant.mode;
-        let key = key_item(Key::CardClaim { mode, uid, account });
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key))
+        let delete = self
+            .store
+            .delete(Key::CardClaim { mode, uid, account })
             .condition_expression("attribute_exists(pk)");
-        let delete = delete.build().map_err(Error::internal)?;
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 
     /// Makes the commit fail if a card was added to the driver since the cards were counted.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn count_card(&mut self, driver: &Id, count: CardCount) -> Result<()> {
+    pub fn count_card(&mut self, driver: &Id, count: CardCount) {
         let mut item = new_item(Key::CardsOf {
             tenant: &self.origin.tenant,
             holder: driver,
         });
         item.insert("version".into(), n(count.version + 1));
-        let put = self.if_version_is(item, count.version)?;
-        self.push(put, Error::Contended);
-        Ok(())
-    }
-
-    /// Returns the put of an item on the condition that its version is still `read`; 0 if there was no item.
-    fn if_version_is(&self, item: Item, read: u64) -> Result<Write> {
-        let put = self.store.put(item);
-        let put = match read {
-            0 => put.condition_expression("attribute_not_exists(pk)"),
-            read => put
-                .condition_expression("#version = :read")
-                .expression_attribute_names("#version", "version")
-                .expression_attribute_values(":read", n(read)),
-        };
-        Ok(Write::Put(put.build().map_err(Error::internal)?))
+        let put = self.store.put_if_read(item, "version", count.version);
+        self.push(Write::Put(put), Error::Contended);
     }
 
     /// Deletes a charge card that was read. `uid_use` is the use of its uid as it was read.
@@ -527,7 +477,7 @@ impl UnitOfWork<'_> {
         let ours = self.subject(&card.object.id);
         let uid = card.object.uid.as_str();
         if uid_use.claim_of(&ours).is_some() {
-            self.remove_claim(uid, &ours.tenant.account)?;
+            self.remove_claim(uid, &ours.tenant.account);
         }
         let token = uid_use.token;
         if let Some(mut token) = token.filter(|token| token.card.as_ref() == Some(&ours)) {
@@ -537,7 +487,7 @@ impl UnitOfWork<'_> {
             self.put_card_token(uid, &token)?;
         }
         for (_, holder) in card.object.holders() {
-            self.remove_card(holder, &card.object.id)?;
+            self.remove_card(holder, &card.object.id);
         }
         self.delete(card)
     }
@@ -548,49 +498,29 @@ impl UnitOfWork<'_> {
     /// `Internal` if the write cannot be built.
     pub fn put_card_token(&mut self, uid: &str, token: &CardToken) -> Result<()> {
         let item = token.item(self.origin.tenant.mode, uid, self.origin.now)?;
-        let put = self.if_version_is(item, token.version)?;
-        self.push(put, Error::Contended);
+        let put = self.store.put_if_read(item, "version", token.version);
+        self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
 
     /// Adds a card to a driver or a vehicle.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn add_card(&mut self, holder: &Id, card: &Id) -> Result<()> {
-        let key = self.card_of(holder, card);
-        let put = Put::builder()
-            .table_name(&self.store.table)
-            .set_item(Some(key));
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
+    pub fn add_card(&mut self, holder: &Id, card: &Id) {
+        let put = self.store.put(key_item(self.card_of(holder, card)));
+        self.push(Write::Put(put), Error::Contended);
     }
 
     /// Removes a card from a driver or a vehicle.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn remove_card(&mut self, holder: &Id, card: &Id) -> Result<()> {
-        let key = self.card_of(holder, card);
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key));
-        self.push(
-            Write::Delete(delete.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
+    pub fn remove_card(&mut self, holder: &Id, card: &Id) {
+        let delete = self.store.delete(self.card_of(holder, card));
+        self.push(Write::Delete(delete), Error::Contended);
     }
 
-    fn card_of(&self, holder: &Id, card: &Id) -> Item {
-        key_item(Key::CardOf {
+    fn card_of<'k>(&'k self, holder: &'k Id, card: &'k Id) -> Key<'k> {
+        Key::CardOf {
             tenant: &self.origin.tenant,
             holder,
             card,
-        })
+        }
     }
 
     fn subject(&self, id: &Id) -> Subject {

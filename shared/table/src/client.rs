@@ -5,7 +5,6 @@ use std::time::Duration;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 
 use kernel::error::Error;
 
@@ -61,14 +60,17 @@ where
     }
 }
 
-/// Returns the error of a conditional put: `Contended` if the condition is not met, otherwise that of [`failure`].
-pub fn put_failure(error: SdkError<PutItemError>) -> Error {
-    let refused = error
-        .as_service_error()
-        .is_some_and(PutItemError::is_conditional_check_failed_exception);
-    if refused {
-        Error::Contended
-    } else {
-        failure(error)
+/// Returns the output of a conditional write; `None` if the condition is not met.
+///
+/// # Errors
+/// Those of [`failure`].
+pub fn if_met<T, E>(sent: Result<T, SdkError<E>>) -> Result<Option<T>, Error>
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    match sent {
+        Ok(output) => Ok(Some(output)),
+        Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(None),
+        Err(error) => Err(failure(error)),
     }
 }

@@ -20,7 +20,8 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnValue, Update};
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
 use super::keys::{self, Key, Partition};
 use super::list::{self, PageRequest};
@@ -251,15 +252,7 @@ impl Store {
                 serde_dynamo::to_attribute_value(endpoints).map_err(Error::internal)?,
             )
             .expression_attribute_values(":version", s(version));
-        match call.send().await {
-            Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        client::if_met(call.send().await).map(drop)
     }
 
     /// Reads an event, and claims an attempt to deliver it for this worker until `until`.
@@ -386,8 +379,9 @@ impl Store {
         event: &Id,
         endpoint: &Id,
     ) -> UpdateItemFluentBuilder {
+        let first = WebhookDelivery::first_id(event, endpoint);
         let call = self.client.update_item().table_name(&self.table);
-        call.set_key(Some(delivery_key(origin, event, endpoint)))
+        call.set_key(Some(key_item(delivery_key(origin, endpoint, &first))))
     }
 
     /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it and is not late, otherwise together with
@@ -406,7 +400,7 @@ impl Store {
         let is_new = is_new && !is_late(origin, &log.event);
         let conclusion = self.conclusion(origin, is_new, delivery, &log)?;
         let is_concluded = if is_new {
-            match self.update_alone(&conclusion).await? {
+            match self.update_alone(conclusion).await? {
                 Ok(()) => true,
                 Err(Some(_)) => false,
                 Err(None) => return Ok(()),
@@ -430,19 +424,18 @@ impl Store {
         is_new: bool,
         delivery: &Delivery,
         log: &WebhookDelivery,
-    ) -> Result<Update> {
-        let (event, endpoint) = (&log.event, &log.webhook_endpoint);
+    ) -> Result<UpdateBuilder> {
+        let id = WebhookDelivery::first_id(&log.event, &log.webhook_endpoint);
         let first = WebhookDelivery {
-            id: WebhookDelivery::first_id(event, endpoint),
+            id: id.clone(),
             ..log.clone()
         };
         let mut item = stored_item::to_item(&Stored::new(first), origin)?;
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         let mut set = vec!["delivery = :state"];
         let mut removed = vec!["claimed_until"];
-        let mut update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(delivery_key(origin, event, endpoint)))
+        let mut update = self
+            .update(delivery_key(origin, &log.webhook_endpoint, &id))
             .condition_expression("attempts = :attempts AND delivery = :claimed")
             .expression_attribute_values(":state", state(delivery.state)?)
             .expression_attribute_values(":attempts", n(log.attempt))
@@ -465,21 +458,21 @@ impl Store {
                 .expression_attribute_values(":object", object);
         }
         let (set, removed) = (set.join(", "), removed.join(", "));
-        let update = update.update_expression(format!("SET {set} REMOVE {removed}"));
-        update.build().map_err(Error::internal)
+        Ok(update.update_expression(format!("SET {set} REMOVE {removed}")))
     }
 
     /// Sends an update of a delivery by itself, for half the price of a transaction.
-    async fn update_alone(&self, update: &Update) -> Result<Claimed> {
+    async fn update_alone(&self, update: UpdateBuilder) -> Result<Claimed> {
+        let update = update.build().map_err(Error::internal)?;
         let call = self
             .client
             .update_item()
-            .table_name(&update.table_name)
-            .set_key(Some(update.key.clone()))
-            .update_expression(&update.update_expression)
-            .set_condition_expression(update.condition_expression.clone())
-            .set_expression_attribute_names(update.expression_attribute_names.clone())
-            .set_expression_attribute_values(update.expression_attribute_values.clone())
+            .table_name(update.table_name)
+            .set_key(Some(update.key))
+            .update_expression(update.update_expression)
+            .set_condition_expression(update.condition_expression)
+            .set_expression_attribute_names(update.expression_attribute_names)
+            .set_expression_attribute_values(update.expression_attribute_values)
             .return_values_on_condition_check_failure(AllOld);
         let updated = refused(call.send().await, by_update)?;
         Ok(updated.map(drop))
@@ -493,26 +486,21 @@ impl Store {
             // The delivery itself has the place of the line.
             return Ok(());
         }
-        let key = delivery_key(origin, &line.event, &line.webhook_endpoint);
+        let key = delivery_key(origin, &line.webhook_endpoint, &first);
         let condition = "attribute_exists(pk)";
         let named = if is_new {
             let list = |ids: Vec<AttributeValue>| AttributeValue::L(ids);
-            let update = Update::builder()
-                .table_name(&self.table)
-                .set_key(Some(key))
+            let update = self
+                .update(key)
                 .update_expression(
                     "SET further = list_append(:line, if_not_exists(further, :none))",
                 )
                 .condition_expression(condition)
                 .expression_attribute_values(":none", list(Vec::new()))
                 .expression_attribute_values(":line", list(vec![s(line.id.as_str())]));
-            Write::Update(update.build().map_err(Error::internal)?)
+            Write::Update(update)
         } else {
-            let check = ConditionCheck::builder()
-                .table_name(&self.table)
-                .set_key(Some(key))
-                .condition_expression(condition);
-            Write::Check(check.build().map_err(Error::internal)?)
+            Write::Check(self.check(key).condition_expression(condition))
         };
         let mut tx = self.begin(origin);
         tx.push(named, Error::Contended);
@@ -588,13 +576,13 @@ fn is_late(origin: &Origin, event: &Id) -> bool {
     at.is_some_and(|at| origin.now.since(at) > MINUTE)
 }
 
-/// Returns the key of the item of a delivery.
-fn delivery_key(origin: &Origin, event: &Id, endpoint: &Id) -> Item {
-    key_item(Key::Delivery {
+/// Returns the key of the item of a delivery to an endpoint, which has the id of its first attempt.
+pub(super) fn delivery_key<'a>(origin: &'a Origin, endpoint: &'a Id, delivery: &'a Id) -> Key<'a> {
+    Key::Delivery {
         tenant: &origin.tenant,
         endpoint,
-        delivery: &WebhookDelivery::first_id(event, endpoint),
-    })
+        delivery,
+    }
 }
 
 /// Returns the item of a delivery without an outcome.
@@ -604,11 +592,8 @@ pub(super) fn delivery_item(
     endpoint: &Id,
     delivery: &Delivery,
 ) -> Result<Item> {
-    let mut item = new_item(Key::Delivery {
-        tenant: &origin.tenant,
-        endpoint,
-        delivery: &WebhookDelivery::first_id(event, endpoint),
-    });
+    let first = WebhookDelivery::first_id(event, endpoint);
+    let mut item = new_item(delivery_key(origin, endpoint, &first));
     let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
     item.insert("event".into(), s(event.as_str()));
     item.insert("attempts".into(), n(delivery.attempts));

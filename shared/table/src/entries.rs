@@ -57,11 +57,11 @@ impl Store {
         page_request: &PageRequest,
         attributes: Attributes,
     ) -> Entries<'a> {
-        let (index, attribute, _) = partition.place();
+        let (index, _) = partition.place();
         let bounds = page_request.bounds(kind);
         Entries {
             store: self,
-            index: (index, attribute, keys::order_in(index)),
+            index,
             values: partition.values(),
             kind,
             bounds: bounds.and_then(|(low, high)| Some((low.number(kind)?, high.number(kind)?))),
@@ -77,8 +77,8 @@ impl Store {
 /// the items of one reading.
 pub(super) struct Entries<'a> {
     store: &'a Store,
-    /// The name of the index or [`keys::TABLE`], its hash key, and its range key.
-    index: (&'static str, &'static str, &'static str),
+    /// The name of the index or [`keys::TABLE`].
+    index: &'static str,
     /// The partitions over which the list is spread.
     values: Vec<String>,
     kind: Kind,
@@ -119,7 +119,7 @@ impl Entries<'_> {
 
     /// Makes DynamoDB filter the entries by these conditions, if they are whole items.
     pub(super) fn narrow(&mut self, filter: Filter<'_>, among: Option<Among<'_>>) {
-        if !keys::holds_items(self.index.0) {
+        if !keys::holds_items(self.index) {
             return;
         }
         self.left_out = (LEFT_OUT / self.values.len().max(1)).max(1);
@@ -158,7 +158,7 @@ impl Entries<'_> {
         } else {
             ends.max()
         };
-        let (index, _, order) = self.index;
+        let order = keys::order_in(self.index);
         let is_read = |entry: &Item| match (&end, self.ascending) {
             (None, _) => true,
             (Some(end), true) => string(entry, order) <= end.as_str(),
@@ -184,7 +184,7 @@ impl Entries<'_> {
             }
         });
         self.bounds = self.bounds.filter(|(low, high)| low <= high);
-        let items = if keys::holds_items(index) {
+        let items = if keys::holds_items(self.index) {
             entries
         } else {
             self.items(&entries).await?
@@ -216,9 +216,9 @@ impl Entries<'_> {
         ids: &(Id, Id),
         limit: usize,
     ) -> Result<(Vec<Item>, Option<Id>)> {
-        let (index, attribute, order) = self.index;
+        let (index, order) = (self.index, keys::order_in(self.index));
         let mut names = HashMap::from([
-            ("#pk".to_owned(), attribute.to_owned()),
+            ("#pk".to_owned(), keys::hash_key_of(index)),
             ("#order".to_owned(), order.to_owned()),
         ]);
         let mut values = HashMap::from([

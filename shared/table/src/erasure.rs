@@ -7,17 +7,17 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{
-    AttributeValue, Delete, DeleteRequest, TransactWriteItem, Update, WriteRequest,
-};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::stream::{self, TryStreamExt as _};
 use jiff::civil::Date;
 
 use super::calendars::REVISION;
 use super::keys::{self, Key, Partition};
+use super::list::all_items;
 use super::scan::{Pass, each_text};
-use super::search::AT_A_TIME;
-use super::{Item, Store, client, key_item, n, number, s, stored_item, string};
+use super::search::{AT_A_TIME, deletion};
+use super::unit_of_work::Write;
+use super::{Item, Store, client, n, number, s, stored_item, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
@@ -170,23 +170,19 @@ impl Store {
             day,
         }
         .pair();
-        let call = self.client.query().table_name(&self.table);
-        let items = call
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(pk))
-            .projection_expression("pk, sk")
-            .into_paginator()
-            .items()
-            .send();
-        items.try_collect().await.map_err(client::failure)
+            .projection_expression("pk, sk");
+        all_items(query).await
     }
 
     async fn delete_items(&self, keys: &[(String, String)]) -> Result<()> {
         let requests = keys.iter().map(|(pk, sk)| {
-            let request = DeleteRequest::builder();
-            let request = request.key("pk", s(pk.as_str())).key("sk", s(sk.as_str()));
-            let request = request.build().map_err(Error::internal)?;
-            Ok(WriteRequest::builder().delete_request(request).build())
+            let parts = [("pk", pk), ("sk", sk)];
+            let parts = parts.map(|(name, part)| (name.to_owned(), s(part.as_str())));
+            deletion(Item::from(parts))
         });
         self.write_all(requests.collect::<Result<_>>()?).await
     }
@@ -213,17 +209,7 @@ impl Store {
             .expression_attribute_values(":read", n(revision))
             .send()
             .await;
-        match sent {
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-            Ok(_) => Ok(()),
-        }
+        client::if_met(sent).map(drop)
     }
 
     /// Deletes the item of an account, and subtracts it from the counts of the accounts above it. Nothing happens if it was deleted
@@ -243,30 +229,20 @@ impl Store {
             next = account.and_then(|account| account.internal.parent);
             above.push(parent);
         }
-        let delete = |key: Key<'_>| {
-            Delete::builder()
-                .table_name(&self.table)
-                .set_key(Some(key_item(key)))
-        };
-        let account = delete(Key::Account { id }).condition_expression("attribute_exists(pk)");
-        let account = account.build().map_err(Error::internal)?;
-        let count = delete(Key::ChildCount { account: id });
-        let count = count.build().map_err(Error::internal)?;
-        let mut call = self
-            .client
-            .transact_write_items()
-            .transact_items(TransactWriteItem::builder().delete(account).build())
-            .transact_items(TransactWriteItem::builder().delete(count).build());
-        for account in &above {
-            let update = Update::builder()
-                .table_name(&self.table)
-                .set_key(Some(key_item(Key::ChildCount { account })))
-                .update_expression("ADD #count :less")
-                .expression_attribute_names("#count", "count")
-                .expression_attribute_values(":less", n(-1));
-            let update = update.build().map_err(Error::internal)?;
-            call = call.transact_items(TransactWriteItem::builder().update(update).build());
-        }
+        let account = self.delete(Key::Account { id });
+        let account = account.condition_expression("attribute_exists(pk)");
+        let count = self.delete(Key::ChildCount { account: id });
+        let counts = above.iter().map(|account| {
+            let update = self.update(Key::ChildCount { account });
+            let update = update.update_expression("ADD #count :less");
+            let update = update.expression_attribute_names("#count", "count");
+            Write::Update(update.expression_attribute_values(":less", n(-1)))
+        });
+        let writes = [Write::Delete(account), Write::Delete(count)];
+        let items = writes.into_iter().chain(counts);
+        let items = items.map(|write| write.to_transact_item());
+        let call = self.client.transact_write_items();
+        let call = call.set_transact_items(Some(items.collect::<Result<_>>()?));
         match call.send().await {
             Ok(_) => Ok(()),
             // Another invocation has done it already.

@@ -66,16 +66,9 @@ impl Store {
 
 impl UnitOfWork<'_> {
     /// Appends an entry to the feed.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn append_to_feed(&mut self, entry: &FeedEntry) -> Result<()> {
+    pub fn append_to_feed(&mut self, entry: &FeedEntry) {
         let put = self.store.put(item(&self.origin.tenant, entry));
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
+        self.push(Write::Put(put), Error::Contended);
     }
 }
 

@@ -1,13 +1,13 @@
 //! The links between fleets, drivers and vehicles: memberships, counters, and the vehicles that name a driver. All of these writes are part
 //! of the transaction that causes them.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use rust_decimal::Decimal;
 
 use super::keys::Key;
 use super::stored_item::without_nulls;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n, new_item, s};
+use super::{Store, n, new_item, s};
 use kernel::error::{Code, Error, Result, excerpt};
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
@@ -49,18 +49,13 @@ impl Store {
 
 impl UnitOfWork<'_> {
     /// Increases the number of a fleet's drivers or vehicles, on the condition that the fleet exists and is active, or decreases it.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, refusal: Error) -> Result<()> {
+    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, refusal: Error) {
         let condition = if by > 0 {
             "#object.#status = :active"
         } else {
             "attribute_exists(pk)"
         };
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: fleet })))
+        let mut update = self.store.update(Key::Object { tenant: &self.origin.tenant, id: fleet })
             .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE events")
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")
@@ -73,24 +68,18 @@ impl UnitOfWork<'_> {
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":active", s("active"));
         }
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            refusal,
-        );
-        Ok(())
+        self.push(Write::Update(update), refusal);
     }
 
     /// Adds sessions and Wh to the totals of a fleet; both may be negative. DynamoDB adds decimal numbers exactly.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built. The commit fails with 404 if the fleet was deleted.
-    pub(super) fn add_to_totals(&mut self, fleet: &Id, sessions: i64, energy: i64) -> Result<()> {
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object {
+    /// The commit fails with 404 if the fleet was deleted.
+    pub(super) fn add_to_totals(&mut self, fleet: &Id, sessions: i64, energy: i64) {
+        let update = self
+            .store
+            .update(Key::Object {
                 tenant: &self.origin.tenant,
                 id: fleet,
-            })))
+            })
             .update_expression(
                 "SET #object.total_sessions = #object.total_sessions + :sessions, \
                  #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
@@ -102,11 +91,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":sessions", n(sessions));
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::not_found(Kind::Fleet),
-        );
-        Ok(())
+        self.push(Write::Update(update), Error::not_found(Kind::Fleet));
     }
 
     /// Writes the current billing and reporting periods of a fleet, without its totals. The commit fails with `Contended` if the time of
@@ -118,12 +103,10 @@ impl UnitOfWork<'_> {
         let time =
             |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
         let due = fleet.next_action_at().unwrap_or(self.origin.now);
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object {
+        let update = self.store.update(Key::Object {
                 tenant: &self.origin.tenant,
                 id: &fleet.object.id,
-            })))
+            })
             .update_expression(
                 "SET #internal = :internal, next_at = :next_at, #version = #version + :one REMOVE events",
             )
@@ -140,49 +123,30 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":read", time(read))
             .expression_attribute_values(":updated", s(fleet.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.push(Write::Update(update), Error::Contended);
         Ok(())
     }
 
     /// Adds a driver to the fleet's list of drivers.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn join(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
+    pub fn join(&mut self, fleet: &Id, driver: &Id) {
         let key = Key::DriverOfFleet {
             tenant: &self.origin.tenant,
             fleet,
             driver,
         };
-        let put = self
-            .store
-            .put(new_item(key))
-            .build()
-            .map_err(Error::internal)?;
+        let put = self.store.put(new_item(key));
         self.push(Write::Put(put), Error::Contended);
-        Ok(())
     }
 
     /// Removes a driver from the fleet's list of drivers.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn leave(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
+    pub fn leave(&mut self, fleet: &Id, driver: &Id) {
         let key = Key::DriverOfFleet {
             tenant: &self.origin.tenant,
             fleet,
             driver,
         };
-        let delete = aws_sdk_dynamodb::types::Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)))
-            .build()
-            .map_err(Error::internal)?;
+        let delete = self.store.delete(key);
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 
     /// Adds a vehicle to the list of a driver whom it names, and records the update of the driver, which is not read for it.
@@ -192,9 +156,7 @@ impl UnitOfWork<'_> {
     pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
         let refusal = Store::no_such_driver(driver);
         let list = |id: &str| AttributeValue::L(vec![s(id)]);
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))
+        let update = self.store.update(Key::Object { tenant: &self.origin.tenant, id: driver })
             .update_expression(
                 "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #object.#updated = :now, #version = #version + :one, \
                  #events = :events, #sequence = if_not_exists(#sequence, :zero) + :one, #request = :request REMOVE written",
@@ -213,10 +175,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":request", without_nulls(&Cause::of(self.origin).request)?)
             .expression_attribute_values(":zero", n(0))
             .expression_attribute_values(":one", n(1));
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            refusal,
-        );
+        self.push(Write::Update(update), refusal);
         Ok(())
     }
 }

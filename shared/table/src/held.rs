@@ -3,7 +3,6 @@
 //! A held delivery has an item of its own beside its log, from the time at which it was to be attempted until it is attempted. So the
 //! waiting deliveries of an endpoint are read by one key, whatever the size of its log.
 
-use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValue;
 
 use super::keys::{Key, held_partition};
@@ -135,16 +134,11 @@ impl Store {
                 .expression_attribute_values(":interval", n(interval))
                 .expression_attribute_values(":since", n(since.unix_millis()))
                 .return_values(ReturnValue::UpdatedNew);
-            match call.send().await {
-                Ok(done) => {
-                    let next = done.attributes().map(|item| number(item, "next_slot"));
-                    let next = next.unwrap_or(now + interval);
-                    return Ok(origin.now.plus(millis(next - interval - now)));
-                }
-                // The other of the two conditions is met.
-                Err(SdkError::ServiceError(failure))
-                    if failure.err().is_conditional_check_failed_exception() => {}
-                Err(error) => return Err(client::failure(error)),
+            // If this one of the two conditions is not met, the other one is.
+            if let Some(done) = client::if_met(call.send().await)? {
+                let next = done.attributes().map(|item| number(item, "next_slot"));
+                let next = next.unwrap_or(now + interval);
+                return Ok(origin.now.plus(millis(next - interval - now)));
             }
         }
         Err(Error::Contended)

@@ -11,15 +11,12 @@
 //! A record contains the scopes that the first request required in addition to those of its route, which the edge always checks. It is
 //! returned only to keys that have these scopes, whatever the error of the request would be otherwise.
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::types::{
-    AttributeValue, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
-};
+use aws_sdk_dynamodb::types::builders::PutBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 
 use super::deflate::{deflated, inflated};
 use super::keys::Key;
-use super::{Item, Store, client, n, new_item, number, s, string};
+use super::{Item, Store, n, new_item, number, s, string};
 use kernel::encryption::Encrypted;
 use kernel::error::{Error, Result};
 use kernel::id::Id;
@@ -60,7 +57,7 @@ impl Store {
         origin: &Origin,
         idempotency: &Idempotency,
         claim: Claim<'_>,
-    ) -> Result<Put> {
+    ) -> Result<PutBuilder> {
         let mut item = match claim {
             Claim::Response(answer) | Claim::Settle(_, answer) => {
                 self.record(origin, idempotency, answer)?
@@ -70,20 +67,18 @@ impl Store {
         if let Claim::Open(transaction) = claim {
             item.insert(TRANSACTION.into(), s(transaction.as_str()));
         }
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(item))
+        let put = self
+            .put(item)
             .expression_attribute_names("#ttl", "ttl")
             .expression_attribute_values(":now", n(origin.now.unix_seconds()))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let put = match claim {
+        Ok(match claim {
             Claim::Response(_) | Claim::Open(_) => put.condition_expression(NEW_OR_EXPIRED),
             Claim::Settle(transaction, _) => put
                 .condition_expression(format!("{NEW_OR_EXPIRED} OR #transaction = :transaction"))
                 .expression_attribute_names("#transaction", TRANSACTION)
                 .expression_attribute_values(":transaction", s(transaction.as_str())),
-        };
-        put.build().map_err(Error::internal)
+        })
     }
 
     /// Stores a response of a request without any effect, such as a 404. An existing record takes precedence.
@@ -98,32 +93,9 @@ impl Store {
         answer: Response,
     ) -> Result<Response> {
         let put = self.claim(origin, idempotency, Claim::Response(&answer))?;
-        let request = self
-            .client
-            .put_item()
-            .table_name(put.table_name)
-            .set_item(Some(put.item));
-        let sent = request
-            .set_condition_expression(put.condition_expression)
-            .set_expression_attribute_names(put.expression_attribute_names)
-            .set_expression_attribute_values(put.expression_attribute_values)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .return_values(ReturnValue::None)
-            .send()
-            .await;
-        match sent {
-            Ok(_) => Ok(answer),
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                match failure.into_err() {
-                    PutItemError::ConditionalCheckFailedException(found) => {
-                        self.replay(&found.item.unwrap_or_default(), idempotency)
-                    }
-                    other => Err(Error::internal(other)),
-                }
-            }
-            Err(error) => Err(client::failure(error)),
+        match self.send_put(put).await? {
+            None => Ok(answer),
+            Some(record) => self.replay(&record, idempotency),
         }
     }
 

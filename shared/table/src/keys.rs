@@ -480,11 +480,11 @@ impl Lookup {
         }
     }
 
-    /// Returns the index and its hash key. A vehicle has one entry in each index.
-    fn index(self) -> (&'static str, &'static str) {
+    /// Returns the index. A vehicle has one entry in each index.
+    fn index(self) -> &'static str {
         match self {
-            Self::Email | Self::Plate => ("network", "network_pk"),
-            Self::Vin => ("ids", "ids_pk"),
+            Self::Email | Self::Plate => "network",
+            Self::Vin => "ids",
         }
     }
 
@@ -584,31 +584,26 @@ pub enum Partition<'a> {
 }
 
 impl Partition<'_> {
-    /// Returns the name of the index or [`TABLE`], the attribute that is its hash key, and the value of that attribute, to which a number
-    /// is appended if the list is spread over several partitions.
-    pub fn place(self) -> (&'static str, &'static str, String) {
+    /// Returns the name of the index or [`TABLE`], and the value of its hash key ([`hash_key_of`]), to which a number is appended if the
+    /// list is spread over several partitions.
+    pub fn place(self) -> (&'static str, String) {
         match self {
-            Self::Kind { tenant, kind } => {
-                let (index, attribute) = list_of(kind);
-                (index, attribute, of_tenant(tenant, kind.name()))
-            }
+            Self::Kind { tenant, kind } => (list_of(kind), of_tenant(tenant, kind.name())),
             Self::Fleet {
                 tenant,
                 fleet,
                 kind,
-            } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
-            Self::Fees { tenant } => ("network", "network_pk", of_tenant(tenant, "FEES")),
-            Self::Planned { mode, station } => {
-                ("network", "network_pk", format!("{mode}#PLANNED#{station}"))
-            }
-            Self::Adjustments { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS")),
+            } => ("fleet", of_fleet(tenant, fleet, kind)),
+            Self::Fees { tenant } => ("network", of_tenant(tenant, "FEES")),
+            Self::Planned { mode, station } => ("network", format!("{mode}#PLANNED#{station}")),
+            Self::Adjustments { tenant } => ("fleet", of_tenant(tenant, "ADJUSTMENTS")),
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
-                ("network", "network_pk", of_tenant(tenant, &month))
+                ("network", of_tenant(tenant, &month))
             }
             Self::Refunds { tenant, month } => {
                 let month = format!("REFUNDS#{}", month.strftime("%Y-%m"));
-                ("network", "network_pk", of_tenant(tenant, &month))
+                ("network", of_tenant(tenant, &month))
             }
             Self::Number {
                 tenant,
@@ -616,7 +611,7 @@ impl Partition<'_> {
                 number,
             } => {
                 let number = format!("NUMBER#{}#{number}", kind.name());
-                ("network", "network_pk", of_tenant(tenant, &number))
+                ("network", of_tenant(tenant, &number))
             }
             Self::Lookup {
                 tenant,
@@ -624,9 +619,8 @@ impl Partition<'_> {
                 member,
                 value,
             } => {
-                let (index, attribute) = member.index();
                 let value = format!("{}#{}#{}", kind.name(), member.name(), member.normal(value));
-                (index, attribute, of_tenant(tenant, &value))
+                (member.index(), of_tenant(tenant, &value))
             }
             Self::Status {
                 tenant,
@@ -634,37 +628,32 @@ impl Partition<'_> {
                 status,
             } => {
                 let status = format!("{}#{status}", kind.name());
-                ("payment", "payment_pk", of_tenant(tenant, &status))
+                ("payment", of_tenant(tenant, &status))
             }
-            Self::Finalized { tenant, first, .. } => {
-                ("driver", "driver_pk", finalized_in(tenant, first))
-            }
-            Self::PaymentsFor { what, .. } => ("payment", "payment_pk", what.to_string()),
-            Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
-            Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
-            Self::Open { tenant } => ("payment", "payment_pk", of_tenant(tenant, "OPEN")),
-            Self::Site { site, .. } => ("payment", "payment_pk", site.to_string()),
-            Self::Deliveries { tenant, endpoint } => {
-                (TABLE, "pk", of_tenant(tenant, endpoint.as_str()))
-            }
-            Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
+            Self::Finalized { tenant, first, .. } => ("driver", finalized_in(tenant, first)),
+            Self::PaymentsFor { what, .. } => ("payment", what.to_string()),
+            Self::Driver { driver, .. } => ("driver", driver.to_string()),
+            Self::Vehicle { vehicle, .. } => ("vehicle", vehicle.to_string()),
+            Self::Open { tenant } => ("payment", of_tenant(tenant, "OPEN")),
+            Self::Site { site, .. } => ("payment", site.to_string()),
+            Self::Deliveries { tenant, endpoint } => (TABLE, of_tenant(tenant, endpoint.as_str())),
+            Self::Children { parent } => ("list", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => {
                 let kind = Kind::ChargingStation;
-                let (index, attribute) = list_of(kind);
-                (index, attribute, format!("{mode}#{}", kind.name()))
+                (list_of(kind), format!("{mode}#{}", kind.name()))
             }
-            Self::Region { mode, region } => ("cell", "cell_pk", format!("{mode}#{region}")),
+            Self::Region { mode, region } => ("cell", format!("{mode}#{region}")),
             Self::Networks { mode } => {
                 let kind = Kind::Network.name();
-                ("list", "list_pk", format!("{mode}#{kind}"))
+                ("list", format!("{mode}#{kind}"))
             }
             Self::LocationsOf { mode, owner } => {
                 let value = of_ocpi(mode, "LOCATIONS", &owner.to_string());
-                ("network", "network_pk", value)
+                ("network", value)
             }
-            Self::Unmatched { mode } => ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED")),
-            Self::Tokens { mode } => ("network", "network_pk", format!("{mode}#OCPI#CARDS")),
-            Self::CardClaims { mode } => ("network", "network_pk", format!("{mode}#OCPI#CLAIMS")),
+            Self::Unmatched { mode } => ("network", format!("{mode}#OCPI#UNMATCHED")),
+            Self::Tokens { mode } => ("network", format!("{mode}#OCPI#CARDS")),
+            Self::CardClaims { mode } => ("network", format!("{mode}#OCPI#CLAIMS")),
         }
     }
 
@@ -687,7 +676,7 @@ impl Partition<'_> {
 
     /// Returns the value of the hash key of an entry.
     pub fn value_of(self, id: &Id) -> String {
-        let (_, _, value) = self.place();
+        let (_, value) = self.place();
         match self.shards() {
             1 => value,
             shards => numbered(&value, shard(id.as_str(), shards)),
@@ -705,7 +694,7 @@ impl Partition<'_> {
             let months = first.series(1.month()).take_while(|month| *month <= last);
             return months.map(|month| finalized_in(tenant, month)).collect();
         }
-        let (_, _, value) = self.place();
+        let (_, value) = self.place();
         match self.shards() {
             1 => vec![value],
             shards => (0..shards).map(|number| numbered(&value, number)).collect(),
@@ -724,25 +713,24 @@ const OPEN_SHARDS: u8 = 4;
 /// are 750 in each partition.
 pub const DELIVERY_SHARDS: u8 = 16;
 
-/// Returns the index of the list of all objects of a kind, and its hash key. Objects that change often are in an index that holds only
-/// keys.
-fn list_of(kind: Kind) -> (&'static str, &'static str) {
+/// Returns the index of the list of all objects of a kind. Objects that change often are in an index that holds only keys.
+fn list_of(kind: Kind) -> &'static str {
     match kind {
-        Kind::Event => (TABLE, "pk"),
+        Kind::Event => TABLE,
         Kind::ApiKey
         | Kind::ChargingSession
         | Kind::ChargingStation
         | Kind::Fleet
         | Kind::Invoice
         | Kind::Reservation
-        | Kind::Transaction => ("ids", "ids_pk"),
-        _ => ("list", "list_pk"),
+        | Kind::Transaction => "ids",
+        _ => "list",
     }
 }
 
 /// Returns whether the list of all objects of a kind is in an index that holds keys, so that the items are read with a second call.
 pub fn is_list_of_keys(kind: Kind) -> bool {
-    !holds_items(list_of(kind).0)
+    !holds_items(list_of(kind))
 }
 
 /// The value for the table itself in place of the name of an index: a list of the items of some of its partitions, by their sort keys.
@@ -751,6 +739,14 @@ pub const TABLE: &str = "table";
 /// Returns whether an index holds whole items.
 pub fn holds_items(index: &str) -> bool {
     matches!(index, "list" | TABLE)
+}
+
+/// Returns the attribute that is the hash key of an index or of the table.
+pub fn hash_key_of(index: &str) -> String {
+    match index {
+        TABLE => "pk".to_owned(),
+        _ => format!("{index}_pk"),
+    }
 }
 
 /// Returns the attribute that orders the entries of a list.

@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::entries::{Attributes, GROWTH, LEFT_OUT, key_of_entry};
 use super::filter::{expression_of, is_met};
-use super::keys::{self, Partition};
+use super::keys::{self, Key, Partition};
 use super::stored_item::{self, ById, Record};
 use super::{Item, Store, client, names_in, s, string};
 use kernel::error::Result;
@@ -52,15 +52,9 @@ impl Store {
         page_request: &PageRequest,
         filter: Filter<'_>,
     ) -> Result<Page<Stored<T>>> {
+        let attributes = Attributes::Stored;
         let found = self
-            .page(
-                partition,
-                T::KIND,
-                page_request,
-                filter,
-                None,
-                Attributes::Stored,
-            )
+            .page(partition, T::KIND, page_request, filter, None, attributes)
             .await?;
         found.try_map(|item| self.stored_of(item))
     }
@@ -76,15 +70,9 @@ impl Store {
         page_request: &PageRequest,
         filter: Filter<'_>,
     ) -> Result<Page<T>> {
+        let attributes = Attributes::Object;
         let found = self
-            .page(
-                partition,
-                T::KIND,
-                page_request,
-                filter,
-                None,
-                Attributes::Object,
-            )
+            .page(partition, T::KIND, page_request, filter, None, attributes)
             .await?;
         found.try_map(|item| stored_item::object(item, self.layout))
     }
@@ -101,15 +89,9 @@ impl Store {
         filter: Filter<'_>,
         among: Among<'_>,
     ) -> Result<Page<Stored<T>>> {
+        let (among, attributes) = (Some(among), Attributes::Stored);
         let found = self
-            .page(
-                partition,
-                T::KIND,
-                page_request,
-                filter,
-                Some(among),
-                Attributes::Stored,
-            )
+            .page(partition, T::KIND, page_request, filter, among, attributes)
             .await?;
         found.try_map(|item| self.stored_of(item))
     }
@@ -119,7 +101,7 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
-        let (index, _, _) = partition.place();
+        let (index, _) = partition.place();
         let items = self.entries_in(partition).await?;
         if keys::holds_items(index) {
             Ok(items)
@@ -137,17 +119,24 @@ impl Store {
     }
 
     pub(super) async fn entries_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition.place();
-        let pages = self.client.query().table_name(&self.table);
-        let items = pages
+        let (index, value) = partition.place();
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .index_name(index)
             .key_condition_expression("#pk = :pk")
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_values(":pk", s(value))
-            .into_paginator()
-            .items()
-            .send();
-        items.try_collect().await.map_err(client::failure)
+            .expression_attribute_names("#pk", keys::hash_key_of(index))
+            .expression_attribute_values(":pk", s(value));
+        all_items(query).await
+    }
+
+    /// Returns all items with this partition key, strongly consistent.
+    pub(super) async fn items_under(&self, pk: String) -> Result<Vec<Item>> {
+        let query = self.client.query().table_name(&self.table);
+        let query = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .consistent_read(true);
+        all_items(query).await
     }
 
     /// Returns the id of the newest object of a list that meets these conditions, if there is one.
@@ -194,16 +183,9 @@ impl Store {
         among: Option<Among<'_>>,
     ) -> Result<Option<Item>> {
         loop {
-            let attributes = Attributes::Object;
+            let (filter, attributes) = (filter.clone(), Attributes::Object);
             let found = self
-                .page(
-                    partition,
-                    kind,
-                    &page_request,
-                    filter.clone(),
-                    among,
-                    attributes,
-                )
+                .page(partition, kind, &page_request, filter, among, attributes)
                 .await?;
             match (found.items.into_iter().next(), found.end) {
                 (None, Some(end)) => page_request.from = Cursor::After(end),
@@ -222,7 +204,7 @@ impl Store {
         among: Option<Among<'_>>,
         attributes: Attributes,
     ) -> Result<Page<Item>> {
-        let (index, attribute, value) = partition.place();
+        let (index, value) = partition.place();
         if partition.is_spread() || !keys::holds_items(index) {
             return self
                 .page_of_entries(partition, kind, page_request, &filter, among, attributes)
@@ -233,7 +215,7 @@ impl Store {
             return Ok(Page::part(Vec::new(), limit, from, None));
         };
         let mut names = names_in(attributes.in_index());
-        names.insert("#pk".into(), attribute.into());
+        names.insert("#pk".into(), keys::hash_key_of(index));
         let mut values = HashMap::from([
             (":pk".to_owned(), s(value)),
             (":low".to_owned(), s(low.as_str())),
@@ -375,22 +357,9 @@ impl Store {
         fleet: &Id,
         page_request: &PageRequest,
     ) -> Result<Page<Id>> {
-        let found = self
-            .under(tenant, fleet, Kind::Driver, page_request)
-            .await?;
+        let (pk, _) = Key::Object { tenant, id: fleet }.pair();
+        let found = self.in_collection(pk, Kind::Driver, page_request).await?;
         found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
-    }
-
-    /// Returns one page of the items under the partition key of an object, each by its id.
-    async fn under(
-        &self,
-        tenant: &Tenant,
-        object: &Id,
-        kind: Kind,
-        page_request: &PageRequest,
-    ) -> Result<Page<Item>> {
-        let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
-        self.in_collection(pk, kind, page_request).await
     }
 
     /// Returns one page of the items with this partition key whose sort keys are ids of a kind.
@@ -436,6 +405,12 @@ impl Store {
         }
         Ok(shown)
     }
+}
+
+/// Returns all items of a query.
+pub(super) async fn all_items(query: QueryFluentBuilder) -> Result<Vec<Item>> {
+    let items = query.into_paginator().items().send();
+    items.try_collect().await.map_err(client::failure)
 }
 
 /// The approximate number of bytes of items that a list of keys reads at a time.

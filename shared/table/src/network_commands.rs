@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::item::{STATE, read_state, state};
 use super::keys::Key;
 use super::{Store, client, n, new_item};
-use kernel::error::Result;
+use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::Mode;
 use kernel::time::{SignedDuration, Timestamp, days};
@@ -83,7 +83,7 @@ impl Store {
                 .expression_attribute_values(":before", n(before)),
         };
         let put = put.send().await;
-        put.map(drop).map_err(client::put_failure)
+        client::if_met(put)?.map(drop).ok_or(Error::Contended)
     }
 }
 

@@ -6,10 +6,9 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put};
 use serde_json::Value;
 
-use super::keys::{Key, Partition};
+use super::keys::{self, Key, Partition};
 use super::stored_item::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, stored_item, string};
@@ -193,10 +192,10 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn location_ids(&self, mode: Mode, owner: &Owner) -> Result<Vec<ObjectId>> {
         let items = self
-            .network_index(Partition::LocationsOf { mode, owner })
+            .entries_in(Partition::LocationsOf { mode, owner })
             .await?;
         let ids = items.iter().filter_map(|item| {
-            let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
+            let (_, id) = keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
         });
         Ok(ids.collect())
@@ -218,7 +217,7 @@ impl Store {
         let last = items.get(limit - 1);
         let next = last.map(|last| string(last, "network_sk").to_owned());
         let ids = items.iter().filter_map(|item| {
-            let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
+            let (_, id) = keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
         });
         let ids: Vec<ObjectId> = ids.collect();
@@ -292,14 +291,14 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition.place();
+        let (index, value) = partition.place();
         let page = self
             .client
             .query()
             .table_name(&self.table)
             .index_name(index)
             .key_condition_expression("#pk = :pk AND network_sk > :after")
-            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_names("#pk", keys::hash_key_of(index))
             .expression_attribute_values(":pk", s(value))
             // Every place follows a space.
             .expression_attribute_values(":after", s(after.unwrap_or(" ")))
@@ -308,23 +307,6 @@ impl Store {
             .await
             .map_err(client::failure)?;
         Ok(page.items.unwrap_or_default())
-    }
-
-    /// Returns the keys of a partition of the index `network`, in order.
-    async fn network_index(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition.place();
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .index_name(index)
-            .key_condition_expression("#pk = :pk")
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_values(":pk", s(value))
-            .into_paginator()
-            .items()
-            .send();
-        pages.try_collect().await.map_err(client::failure)
     }
 }
 
@@ -403,8 +385,8 @@ impl ReceivedObject {
             _ => None,
         };
         if let Some((partition, order)) = listed {
-            let (_, attribute, value) = partition.place();
-            item.insert(attribute.into(), s(value));
+            let (index, value) = partition.place();
+            item.insert(keys::hash_key_of(index), s(value));
             item.insert("network_sk".into(), s(order));
         }
         Ok(item)
@@ -417,70 +399,46 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn put_received(&mut self, object: &ReceivedObject) -> Result<()> {
-        let put = self.store.put(object.item(self.origin.tenant.mode)?);
-        let put = match object.revision {
-            0 => put.condition_expression("attribute_not_exists(pk)"),
-            read => put
-                .condition_expression("revision = :read")
-                .expression_attribute_values(":read", n(read)),
-        };
-        self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
+        let item = object.item(self.origin.tenant.mode)?;
+        let put = self.store.put_if_read(item, "revision", object.revision);
+        self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
 
     /// Deletes an object, unless it was written since it was read.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn delete_received(&mut self, object: &ReceivedObject) -> Result<()> {
+    pub fn delete_received(&mut self, object: &ReceivedObject) {
         let mode = self.origin.tenant.mode;
         let key = Key::OcpiObject {
             mode,
             id: &object.id,
         };
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)))
+        let delete = self
+            .store
+            .delete(key)
             .condition_expression("revision = :read")
             .expression_attribute_values(":read", n(object.revision));
-        let delete = delete.build().map_err(Error::internal)?;
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 
     /// Adds a token, by its hash, with which the platform of the network can authenticate.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn add_own_token(&mut self, hash: &str, network: &Id) -> Result<()> {
+    pub fn add_own_token(&mut self, hash: &str, network: &Id) {
         let mode = self.origin.tenant.mode;
         let mut item = new_item(Key::OwnToken { mode, hash });
         item.insert("network".into(), s(network.as_str()));
         let put = self.store.put(item);
-        self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
-        Ok(())
+        self.push(Write::Put(put), Error::Contended);
     }
 
     /// Ends the validity of a token.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn remove_own_token(&mut self, hash: &str) -> Result<()> {
+    pub fn remove_own_token(&mut self, hash: &str) {
         let mode = self.origin.tenant.mode;
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::OwnToken { mode, hash })));
-        let delete = delete.build().map_err(Error::internal)?;
+        let delete = self.store.delete(Key::OwnToken { mode, hash });
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 
     /// Records that a party belongs to a network. The claim of the network `from`, if there is one, is replaced. The commit fails with 409 if
     /// the party belongs to another one.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn claim_party(&mut self, party: &PartyId, network: &Id, from: Option<&Id>) -> Result<()> {
+    pub fn claim_party(&mut self, party: &PartyId, network: &Id, from: Option<&Id>) {
         let mode = self.origin.tenant.mode;
         let mut item = new_item(Key::Party { mode, party });
         item.insert("network".into(), s(network.as_str()));
@@ -492,55 +450,39 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":from", s(from.unwrap_or(network).as_str()));
         let message = format!("The party {party} belongs to another network.");
         let refusal = Error::conflict(message, Some("roles"));
-        self.push_put(put.build().map_err(Error::internal)?, refusal);
-        Ok(())
+        self.push(Write::Put(put), refusal);
     }
 
     /// Ends the claim of a network to a party, so that the party can belong to another network from now on.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn release_party(&mut self, party: &PartyId, network: &Id) -> Result<()> {
+    pub fn release_party(&mut self, party: &PartyId, network: &Id) {
         let mode = self.origin.tenant.mode;
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Party { mode, party })))
+        let delete = self
+            .store
+            .delete(Key::Party { mode, party })
             .condition_expression("attribute_not_exists(pk) OR network = :network")
             .expression_attribute_values(":network", s(network.as_str()));
-        let delete = delete.build().map_err(Error::internal)?;
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 
     /// Makes the commit fail unless the party belongs to the network.
-    ///
-    /// # Errors
-    /// `Internal` if the check cannot be built.
-    pub fn check_party(&mut self, owner: &Owner) -> Result<()> {
+    pub fn check_party(&mut self, owner: &Owner) {
         let (mode, party) = (self.origin.tenant.mode, &owner.party);
-        let check = ConditionCheck::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Party { mode, party })))
+        let check = self
+            .store
+            .check(Key::Party { mode, party })
             .condition_expression("network = :network")
             .expression_attribute_values(":network", s(owner.network.as_str()));
-        let check = check.build().map_err(Error::internal)?;
         self.push(Write::Check(check), Error::Contended);
-        Ok(())
     }
 
     /// Makes the commit fail if an object has been received.
-    ///
-    /// # Errors
-    /// `Internal` if the check cannot be built.
-    pub fn check_not_received(&mut self, id: &ObjectId) -> Result<()> {
+    pub fn check_not_received(&mut self, id: &ObjectId) {
         let mode = self.origin.tenant.mode;
-        let check = ConditionCheck::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::OcpiObject { mode, id })))
+        let check = self
+            .store
+            .check(Key::OcpiObject { mode, id })
             .condition_expression("attribute_not_exists(pk)");
-        let check = check.build().map_err(Error::internal)?;
         self.push(Write::Check(check), Error::Contended);
-        Ok(())
     }
 
     /// Writes a station, unless it was written since it was read.
@@ -548,15 +490,9 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Internal` if the station cannot be written as an item.
     pub fn put_station(&mut self, station: &Stored<ChargingStation>) -> Result<()> {
-        let put = self.store.put(Store::station_item(self.origin, station)?);
-        let put = match station.version {
-            0 => put.condition_expression("attribute_not_exists(pk)"),
-            read => put
-                .condition_expression("#version = :read")
-                .expression_attribute_names("#version", "version")
-                .expression_attribute_values(":read", n(read)),
-        };
-        self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
+        let item = Store::station_item(self.origin, station)?;
+        let put = self.store.put_if_read(item, "version", station.version);
+        self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
 
@@ -572,9 +508,5 @@ impl UnitOfWork<'_> {
         status: ConnectorStatus,
     ) -> Result<()> {
         self.update_evse(station, evse, status, true)
-    }
-
-    fn push_put(&mut self, put: Put, refusal: Error) {
-        self.push(Write::Put(put), refusal);
     }
 }

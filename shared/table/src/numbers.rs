@@ -4,11 +4,9 @@
 //! the condition that it has not changed since it was read: of several transactions that read the same number one is committed, and the
 //! others are repeated. So a number is used if and only if its document is written.
 
-use aws_sdk_dynamodb::types::Update;
-
 use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{key_item, n, number};
+use super::{n, number};
 use kernel::error::{Error, Result};
 use kernel::id::Kind;
 
@@ -25,9 +23,9 @@ impl UnitOfWork<'_> {
         };
         let found = self.store.item(key, true).await?;
         let last = found.map_or(0, |item| number(&item, "last").unsigned_abs());
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)))
+        let update = self
+            .store
+            .update(key)
             .update_expression("SET #last = :next")
             .expression_attribute_names("#last", "last")
             .expression_attribute_values(":next", n(last + 1));
@@ -37,7 +35,6 @@ impl UnitOfWork<'_> {
                 .condition_expression("#last = :last")
                 .expression_attribute_values(":last", n(last)),
         };
-        let update = update.build().map_err(Error::internal)?;
         self.push(Write::Update(update), Error::Contended);
         Ok(last + 1)
     }

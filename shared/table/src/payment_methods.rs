@@ -5,13 +5,11 @@
 //! again, so if two accounts register the same customer at the same moment, one is refused. The items stay when the method is deleted: the
 //! customer cannot be used by another account.
 
-use aws_sdk_dynamodb::types::Put;
-
 use super::keys::{Key, Partition};
 use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, new_item, s};
-use kernel::error::{Code, Error, Result};
+use kernel::error::{Code, Result};
 use kernel::id::Id;
 use kernel::origin::Tenant;
 use kernel::time::Timestamp;
@@ -76,23 +74,19 @@ impl UnitOfWork<'_> {
 
     /// Reserves a customer or token of the payment provider for the account. The commit fails with
     /// `payment_method_invalid_input` if another account of the mode uses it.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn reserve_provider_id(&mut self, id: &str) -> Result<()> {
+    pub fn reserve_provider_id(&mut self, id: &str) {
         let Tenant { account, mode } = &self.origin.tenant;
         let mut item = new_item(Key::ProviderId { mode: *mode, id });
         item.insert("account".into(), s(account.as_str()));
-        let put = Put::builder()
-            .table_name(&self.store.table)
-            .set_item(Some(item))
+        let put = self
+            .store
+            .put(item)
             .condition_expression("attribute_not_exists(pk) OR #account = :account")
             .expression_attribute_names("#account", "account")
             .expression_attribute_values(":account", s(account.as_str()));
         let refusal = Code::PaymentMethodInvalidInput
             .because("The payment provider's customer of this token belongs to another account.")
             .at("token");
-        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
-        Ok(())
+        self.push(Write::Put(put), refusal);
     }
 }

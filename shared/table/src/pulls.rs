@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::item::{STATE, read_state, state};
 use super::keys::Key;
-use super::{Item, Store, client, n, new_item, s};
+use super::list::all_items;
+use super::{Store, client, n, new_item, s};
 use kernel::error::Result;
 use kernel::id::Id;
 use kernel::origin::Mode;
@@ -148,19 +149,14 @@ impl Store {
             page: 0,
         }
         .pair();
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
             .expression_attribute_values(":pk", s(pk))
             .expression_attribute_values(":end", s(format!("{}~", first.trim_end_matches('0'))))
             .expression_attribute_values(":first", s(first))
-            .consistent_read(true)
-            .into_paginator()
-            .items()
-            .send();
-        let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+            .consistent_read(true);
+        let items = all_items(query).await?;
         let (mut notes, mut pulled) = (0, HashSet::new());
         for item in &items {
             let (of, ids): (Timestamp, Vec<ObjectId>) = read_state(item)?;

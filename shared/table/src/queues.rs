@@ -2,9 +2,7 @@
 //!
 //! An entry is an item of its own, as is the number whose turn it is. The items of an object and endpoint share a partition key.
 
-use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 
 use super::keys::{Key, queue_partition};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
@@ -64,7 +62,7 @@ impl Store {
             .set_next(origin, of, number + 1)
             .condition_expression("next_number = :read")
             .expression_attribute_values(":read", n(number));
-        succeeded(call.send().await)
+        Ok(client::if_met(call.send().await)?.is_some())
     }
 
     /// Returns the number whose turn it is and the first entries of a queue, read consistently.
@@ -111,7 +109,7 @@ impl Store {
                 .condition_expression("next_number = :read")
                 .expression_attribute_values(":read", n(read)),
         };
-        if !succeeded(call.send().await)? {
+        if client::if_met(call.send().await)?.is_none() {
             return Ok(());
         }
         let passed = read.entries.iter().filter(|entry| entry.sequence < next);
@@ -132,21 +130,6 @@ impl Store {
             .expression_attribute_names("#ttl", "ttl")
             .expression_attribute_values(":next", n(next))
             .expression_attribute_values(":ttl", n(expires.unix_seconds()))
-    }
-}
-
-/// Returns whether the condition of an update was met.
-fn succeeded(
-    sent: std::result::Result<UpdateItemOutput, SdkError<UpdateItemError>>,
-) -> Result<bool> {
-    match sent {
-        Ok(_) => Ok(true),
-        Err(SdkError::ServiceError(failure))
-            if failure.err().is_conditional_check_failed_exception() =>
-        {
-            Ok(false)
-        }
-        Err(error) => Err(client::failure(error)),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Redeliveries of an event: to endpoints that it was delivered to before, and to others.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::deliveries::{Deliveries, delivery_item, state};
+use super::deliveries::{Deliveries, delivery_item, delivery_key, state};
 use super::keys::{self, Key};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n, s, string};
+use super::{Store, n, s};
 use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::Origin;
@@ -46,14 +46,8 @@ impl UnitOfWork<'_> {
     /// Creates a delivery that waits or is claimed. It must not exist.
     fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
         let item = delivery_item(self.origin, event, endpoint, delivery)?;
-        let put = self
-            .store
-            .put(item)
-            .condition_expression("attribute_not_exists(pk)");
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        let put = self.store.put_new(item);
+        self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
 
@@ -83,12 +77,10 @@ impl UnitOfWork<'_> {
             return Ok(());
         }
         let list = |ids: Vec<&Id>| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Event {
+        let update = self.store.update(Key::Event {
                 tenant: &self.origin.tenant,
                 id: event.object.id(),
-            })))
+            })
             .update_expression(
                 "SET #internal.endpoints = :endpoints REMOVE #internal.unplanned_since, next_pk, next_at, #version",
             )
@@ -101,10 +93,7 @@ impl UnitOfWork<'_> {
                 .condition_expression("#internal.endpoints = :read")
                 .expression_attribute_values(":read", list(read.iter().collect())?),
         };
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.push(Write::Update(update), Error::Contended);
         Ok(())
     }
 
@@ -116,15 +105,13 @@ impl UnitOfWork<'_> {
         before: &Delivery,
         delivery: &Delivery,
     ) -> Result<()> {
-        let key = key_item(Key::Delivery {
-            tenant: &self.origin.tenant,
-            endpoint,
-            delivery: &WebhookDelivery::first_id(event, endpoint),
-        });
-        let partition = keys::next_action_partition(string(&key, "pk"), string(&key, "sk"));
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key))
+        let first = WebhookDelivery::first_id(event, endpoint);
+        let key = delivery_key(self.origin, endpoint, &first);
+        let (pk, sk) = key.pair();
+        let partition = keys::next_action_partition(&pk, &sk);
+        let mut update = self
+            .store
+            .update(key)
             .condition_expression("attempts = :read_attempts AND delivery = :read")
             .expression_attribute_values(":read_attempts", n(before.attempts))
             .expression_attribute_values(":read", state(before.state)?)
@@ -150,10 +137,7 @@ impl UnitOfWork<'_> {
                 ))
                 .expression_attribute_values(":next_pk", s(partition));
         }
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.push(Write::Update(update), Error::Contended);
         Ok(())
     }
 }

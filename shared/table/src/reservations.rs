@@ -9,7 +9,8 @@ use futures::future::try_join_all;
 use super::entries::key_of_entry;
 use super::erasure::open_object;
 use super::keys::{self, PAID_WITH, Partition};
-use super::{Item, Store, client, s, string};
+use super::list::all_items;
+use super::{Item, Store, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
@@ -77,16 +78,13 @@ impl Store {
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let query = self.client.query().table_name(&self.table);
-        let pages = query
+        let query = query
             .index_name("payment")
             .key_condition_expression(condition)
             .filter_expression("#needed = :value")
             .expression_attribute_names("#needed", attribute)
-            .set_expression_attribute_values(Some(values.collect::<HashMap<_, AttributeValue>>()))
-            .into_paginator()
-            .items()
-            .send();
-        let entries: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+            .set_expression_attribute_values(Some(values.collect::<HashMap<_, AttributeValue>>()));
+        let entries = all_items(query).await?;
         Ok(entries.iter().map(key_of_entry).collect())
     }
 }

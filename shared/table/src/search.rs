@@ -48,7 +48,7 @@ impl Store {
             item.insert("matched".into(), matched);
             put(item)
         });
-        let deletions = obsolete.map(|text| deletion(Key::Found { tenant, text, id }));
+        let deletions = obsolete.map(|text| deletion(key_item(Key::Found { tenant, text, id })));
         self.write_chunks(puts.chain(deletions).collect::<Result<_>>()?)
             .await
     }
@@ -66,7 +66,7 @@ impl Store {
     ) -> Result<()> {
         let key = |pair| Key::WithMetadata { tenant, pair, id };
         let puts = pairs.map(|pair| put(new_item(key(pair))));
-        let deletions = obsolete.map(|pair| deletion(key(pair)));
+        let deletions = obsolete.map(|pair| deletion(key_item(key(pair))));
         self.write_chunks(puts.chain(deletions).collect::<Result<_>>()?)
             .await
     }
@@ -87,7 +87,11 @@ impl Store {
         found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
     }
 
-    async fn write_chunks(&self, writes: Vec<WriteRequest>) -> Result<()> {
+    /// Sends any number of writes, some at a time.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached, or leaves some undone.
+    pub(super) async fn write_chunks(&self, writes: Vec<WriteRequest>) -> Result<()> {
         for writes in writes.chunks(AT_A_TIME) {
             self.write_all(writes.to_vec()).await?;
         }
@@ -160,16 +164,14 @@ impl Store {
     }
 }
 
-fn put(item: Item) -> Result<WriteRequest> {
+pub(super) fn put(item: Item) -> Result<WriteRequest> {
     let put = PutRequest::builder().set_item(Some(item)).build();
     let put = put.map_err(Error::internal)?;
     Ok(WriteRequest::builder().put_request(put).build())
 }
 
-fn deletion(key: Key<'_>) -> Result<WriteRequest> {
-    let deletion = DeleteRequest::builder()
-        .set_key(Some(key_item(key)))
-        .build();
+pub(super) fn deletion(key: Item) -> Result<WriteRequest> {
+    let deletion = DeleteRequest::builder().set_key(Some(key)).build();
     let deletion = deletion.map_err(Error::internal)?;
     Ok(WriteRequest::builder().delete_request(deletion).build())
 }

@@ -140,17 +140,10 @@ impl Store {
             .condition_expression(conditions.join(" AND "))
             .send()
             .await;
-        match sent {
-            Ok(_) => Ok(RowOutcome::Changed),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Ok(RowOutcome::Overtaken)
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        Ok(match client::if_met(sent)? {
+            Some(_) => RowOutcome::Changed,
+            None => RowOutcome::Overtaken,
+        })
     }
 }
 

@@ -4,11 +4,11 @@
 //! Each request to plan a site has a number. One worker at a time plans a site; the plan covers all requests that were counted before it
 //! began. So a burst of requests leads to as many plans as fit into its time, and not to a plan for each of them.
 
-use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::{Delete, ReturnValue, Update};
+use aws_sdk_dynamodb::types::ReturnValue;
 
 use super::keys::{self, Key};
+use super::list::all_items;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
@@ -35,14 +35,11 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn sites_of_station(&self, mode: Mode, station: &Id) -> Result<Vec<(Tenant, Id)>> {
-        let call = self.client.query().table_name(&self.table);
-        let items = call
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(keys::sites_partition(mode, station)))
-            .into_paginator()
-            .items()
-            .send();
-        let items = items.try_collect().await.map_err(client::failure)?;
+            .expression_attribute_values(":pk", s(keys::sites_partition(mode, station)));
+        let items = all_items(query).await?;
         let sites = items.iter().map(|item| {
             let account = Id::from(string(item, "sk"));
             (Tenant { account, mode }, Id::from(string(item, SITE)))
@@ -138,31 +135,16 @@ async fn requested(call: UpdateItemFluentBuilder, worker: i64) -> Result<Option<
     let call = call
         .expression_attribute_values(":worker", n(worker))
         .return_values(ReturnValue::AllNew);
-    match call.send().await {
-        Ok(answer) => Ok(Some(number(
-            &answer.attributes.unwrap_or_default(),
-            "requested",
-        ))),
-        Err(SdkError::ServiceError(failure))
-            if failure.err().is_conditional_check_failed_exception() =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(client::failure(error)),
-    }
+    let answer = client::if_met(call.send().await)?;
+    Ok(answer.map(|answer| number(&answer.attributes.unwrap_or_default(), "requested")))
 }
 
 impl UnitOfWork<'_> {
     /// Increases or decreases the number of vehicles of a site by one. The commit fails with `Contended` if the site does not exist, or has
     /// as many vehicles as it can have.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn count_vehicle_of_site(&mut self, site: &Id, by: i8) -> Result<()> {
+    pub fn count_vehicle_of_site(&mut self, site: &Id, by: i8) {
         let tenant = &self.origin().tenant;
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object { tenant, id: site })))
+        let mut update = self.store.update(Key::Object { tenant, id: site })
             .update_expression("SET #internal.#vehicles = #internal.#vehicles + :by, #version = #version + :one REMOVE events")
             .condition_expression(if by > 0 {
                 "#internal.#vehicles < :most"
@@ -177,16 +159,11 @@ impl UnitOfWork<'_> {
         if by > 0 {
             update = update.expression_attribute_values(":most", n(MOST_VEHICLES));
         }
-        let update = update.build().map_err(Error::internal)?;
         self.push(Write::Update(update), Error::Contended);
-        Ok(())
     }
 
     /// Records that a station belongs to a site. The commit fails with 409 if it belongs to another site of the account.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn note_site_of_station(&mut self, site: &Id, station: &Id) -> Result<()> {
+    pub fn note_site_of_station(&mut self, site: &Id, station: &Id) {
         let tenant = &self.origin().tenant;
         let mut item = new_item(Key::SiteOfStation { tenant, station });
         item.insert(SITE.into(), s(site.as_str()));
@@ -198,23 +175,13 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":site", s(site.as_str()));
         let message = format!("The station {station} belongs to another site.");
         let refusal = Error::conflict(message, Some("stations"));
-        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
-        Ok(())
+        self.push(Write::Put(put), refusal);
     }
 
     /// Removes the record that a station belongs to a site.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn forget_site_of_station(&mut self, station: &Id) -> Result<()> {
+    pub fn forget_site_of_station(&mut self, station: &Id) {
         let tenant = &self.origin().tenant;
-        let key = Key::SiteOfStation { tenant, station };
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)))
-            .build()
-            .map_err(Error::internal)?;
+        let delete = self.store.delete(Key::SiteOfStation { tenant, station });
         self.push(Write::Delete(delete), Error::Contended);
-        Ok(())
     }
 }

@@ -1,16 +1,16 @@
 //! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
 
-use aws_sdk_dynamodb::types::{PutRequest, Update, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
 use super::entries::Attributes;
 use super::keys::{self, Key, Partition, parse_station};
-use super::list::{Cursor, Page, PageRequest};
+use super::list::{Cursor, Page, PageRequest, all_items};
+use super::search::put;
 use super::stored_item;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, s, string};
+use super::{Item, Store, n, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
@@ -29,9 +29,6 @@ const AT_A_TIME: usize = 100;
 
 /// How often one page reads stations, so that its time is bounded: a page of a filtered search may be short.
 const MAX_READS: usize = 4;
-
-/// The maximum number of items that one BatchWriteItem may write.
-const BATCH: usize = 25;
 
 /// The stations that a search may find, in the order in which they are read.
 enum Source {
@@ -174,15 +171,9 @@ impl Store {
             ..PageRequest::first(at_a_time)
         };
         let partition = Partition::Stations { mode: tenant.mode };
+        let (kind, attributes) = (Kind::ChargingStation, Attributes::Object);
         let page = self
-            .page(
-                partition,
-                Kind::ChargingStation,
-                &page_request,
-                Vec::new(),
-                None,
-                Attributes::Object,
-            )
+            .page(partition, kind, &page_request, Vec::new(), None, attributes)
             .await?;
         let page = page.try_map(|item| {
             let place = Id::from(string(&item, "list_sk"));
@@ -360,21 +351,18 @@ impl Store {
             first,
             last,
         } = &range;
-        let (index, attribute, value) = Partition::Region { mode, region }.place();
-        let entries = self.client.query().table_name(&self.table);
-        let entries = entries
+        let (index, value) = Partition::Region { mode, region }.place();
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .index_name(index)
             .key_condition_expression("#region = :region AND #cell BETWEEN :first AND :last")
             .projection_expression(attributes)
-            .expression_attribute_names("#region", attribute)
+            .expression_attribute_names("#region", keys::hash_key_of(index))
             .expression_attribute_names("#cell", keys::CELL)
             .expression_attribute_values(":region", s(value))
             .expression_attribute_values(":first", s(first))
-            .expression_attribute_values(":last", s(last))
-            .into_paginator()
-            .items()
-            .send();
-        entries.try_collect().await.map_err(client::failure)
+            .expression_attribute_values(":last", s(last));
+        all_items(query).await
     }
 
     /// Returns the published stations among these ids, in the order of the ids.
@@ -420,12 +408,12 @@ impl Store {
         let CellKey { region, cell } =
             cells::key(station.location).ok_or_else(|| Error::internal("a station at no place"))?;
         let mode = origin.tenant.mode;
-        let (_, attribute, value) = Partition::Region {
+        let (index, value) = Partition::Region {
             mode,
             region: &region,
         }
         .place();
-        item.insert(attribute.into(), s(value));
+        item.insert(keys::hash_key_of(index), s(value));
         item.insert(keys::CELL.into(), s(cell));
         item.insert("place".into(), s(format!("{latitude},{longitude}")));
         item.insert("outline".into(), s(Outline::of(station).to_string()));
@@ -468,37 +456,9 @@ impl Store {
         origin: &Origin,
         stations: Vec<Stored<ChargingStation>>,
     ) -> Result<()> {
-        let mut writes = Vec::new();
-        for station in &stations {
-            let put = PutRequest::builder()
-                .set_item(Some(Self::station_item(origin, station)?))
-                .build()
-                .map_err(Error::internal)?;
-            writes.push(WriteRequest::builder().put_request(put).build());
-        }
-        for batch in writes.chunks(BATCH) {
-            let mut left = batch.to_vec();
-            for _ in 0..8 {
-                if left.is_empty() {
-                    break;
-                }
-                let call = self
-                    .client
-                    .batch_write_item()
-                    .request_items(&self.table, left);
-                let answer = call.send().await.map_err(client::failure)?;
-                left = answer
-                    .unprocessed_items
-                    .and_then(|mut tables| tables.remove(&self.table))
-                    .unwrap_or_default();
-            }
-            if !left.is_empty() {
-                return Err(Error::unavailable(
-                    "the table left stations of a batch unwritten",
-                ));
-            }
-        }
-        Ok(())
+        let puts = stations.iter();
+        let puts = puts.map(|station| put(Self::station_item(origin, station)?));
+        self.write_chunks(puts.collect::<Result<_>>()?).await
     }
 }
 
@@ -546,9 +506,7 @@ impl UnitOfWork<'_> {
         let (mode, id) = (self.origin.tenant.mode, &station.id);
         let key = Key::Station { mode, id };
         let (mut sets, mut conditions) = (Vec::new(), Vec::new());
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)));
+        let mut update = self.store.update(key);
         for (place, before) in of_evse {
             let connector = format!("#object.connectors[{place}]");
             sets.push(format!("{connector}.#status = :status"));
@@ -579,10 +537,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":more", n(more))
             .expression_attribute_values(":now", s(self.origin.now.to_string()))
             .expression_attribute_values(":one", n(1));
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.push(Write::Update(update), Error::Contended);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +108,7 @@ impl Store {
             }
             let mut tx = self.begin(origin);
             tx.save_months(fleet, months)?;
-            tx.save_sums(fleet, &days)?;
+            tx.save_sums(fleet, &days);
             match tx.commit_without_response().await {
                 Err(Error::Contended) => {}
                 done => return done,
@@ -143,7 +143,7 @@ impl Store {
         for item in self.items(keys.collect(), None, consistent).await? {
             let found = keys::parse_vehicle_month(string(&item, "sk"));
             if let Some(month) = found.and_then(|place| months.get_mut(&place)) {
-                month.revision = number(&item, "revision");
+                month.revision = number(&item, "revision").unsigned_abs();
                 month.content = content(item)?;
             }
         }
@@ -222,7 +222,7 @@ type Months = BTreeMap<(Id, Date), Month>;
 #[derive(Default)]
 struct Month {
     /// The number of writes; 0 if it is not in the table.
-    revision: i64,
+    revision: u64,
     content: VehicleMonth,
     has_changed: bool,
 }
@@ -294,21 +294,14 @@ impl UnitOfWork<'_> {
                 serde_dynamo::to_attribute_value(&month.content).map_err(Error::internal)?;
             item.insert("month".into(), content);
             item.insert("revision".into(), n(month.revision + 1));
-            let put = self.store.put(item);
-            let put = match month.revision {
-                0 => put.condition_expression("attribute_not_exists(pk)"),
-                read => put
-                    .condition_expression("revision = :read")
-                    .expression_attribute_values(":read", n(read)),
-            };
-            let put = put.build().map_err(Error::internal)?;
+            let put = self.store.put_if_read(item, "revision", month.revision);
             self.push(Write::Put(put), Error::Contended);
         }
         Ok(())
     }
 
     /// Adds to the days of a fleet, and to its totals.
-    fn save_sums(&mut self, fleet: &Id, days: &BTreeMap<Date, Sums>) -> Result<()> {
+    fn save_sums(&mut self, fleet: &Id, days: &BTreeMap<Date, Sums>) {
         let mut total = Sums::default();
         for (day, sums) in days {
             total.add_all(sums, 1);
@@ -317,9 +310,7 @@ impl UnitOfWork<'_> {
                 fleet,
                 day: *day,
             };
-            let mut update = Update::builder()
-                .table_name(&self.store.table)
-                .set_key(Some(key_item(key)));
+            let mut update = self.store.update(key);
             let mut additions = Vec::new();
             for (place, (name, count)) in sums.0.iter().enumerate() {
                 update = update
@@ -334,13 +325,11 @@ impl UnitOfWork<'_> {
                 ))
                 .expression_attribute_names("#schema", super::layout::SCHEMA)
                 .expression_attribute_values(":schema", n(super::layout::VERSION));
-            let update = update.build().map_err(Error::internal)?;
             self.push(Write::Update(update), Error::Contended);
         }
         if total.sessions() != 0 || total.energy() != 0 {
-            self.add_to_totals(fleet, total.sessions(), total.energy())?;
+            self.add_to_totals(fleet, total.sessions(), total.energy());
         }
-        Ok(())
     }
 }
 

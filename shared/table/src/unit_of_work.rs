@@ -14,14 +14,18 @@ use std::time::Duration;
 use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::builders::{
+    ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder,
+};
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
 };
 
 use super::idempotency::Claim;
+use super::keys::Key;
 use super::stored_item::{self, Record};
-use super::{Item, Store, client, n, number};
+use super::{Item, Store, client, key_item, n, number};
 use kernel::backoff::Backoff;
 use kernel::error::{Code, Error, ErrorClass, Result};
 use kernel::id::Id;
@@ -39,12 +43,13 @@ pub struct UnitOfWork<'a> {
     writes: Vec<(Write, Error)>,
 }
 
-#[derive(Debug)]
+/// A write, which is built when it is sent.
+#[derive(Debug, Clone)]
 pub(super) enum Write {
-    Put(Put),
-    Update(Update),
-    Delete(Delete),
-    Check(ConditionCheck),
+    Put(PutBuilder),
+    Update(UpdateBuilder),
+    Delete(DeleteBuilder),
+    Check(ConditionCheckBuilder),
 }
 
 /// The reason why a commit had no effect.
@@ -77,11 +82,42 @@ impl Store {
         }
     }
 
-    pub(super) fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {
-        Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(item))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    pub(super) fn put(&self, item: Item) -> PutBuilder {
+        let put = Put::builder().table_name(&self.table);
+        put.set_item(Some(item))
+    }
+
+    /// Returns the put of an item that must not exist.
+    pub(super) fn put_new(&self, item: Item) -> PutBuilder {
+        self.put(item)
+            .condition_expression("attribute_not_exists(pk)")
+    }
+
+    /// Returns a put on the condition that the number of writes of the item, in this attribute, is still `read`; 0 if there was no item.
+    pub(super) fn put_if_read(&self, item: Item, counter: &str, read: u64) -> PutBuilder {
+        match read {
+            0 => self.put_new(item),
+            _ => self
+                .put(item)
+                .condition_expression("#counter = :read")
+                .expression_attribute_names("#counter", counter)
+                .expression_attribute_values(":read", n(read)),
+        }
+    }
+
+    pub(super) fn update(&self, key: Key<'_>) -> UpdateBuilder {
+        let update = Update::builder().table_name(&self.table);
+        update.set_key(Some(key_item(key)))
+    }
+
+    pub(super) fn delete(&self, key: Key<'_>) -> DeleteBuilder {
+        let delete = Delete::builder().table_name(&self.table);
+        delete.set_key(Some(key_item(key)))
+    }
+
+    pub(super) fn check(&self, key: Key<'_>) -> ConditionCheckBuilder {
+        let check = ConditionCheck::builder().table_name(&self.table);
+        check.set_key(Some(key_item(key)))
     }
 }
 
@@ -100,14 +136,9 @@ impl<'a> UnitOfWork<'a> {
     /// # Errors
     /// `Internal` if the object cannot be written as an item.
     pub fn create<T: Record>(&mut self, stored: &mut Stored<T>) -> Result<()> {
-        let put = self
-            .store
-            .put(self.store.item_of(stored, self.origin)?)
-            .condition_expression("attribute_not_exists(pk)");
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        let item = self.store.item_of(stored, self.origin)?;
+        let put = self.store.put_new(item);
+        self.push(Write::Put(put), Error::Contended);
         stored.mark_written();
         Ok(())
     }
@@ -143,23 +174,15 @@ impl<'a> UnitOfWork<'a> {
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":read", n(stored.version));
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.push(Write::Put(put), Error::Contended);
         stored.mark_written();
         Ok(())
     }
 
     /// Makes the commit fail with `Contended` if an object was written since it was read, or since it did not exist (version 0).
-    ///
-    /// # Errors
-    /// `Internal` if the check cannot be built.
-    pub fn check_unchanged<T: Record>(&mut self, stored: &Stored<T>) -> Result<()> {
+    pub fn check_unchanged<T: Record>(&mut self, stored: &Stored<T>) {
         let key = stored.object.key(&self.origin.tenant, &stored.internal);
-        let check = ConditionCheck::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(super::key_item(key)));
+        let check = self.store.check(key);
         let check = match stored.version {
             0 => check.condition_expression("attribute_not_exists(pk)"),
             read => check
@@ -167,9 +190,7 @@ impl<'a> UnitOfWork<'a> {
                 .expression_attribute_names("#version", "version")
                 .expression_attribute_values(":read", n(read)),
         };
-        let check = check.build().map_err(Error::internal)?;
         self.push(Write::Check(check), Error::Contended);
-        Ok(())
     }
 
     /// Replaces objects as [`UnitOfWork::save`] does, and commits the writes so far whenever the next object would make the
@@ -211,21 +232,17 @@ impl<'a> UnitOfWork<'a> {
     /// item was written in the meantime.
     ///
     /// # Errors
-    /// `Internal` if the write cannot be built or an event cannot be written as an item.
+    /// `version_conflict` if the request names another version; `Internal` if an event cannot be written as an item.
     pub fn delete<T: Record>(&mut self, stored: &Stored<T>) -> Result<()> {
         self.check_version(stored)?;
         let key = stored.object.key(&self.origin.tenant, &stored.internal);
-        let delete = Delete::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(super::key_item(key)))
+        let delete = self
+            .store
+            .delete(key)
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(stored.version))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        self.push(
-            Write::Delete(delete.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+            .expression_attribute_values(":read", n(stored.version));
+        self.push(Write::Delete(delete), Error::Contended);
         let mut events = stored_item::events_of(stored, self.origin)?;
         events.iter_mut().try_for_each(|event| self.create(event))
     }
@@ -316,14 +333,11 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    async fn write_together(&self, claim: Option<Put>) -> Result<Option<CommitFailure>> {
-        let writes = self
-            .writes
-            .iter()
-            .map(|(write, _)| write.to_transact_item());
-        let claim = claim.map(|put| TransactWriteItem::builder().put(put).build());
+    async fn write_together(&self, claim: Option<PutBuilder>) -> Result<Option<CommitFailure>> {
         let claimed_at = claim.is_some().then_some(self.writes.len());
-        let items: Vec<_> = writes.chain(claim).collect();
+        let claim = claim.map(Write::Put);
+        let writes = self.writes.iter().map(|(write, _)| write).chain(&claim);
+        let items: Vec<_> = writes.map(Write::to_transact_item).collect::<Result<_>>()?;
         // All attempts have one token: DynamoDB responds with success if an earlier attempt was committed although its response was lost.
         let token = request_token()?;
         for attempt in 0..TRIES {
@@ -384,38 +398,33 @@ impl<'a> UnitOfWork<'a> {
 impl Store {
     /// Sends one conditional put. The SDK repeats a call whose acknowledgement was lost, so a condition that fails because this
     /// request has written the item already counts as a success.
-    async fn put_alone(&self, put: &Put) -> Result<Option<CommitFailure>> {
-        let call = self
-            .client
-            .put_item()
-            .table_name(&put.table_name)
-            .set_item(Some(put.item.clone()));
+    async fn put_alone(&self, put: &PutBuilder) -> Result<Option<CommitFailure>> {
+        let found = self.send_put(put.clone()).await?;
+        let item = put.get_item().as_ref();
+        let is_other = |found: &Item| !item.is_some_and(|item| is_same_write(found, item));
+        Ok(found.filter(is_other).map(|_| CommitFailure::Condition(0)))
+    }
+
+    /// Sends a put by itself. Returns the item that failed its condition, which may be empty.
+    pub(super) async fn send_put(&self, put: PutBuilder) -> Result<Option<Item>> {
+        let put = put.build().map_err(Error::internal)?;
+        let call = self.client.put_item().table_name(put.table_name);
         let sent = call
-            .set_condition_expression(put.condition_expression.clone())
-            .set_expression_attribute_names(put.expression_attribute_names.clone())
-            .set_expression_attribute_values(put.expression_attribute_values.clone())
+            .set_item(Some(put.item))
+            .set_condition_expression(put.condition_expression)
+            .set_expression_attribute_names(put.expression_attribute_names)
+            .set_expression_attribute_values(put.expression_attribute_values)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
-        match sent {
-            Ok(_) => Ok(None),
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                let found = match failure.into_err() {
-                    PutItemError::ConditionalCheckFailedException(found) => found.item,
-                    _ => None,
-                };
-                let ours = found
-                    .as_ref()
-                    .is_some_and(|found| is_same_write(found, &put.item));
-                Ok(if ours {
-                    None
-                } else {
-                    Some(CommitFailure::Condition(0))
-                })
+        let Err(error) = sent else {
+            return Ok(None);
+        };
+        match error.as_service_error() {
+            Some(PutItemError::ConditionalCheckFailedException(found)) => {
+                Ok(Some(found.item.clone().unwrap_or_default()))
             }
-            Err(error) => Err(client::failure(error)),
+            _ => Err(client::failure(error)),
         }
     }
 }
@@ -435,15 +444,17 @@ fn request_token() -> Result<String> {
 }
 
 impl Write {
-    fn to_transact_item(&self) -> TransactWriteItem {
+    /// # Errors
+    /// `Internal` if the write has no table, item, key, update or condition.
+    pub(super) fn to_transact_item(&self) -> Result<TransactWriteItem> {
         let item = TransactWriteItem::builder();
-        match self {
-            Self::Put(put) => item.put(without_idle_request(put.clone())),
-            Self::Update(update) => item.update(update.clone()),
-            Self::Delete(delete) => item.delete(delete.clone()),
-            Self::Check(check) => item.condition_check(check.clone()),
-        }
-        .build()
+        let item = match self.clone() {
+            Self::Put(put) => put.build().map(|put| item.put(without_idle_request(put))),
+            Self::Update(update) => update.build().map(|update| item.update(update)),
+            Self::Delete(delete) => delete.build().map(|delete| item.delete(delete)),
+            Self::Check(check) => check.build().map(|check| item.condition_check(check)),
+        };
+        Ok(item.map_err(Error::internal)?.build())
     }
 }
 

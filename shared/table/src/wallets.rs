@@ -3,11 +3,9 @@
 //!
 //! An account has one item for both modes, so the balance of test mode is beside the object, not in it.
 
-use aws_sdk_dynamodb::types::Update;
-
 use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n, s};
+use super::{Store, n, s};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::money::{Currency, Money};
@@ -186,29 +184,17 @@ impl UnitOfWork<'_> {
     }
 
     /// Adds money to a wallet of that currency. The same transaction may not write the owner's item otherwise.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn credit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) -> Result<()> {
+    pub fn credit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) {
         self.move_money(wallet, money, false, refusal)
     }
 
     /// Subtracts money from a wallet of that currency, if the balance is sufficient. The same transaction may not write the owner's item
     /// otherwise.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn debit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) -> Result<()> {
+    pub fn debit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) {
         self.move_money(wallet, money, true, refusal)
     }
 
-    fn move_money(
-        &mut self,
-        wallet: Wallet<'_>,
-        money: Money,
-        out: bool,
-        refusal: Error,
-    ) -> Result<()> {
+    fn move_money(&mut self, wallet: Wallet<'_>, money: Money, out: bool, refusal: Error) {
         let [place, balance] = wallet.balance(self.origin.tenant.mode);
         let currency: Vec<String> = (0..wallet.currency().len())
             .map(|depth| format!("#c{depth}"))
@@ -218,9 +204,7 @@ impl UnitOfWork<'_> {
             condition.push_str(" AND #place.#balance >= :amount");
         }
         let by = if out { -money.amount } else { money.amount };
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(wallet.key(&self.origin.tenant))))
+        let mut update = self.store.update(wallet.key(&self.origin.tenant))
             .update_expression(
                 "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
                  #version = #version + :one REMOVE events",
@@ -242,10 +226,6 @@ impl UnitOfWork<'_> {
         if out {
             update = update.expression_attribute_values(":amount", n(money.amount));
         }
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            refusal,
-        );
-        Ok(())
+        self.push(Write::Update(update), refusal);
     }
 }

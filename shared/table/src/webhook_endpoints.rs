@@ -1,11 +1,9 @@
 //! The webhook endpoints of a tenant, and their number.
 
-use aws_sdk_dynamodb::types::Update;
-
 use super::keys::{Key, Partition};
 use super::page::PageRequest;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n};
+use super::{Store, n};
 use kernel::error::{Error, Result};
 use kernel::id::Kind;
 use kernel::origin::Tenant;
@@ -35,20 +33,13 @@ impl Store {
 impl UnitOfWork<'_> {
     /// Increases or decreases the number of webhook endpoints of the first of these accounts by one. `lineage` is that account and the
     /// accounts above it: each counts its own endpoints with those of the accounts below it in `total`, and only its own in `count`.
-    ///
-    /// # Errors
-    /// Fails if the update cannot be built. A commit fails with 409 if one of the accounts has reached the maximum.
-    pub fn count_endpoint(
-        &mut self,
-        lineage: &[Tenant],
-        by: i8,
-        most_with_children: u32,
-    ) -> Result<()> {
+    /// The commit fails with 409 if one of the accounts has reached the maximum.
+    pub fn count_endpoint(&mut self, lineage: &[Tenant], by: i8, most_with_children: u32) {
         for (above, tenant) in lineage.iter().enumerate() {
             let is_own = above == 0;
-            let mut update = Update::builder()
-                .table_name(&self.store.table)
-                .set_key(Some(key_item(Key::EndpointCount { tenant })))
+            let mut update = self
+                .store
+                .update(Key::EndpointCount { tenant })
                 .update_expression(if is_own {
                     "ADD #total :by, #count :by"
                 } else {
@@ -83,11 +74,7 @@ impl UnitOfWork<'_> {
                     tenant.account
                 )
             };
-            self.push(
-                Write::Update(update.build().map_err(Error::internal)?),
-                Error::conflict(message, None),
-            );
+            self.push(Write::Update(update), Error::conflict(message, None));
         }
-        Ok(())
     }
 }

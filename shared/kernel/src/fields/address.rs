@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::text::{Memo, Text};
+use super::text::{Memo, Text, checked_string};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,20 +46,9 @@ const COUNTRIES: [&str; 249] = [
 
 /// A country, written as its two-letter code in capitals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Country(String);
-
-impl Country {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<Country> for String {
-    fn from(country: Country) -> Self {
-        country.0
-    }
-}
+checked_string!(Country);
 
 impl TryFrom<String> for Country {
     type Error = &'static str;

@@ -11,7 +11,7 @@ use super::text::{Text, checked_string};
 
 /// A VAT identifier with the country's prefix (Greece `EL`, Northern Ireland `XI`), written in capitals without blanks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct VatId(String);
 checked_string!(VatId);
 
@@ -38,7 +38,7 @@ impl TryFrom<String> for VatId {
 
 /// An international bank account number (ISO 13616), written in capitals without blanks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Iban(String);
 checked_string!(Iban);
 
@@ -74,7 +74,7 @@ fn remainder(iban: &[u8]) -> u32 {
 
 /// A business identifier code of a bank (ISO 9362) of 8 or 11 characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Bic(String);
 checked_string!(Bic);
 
@@ -96,7 +96,7 @@ impl TryFrom<String> for Bic {
 
 /// The prefix of the numbers of invoices: at most 20 letters, digits and `-`, `_`, `/` or `.`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct InvoicePrefix(String);
 checked_string!(InvoicePrefix);
 
@@ -140,7 +140,7 @@ pub struct ElectronicAddress {
 
 /// A code of the list EAS (Electronic Address Scheme).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct AddressScheme(String);
 checked_string!(AddressScheme);
 
@@ -159,18 +159,12 @@ impl TryFrom<String> for AddressScheme {
 
 /// The number of days after its creation at which an invoice is due: 0 to 365.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u16", into = "u16")]
+#[serde(try_from = "u16")]
 pub struct PaymentTerm(u16);
 
 impl PaymentTerm {
     pub fn days(self) -> i64 {
         self.0.into()
-    }
-}
-
-impl From<PaymentTerm> for u16 {
-    fn from(term: PaymentTerm) -> Self {
-        term.0
     }
 }
 

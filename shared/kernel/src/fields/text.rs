@@ -23,7 +23,7 @@ pub(super) use checked_string;
 
 /// A text of 1 to `MAX` characters that is not all blank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Text<const MAX: usize>(String);
 checked_string!(Text<const MAX: usize>);
 
@@ -50,7 +50,7 @@ impl<const MAX: usize> TryFrom<String> for Text<MAX> {
 
 /// A text of 0 to `MAX` characters; empty means unset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Memo<const MAX: usize>(String);
 checked_string!(Memo<const MAX: usize>);
 
@@ -67,7 +67,7 @@ impl<const MAX: usize> TryFrom<String> for Memo<MAX> {
 
 /// An email address: one `@`, something on both sides, no blanks, at most 254 bytes (RFC 5321).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Email(String);
 checked_string!(Email);
 
@@ -95,7 +95,7 @@ impl TryFrom<String> for Email {
 
 /// The name of a time zone in the IANA database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ZoneName(String);
 checked_string!(ZoneName);
 
@@ -126,7 +126,7 @@ impl TryFrom<String> for ZoneName {
 /// An address for deliveries: an absolute URL of at most 2048 characters without user information. Whether `http` is permitted depends on
 /// where the service runs, so other code checks the scheme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct WebUrl(String);
 checked_string!(WebUrl);
 

@@ -7,7 +7,7 @@ use crate::event_type::EventType;
 
 /// The maximum number of requests per second: a whole number from 1 to 1,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(try_from = "u32", into = "u32")]
+#[serde(try_from = "u32")]
 #[schema(value_type = u32, minimum = 1, maximum = 1000)]
 pub struct MaxPerSecond(u32);
 

@@ -1,9 +1,14 @@
 //! The vehicles of a depot and their departures, for the tests of its plans.
 
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
 use kernel::time::Timestamp;
 use kernel::{Id, Kind};
 use models::departure::Departure;
-use models::site::charge::SiteVehicle;
+use models::site::Site;
+use models::site::charge::{Execution, PlanInputs, SiteVehicle};
+use models::stored::Stored;
 use models::vehicle::Vehicle;
 use serde_json::{Value, json};
 
@@ -18,6 +23,16 @@ fn with(mut object: Value, others: Value) -> Value {
     let members = object.as_object_mut().expect("an object");
     members.extend(others.as_object().cloned().expect("an object"));
     object
+}
+
+/// The first site, whose time zone is UTC, with these members of its own.
+pub fn site(own: Value, created: Timestamp) -> Stored<Site> {
+    let new = with(json!({"name": "Depot", "time_zone": "UTC"}), own);
+    let new = serde_json::from_value(new).expect("a site");
+    let currency = serde_json::from_value(json!("gbp")).expect("a currency");
+    let mut site = Site::new(new, currency, created).expect("a site");
+    site.object.id = id(Kind::Site, 0);
+    site
 }
 
 /// The vehicle with a number, which charges at the first site; these members are its own.
@@ -51,5 +66,19 @@ pub fn parked(vehicle: Vehicle, departures: Vec<Departure>) -> SiteVehicle {
         telemetry: None,
         has_reported: false,
         sessions: Vec::new(),
+    }
+}
+
+/// The inputs of a plan for these vehicles, in UTC and without prices.
+pub fn inputs(execution: Execution, vehicles: Vec<SiteVehicle>) -> PlanInputs {
+    PlanInputs {
+        execution,
+        vehicles,
+        starts: Vec::new(),
+        days: Vec::new(),
+        zone: TimeZone::UTC,
+        tariff: None,
+        offered: HashMap::new(),
+        reserved: Vec::new(),
     }
 }

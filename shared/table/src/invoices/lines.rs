@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
+use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::BATCH;
 use crate::keys::Key;
-use crate::list::{Cursor, Page, PageRequest, page_of_ids};
+use crate::list::{Cursor, Page, PageRequest, all_items, page_of_ids};
+use crate::search::deletion;
 use crate::unit_of_work::{UnitOfWork, Write};
 use crate::{Item, Store, client, key_item, new_item, s};
 use kernel::error::{Error, Result};
@@ -122,30 +123,14 @@ impl Store {
         }
         .pair();
         let prefix = Kind::LineItem.prefix();
-        let pages = self.client.query().table_name(&self.table);
-        let keys: Vec<Item> = pages
+        let query = self.client.query().table_name(&self.table);
+        let query = query
             .key_condition_expression("pk = :pk AND begins_with(sk, :line)")
             .projection_expression("pk, sk")
             .expression_attribute_values(":pk", s(pk))
-            .expression_attribute_values(":line", s(prefix))
-            .into_paginator()
-            .items()
-            .send()
-            .try_collect()
-            .await
-            .map_err(client::failure)?;
-        for batch in keys.chunks(25) {
-            let mut deletions = batch.iter().map(removal).collect::<Result<Vec<_>>>()?;
-            while !deletions.is_empty() {
-                let call = self.client.batch_write_item();
-                let answer = call.request_items(&self.table, deletions).send().await;
-                let left = answer.map_err(client::failure)?.unprocessed_items;
-                deletions = left
-                    .and_then(|mut tables| tables.remove(&self.table))
-                    .unwrap_or_default();
-            }
-        }
-        Ok(())
+            .expression_attribute_values(":line", s(prefix));
+        let deletions = all_items(query).await?.into_iter().map(deletion);
+        self.write_chunks(deletions.collect::<Result<_>>()?).await
     }
 }
 
@@ -189,8 +174,7 @@ impl UnitOfWork<'_> {
         });
         let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
         item.insert("line".into(), line);
-        let put = self.store.put(item).build().map_err(Error::internal)?;
-        self.push(Write::Put(put), Error::Contended);
+        self.push(Write::Put(self.store.put(item)), Error::Contended);
         Ok(())
     }
 }
@@ -200,12 +184,4 @@ fn read_line(mut item: Item) -> Result<LineItem> {
         .remove("line")
         .ok_or_else(|| Error::internal("a line without content"))?;
     serde_dynamo::from_attribute_value::<AttributeValue, LineItem>(line).map_err(Error::internal)
-}
-
-fn removal(key: &Item) -> Result<WriteRequest> {
-    let request = DeleteRequest::builder()
-        .set_key(Some(key.clone()))
-        .build()
-        .map_err(Error::internal)?;
-    Ok(WriteRequest::builder().delete_request(request).build())
 }

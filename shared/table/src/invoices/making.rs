@@ -1,10 +1,8 @@
 //! Invoices in progress, whose sessions are claimed before the invoice exists.
 
-use aws_sdk_dynamodb::types::Delete;
-
 use crate::keys::Key;
 use crate::unit_of_work::Write;
-use crate::{Item, Store, client, key_item, new_item, s, string};
+use crate::{Item, Store, client, new_item, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::Id;
 use kernel::origin::{Origin, Tenant};
@@ -97,34 +95,27 @@ impl Store {
                 .expression_attribute_values(":deadline", s(making.deadline.to_string())),
         };
         let put = put.set_item(Some(item)).send().await;
-        put.map(drop).map_err(client::put_failure)
+        client::if_met(put)?.map(drop).ok_or(Error::Contended)
     }
 
     /// Ensures that an interrupted invoice is never created.
     pub(super) async fn give_up(&self, tenant: &Tenant, making: &Making) -> Result<()> {
         let origin = Origin::background(tenant.clone(), making.deadline);
         let mut tx = self.begin(&origin);
-        tx.push(
-            Write::Delete(self.end_of(tenant, making)?),
-            Error::Contended,
-        );
+        tx.push(self.end_of(tenant, making), Error::Contended);
         tx.commit_without_response().await
     }
 
     /// Returns the deletion of the record of an invoice in progress. It fails if another request has resumed the invoice.
-    pub(super) fn end_of(&self, tenant: &Tenant, making: &Making) -> Result<Delete> {
-        Delete::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(Key::Making {
-                tenant,
-                invoice: &making.invoice,
-            })))
-            .condition_expression("#deadline = :deadline AND maker = :maker")
-            .expression_attribute_names("#deadline", "deadline")
-            .expression_attribute_values(":deadline", s(making.deadline.to_string()))
-            .expression_attribute_values(":maker", s(&making.request))
-            .build()
-            .map_err(Error::internal)
+    pub(super) fn end_of(&self, tenant: &Tenant, making: &Making) -> Write {
+        let invoice = &making.invoice;
+        Write::Delete(
+            self.delete(Key::Making { tenant, invoice })
+                .condition_expression("#deadline = :deadline AND maker = :maker")
+                .expression_attribute_names("#deadline", "deadline")
+                .expression_attribute_values(":deadline", s(making.deadline.to_string()))
+                .expression_attribute_values(":maker", s(&making.request)),
+        )
     }
 }
 

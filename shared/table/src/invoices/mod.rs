@@ -15,7 +15,6 @@ mod paid;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use aws_sdk_dynamodb::types::Update;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use self::making::{Making, owner, request};
@@ -23,7 +22,7 @@ use super::entries::key_of_entry;
 use super::keys::{Key, Partition};
 use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n, s};
+use super::{Store, n, s};
 use kernel::error::{Error, Result};
 use kernel::fields::address::Country;
 use kernel::id::{Id, Kind};
@@ -274,7 +273,7 @@ impl UnitOfWork<'_> {
         let fits = making.is_none() && billed.len() <= AT_ONCE;
         if fits && shown_lines(billed)? == billed.len() {
             for billable in billed {
-                self.claim_one(invoice, billable)?;
+                self.claim_one(invoice, billable);
             }
             return Ok(());
         }
@@ -294,7 +293,7 @@ impl UnitOfWork<'_> {
         for batch in unclaimed.chunks(BATCH) {
             let mut tx = self.store.begin(&alone);
             for billable in batch {
-                tx.claim_one(invoice, billable)?;
+                tx.claim_one(invoice, billable);
                 tx.add_line(invoice, &billable.line)?;
             }
             commits.push(tx.commit_without_response());
@@ -303,15 +302,13 @@ impl UnitOfWork<'_> {
             .buffer_unordered(ABREAST)
             .try_collect::<()>()
             .await?;
-        self.push(
-            Write::Delete(self.store.end_of(&self.origin.tenant, &making)?),
-            Error::Contended,
-        );
+        let end = self.store.end_of(&self.origin.tenant, &making);
+        self.push(end, Error::Contended);
         Ok(())
     }
 
     /// Claims one session or reservation. If this invoice has claimed it already, it may be claimed again.
-    fn claim_one(&mut self, invoice: &Id, billable: &Billable) -> Result<()> {
+    fn claim_one(&mut self, invoice: &Id, billable: &Billable) {
         let key = Key::Object {
             tenant: &self.origin.tenant,
             id: &billable.what,
@@ -322,9 +319,9 @@ impl UnitOfWork<'_> {
         } else {
             "internal"
         };
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)))
+        let update = self
+            .store
+            .update(key)
             .update_expression(
                 "SET #part.#invoice = :invoice, #version = #version + :one REMOVE events",
             )
@@ -335,11 +332,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":invoice", s(invoice.as_str()))
             .expression_attribute_values(":read", n(billable.version))
             .expression_attribute_values(":one", n(1));
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
+        self.push(Write::Update(update), Error::Contended);
     }
 }
 

@@ -263,9 +263,9 @@ fn keys_of<T: Record>(stored: &Stored<T>, tenant: &Tenant) -> Item {
         item.insert("list_sk".into(), s(list_id.as_str()));
     }
     for list in lists {
-        let (_, attribute, _) = list.place();
-        item.insert(attribute.into(), s(list.value_of(&list_id)));
-        if attribute == "network_pk" {
+        let (index, _) = list.place();
+        item.insert(keys::hash_key_of(index), s(list.value_of(&list_id)));
+        if index == "network" {
             item.insert("network_sk".into(), s(list_id.as_str()));
         }
     }
