@@ -1,7 +1,6 @@
 //! `GET /v1/charge_cards`: lists the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::Reply;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-charge-cards",
@@ -33,20 +32,19 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargeCard>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::ChargeCard);
+    let (tenant, kind) = (request.tenant(), Kind::ChargeCard);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     if let Some(driver) = driver {
-        app.store.get::<Driver>(tenant, driver).await?;
+        request.get::<Driver>(driver).await?;
     }
     if let Some(vehicle) = vehicle {
-        app.store.get::<Vehicle>(tenant, vehicle).await?;
+        request.get::<Vehicle>(vehicle).await?;
     }
     let found = match driver.or(vehicle) {
         Some(holder) => {
@@ -55,7 +53,8 @@ pub async fn handle(
                 let is_held = vehicle.is_none() || card.vehicle.as_ref() == vehicle;
                 is_wanted && is_held
             };
-            app.store
+            request
+                .store()
                 .list_members(tenant, Members::CardsOf(holder), &page_request, keep)
                 .await?
                 .objects()
@@ -63,10 +62,11 @@ pub async fn handle(
         None => {
             let filter = Condition::given("status", filters.status);
             let partition = Partition::Kind { tenant, kind };
-            app.store
+            request
+                .store()
                 .list_objects::<ChargeCard>(partition, &page_request, filter.into_iter().collect())
                 .await?
         }
     };
-    query.respond(&context, found)
+    query.respond(&request, found)
 }

@@ -1,8 +1,7 @@
 //! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `email`, `metadata[]`, `status`, `created[…]`.
 
-use crate::App;
+use crate::Request;
 use crate::search::metadata::MetadataFilter;
-use axum::extract::State;
 use kernel::Reply;
 use kernel::fields::text::Email;
 use kernel::{Error, Id, Kind};
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Drivers);
 
@@ -30,23 +29,22 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
     Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Driver>>, Error> {
-    let tenant = context.tenant();
+    let tenant = request.tenant();
     let page_request = created.narrow(query.page_request(tenant, Kind::Driver)?);
     let Filters {
         fleet,
         email,
         status,
     } = filters;
-    let pair = metadata.checked(&app, tenant).await?;
+    let pair = metadata.checked(&request).await?;
     if let Some(fleet) = &fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
+        request.get::<Fleet>(fleet).await?;
     }
     let of_fleet = fleet.as_ref().map(Members::OfFleet);
     let found = match of_fleet.or(pair.map(Members::WithMetadata)) {
@@ -58,7 +56,8 @@ pub async fn handle(
                     && status.is_none_or(|status| driver.status == status)
                     && metadata.keeps(&driver.metadata)
             };
-            app.store
+            request
+                .store()
                 .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
@@ -75,10 +74,11 @@ pub async fn handle(
                 },
                 None => Partition::Kind { tenant, kind },
             };
-            app.store
+            request
+                .store()
                 .list_objects::<Driver>(partition, &page_request, filter.into_iter().collect())
                 .await?
         }
     };
-    query.respond(&context, found)
+    query.respond(&request, found)
 }

@@ -1,8 +1,7 @@
 //! `GET /v1/events`: lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is
 //! shown only the events whose object it may read; a `type` whose object it may not read is refused with 403.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::Reply;
 use kernel::{Error, Kind};
 use models::api_key::Resource;
@@ -12,7 +11,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Among, Page};
 use utoipa::ToSchema;
-use web::{Conditional, Created, ListQuery, Query, RequestContext, Route};
+use web::{Conditional, Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-events", "/v1/events", Resource::Events)
 .sometimes_requiring(&[Conditional {
@@ -30,21 +29,20 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Event>>, Error> {
-    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Event)?);
-    let page_request = page_request.since(Event::kept_since(context.now()));
+    let page_request = created.narrow(query.page_request(request.tenant(), Kind::Event)?);
+    let page_request = page_request.since(Event::kept_since(request.now()));
     if let Some(kind) = filters.kind {
-        context
+        request
             .key
             .require_read(kind.subject())
             .map_err(|error| error.at("type"))?;
     }
-    let is_readable = |kind: &&EventType| context.key.may_read(kind.subject());
+    let is_readable = |kind: &&EventType| request.key.may_read(kind.subject());
     let readable: Vec<&str> = EventType::ALL
         .iter()
         .filter(is_readable)
@@ -53,11 +51,11 @@ pub async fn handle(
     let condition = Condition::given("type", filters.kind);
     let filter: Vec<_> = condition.into_iter().collect();
     let partition = Partition::Kind {
-        tenant: context.tenant(),
+        tenant: request.tenant(),
         kind: Kind::Event,
     };
     let (store, among) = (
-        &app.store,
+        request.store(),
         Among {
             member: "type",
             values: &readable,
@@ -75,10 +73,10 @@ pub async fn handle(
             .await?
     };
     store
-        .count_pending(context.tenant(), &mut found.items)
+        .count_pending(request.tenant(), &mut found.items)
         .await?;
     for event in &mut found.items {
-        event.object = event.clone().shown(&app.settings.versions);
+        event.object = event.clone().shown(&request.app.settings.versions);
     }
-    query.respond(&context, found.objects())
+    query.respond(&request, found.objects())
 }

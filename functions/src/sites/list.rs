@@ -1,29 +1,27 @@
 //! `GET /v1/sites`: lists the sites, newest first. Filter: `created[…]`.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::Reply;
 use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::site::Site;
 use table::keys::Partition;
 use table::list::Page;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-sites", "/v1/sites", Resource::Sites);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<Site>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Site);
+    let (tenant, kind) = (request.tenant(), Kind::Site);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let partition = Partition::Kind { tenant, kind };
-    let found = app
-        .store
+    let found = request
+        .store()
         .list_objects::<Site>(partition, &page_request, Vec::new())
         .await?;
-    query.respond(&context, found)
+    query.respond(&request, found)
 }
