@@ -13,9 +13,8 @@ use table::shown::{Shown, Shows};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
-use web::errors;
 use web::list::Paging;
-use web::{Body, ListQuery, PathId, Query, query};
+use web::{Body, ListQuery, PathId, Query, errors, query};
 
 /// Schemas with their names.
 pub type Schemas = Vec<(String, RefOr<Schema>)>;

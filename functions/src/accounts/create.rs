@@ -2,9 +2,7 @@
 //! 1,000 accounts below it, unless the deployment sets another number.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::version;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply, version};
 use models::account::{Account, AccountInternal, MAX_DEPTH, NewAccount};
 use models::api_key::Resource;
 use models::stored::Stored;

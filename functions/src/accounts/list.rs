@@ -1,8 +1,7 @@
 //! `GET /v1/accounts`: lists the accounts that the caller's account has created, newest first. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use table::keys::Partition;

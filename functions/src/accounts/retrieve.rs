@@ -1,8 +1,7 @@
 //! `GET /v1/accounts/{id}`: shows the caller's account or one of its children.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use web::{PathId, Route};

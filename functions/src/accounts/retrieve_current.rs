@@ -1,8 +1,7 @@
 //! `GET /v1/account`: shows the account in which the request acts, and the permissions of its key.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::account::{Account, KeyRights};
 use models::api_key::Resource;
 use web::Route;

@@ -2,8 +2,7 @@
 //! currency of the wallet changes during the charge, the charge is refunded and the response is 409.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use models::transaction::TopUp;

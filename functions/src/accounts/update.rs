@@ -1,9 +1,8 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
-use kernel::Reply;
 use kernel::fields::patch::Change;
 use kernel::origin::Tenant;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::account::{Account, AccountChange};
 use models::api_key::Resource;
 use models::payment_method::Payer;

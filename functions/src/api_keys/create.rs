@@ -5,8 +5,7 @@
 //! it may still be accepted for other requests.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::{ApiKey, NewApiKey, Resource};
 use models::stored::Stored;
 use web::{Body, Conditional, Route};

@@ -2,8 +2,7 @@
 //! access may revoke any key. Every other key may revoke itself, and keys that have no additional scopes and are not valid for longer.
 
 use crate::Request;
-use kernel::Error;
-use kernel::{Deleted, Reply};
+use kernel::{Deleted, Error, Reply};
 use models::api_key::{ApiKey, Resource};
 use web::{Conditional, PathId, Route};
 

@@ -1,8 +1,7 @@
 //! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::{ApiKey, Resource};
 use table::keys::Partition;
 use table::list::Page;

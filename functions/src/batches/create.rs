@@ -1,9 +1,8 @@
 //! `POST /v1/batches`: creates a batch of up to 1,000 bodies of one operation, which are executed in the background.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
 use kernel::scope::Scope;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchInternal, NewBatch};
 use web::{Body, Conditional, Route};

@@ -1,8 +1,7 @@
 //! `GET /v1/batches`: lists the batches, newest first. Filters: `status`, `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchStatus};
 use models::condition::Condition;

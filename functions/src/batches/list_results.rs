@@ -1,8 +1,7 @@
 //! `GET /v1/batches/{id}/results`: lists the results of the bodies of a batch, in the order of the bodies.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchResult};
 use table::list::Page;

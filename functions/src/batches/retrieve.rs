@@ -1,8 +1,7 @@
 //! `GET /v1/batches/{id}`: shows a batch.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::batch::Batch;
 use web::{PathId, Route};

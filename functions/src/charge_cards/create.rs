@@ -3,8 +3,7 @@
 //! 20 RFID cards.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::charge_card::{ChargeCard, NewChargeCard};
 use table::access::Items;

@@ -1,8 +1,7 @@
 //! `GET /v1/charge_cards`: lists the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charge_card::{CardStatus, ChargeCard};
 use models::condition::Condition;

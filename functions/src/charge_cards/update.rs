@@ -2,8 +2,7 @@
 //! considers the change at once.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charge_card::{ChargeCard, ChargeCardChange};
 use table::access::Items;

@@ -3,8 +3,7 @@
 //! within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging::policies::Allowed;
 use models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};

@@ -3,8 +3,7 @@
 //! report does.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use table::access::Items;

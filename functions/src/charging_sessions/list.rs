@@ -1,8 +1,7 @@
 //! `GET /v1/charging_sessions`: lists the sessions, newest first; an active session shows its energy and cost so far. Filters: `driver`,
 //! `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
 
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::ChargingStation;

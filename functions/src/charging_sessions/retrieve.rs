@@ -1,8 +1,7 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; an active session shows its energy and cost so far.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use web::{PathId, Route};

@@ -3,8 +3,7 @@
 //! `accept`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::charging_session::review::ReviewRequest;

@@ -1,6 +1,5 @@
 //! Reads everything that the start of a session depends on, in one step.
 
-use crate::App;
 use kernel::money::Currency;
 use kernel::origin::Tenant;
 use kernel::window::Window;
@@ -30,7 +29,7 @@ use std::num::NonZeroU32;
 
 use crate::charge_cards::app_token;
 use crate::networks::operator;
-use crate::{policies, references};
+use crate::{App, policies, references};
 
 /// A vehicle at a connector, with the objects that were read for both.
 pub struct SessionStart {

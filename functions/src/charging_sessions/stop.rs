@@ -3,9 +3,8 @@
 //! unplugged as well.
 
 use crate::{App, Request};
-use kernel::Reply;
 use kernel::origin::Origin;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::stored::Stored;

@@ -4,10 +4,9 @@
 use std::ops::RangeInclusive;
 
 use crate::Request;
-use kernel::Reply;
 use kernel::time::{DAY, HOUR, SignedDuration, days};
 use kernel::window::Window;
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Reply, Timestamp};
 use models::api_key::Resource;
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::geo::Corridor;

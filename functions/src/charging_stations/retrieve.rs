@@ -1,10 +1,9 @@
 //! `GET /v1/charging_stations/{id}`: shows a charging station, with its free times in the next 24 hours.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
 use kernel::time::DAY;
 use kernel::window::Window;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::charging_station::ChargingStation;
 use web::{PathId, Route};

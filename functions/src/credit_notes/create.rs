@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kernel::{Code, Error, Reply, Response};
+use kernel::{Code, Error, Kind, Reply, Response};
 use models::adjustment::Adjustment;
 use models::api_key::Resource;
 use models::credit_note::request::NewCreditNote;
@@ -18,7 +18,6 @@ use web::{Body, Route};
 
 use super::issue::{self, BACKOFF, TRIES};
 use crate::Request;
-use kernel::Kind;
 
 pub const ROUTE: Route = Route::post(
     "create-credit-note",

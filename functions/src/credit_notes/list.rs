@@ -1,8 +1,7 @@
 //! `GET /v1/credit_notes`: lists the credit notes, newest first. Filters: `invoice`, `fleet`, and `created[…]` with `gt`, `gte`, `lt` and
 //! `lte`.
 
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::credit_note::CreditNote;

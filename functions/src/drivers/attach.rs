@@ -1,8 +1,7 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, FleetOfDriver};
 use models::fleet::Fleet;

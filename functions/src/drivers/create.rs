@@ -1,7 +1,6 @@
 //! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, NewDriver};
 use web::route::CHARGES_BY_DEFAULT;

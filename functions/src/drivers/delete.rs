@@ -1,8 +1,7 @@
 //! `DELETE /v1/drivers/{id}`: deletes a driver without open reservations, without an active session and with an empty wallet,
 //! from fleets and vehicles too.
 
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::driver::Driver;
 use models::vehicle::Vehicle;

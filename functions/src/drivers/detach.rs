@@ -1,7 +1,6 @@
 //! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet, whose vehicles no longer name the driver. The driver is not deleted.
 
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, FleetOfDriver};
 use models::fleet::Fleet;

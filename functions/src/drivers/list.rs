@@ -2,9 +2,8 @@
 
 use crate::Request;
 use crate::search::metadata::MetadataFilter;
-use kernel::Reply;
 use kernel::fields::text::Email;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::driver::Driver;

@@ -2,8 +2,7 @@
 //! the wallet changes during the charge, the charge is refunded and the response is 404 or 409.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::driver::Driver;
 use models::transaction::TopUp;

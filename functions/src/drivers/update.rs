@@ -1,7 +1,6 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, DriverChange};
 use web::route::CHARGES_BY_DEFAULT;

@@ -1,8 +1,7 @@
 //! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
-use kernel::Reply;
 use kernel::window::Window;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::charging::estimate::estimate;
 use models::charging::policies::{PolicyContext, PricedStation, judge};

@@ -2,8 +2,7 @@
 //! shown only the events whose object it may read; a `type` whose object it may not read is refused with 403.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::event::{Event, EventType};

@@ -2,8 +2,7 @@
 //! key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::{Resource, Scope};
 use models::condition::Condition;
 use models::event::Event;

@@ -2,8 +2,7 @@
 //! fleets. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::event::{Delivery, Event};
 use models::webhook_endpoint::EndpointType;

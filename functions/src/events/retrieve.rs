@@ -1,8 +1,7 @@
 //! `GET /v1/events/{id}`: shows an event. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::event::Event;
 use web::{PathId, Route};

@@ -1,7 +1,6 @@
 //! `POST /v1/fleets`: creates a fleet.
 
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::fleet::{Fleet, NewFleet};
 use models::payment_method::Payer;

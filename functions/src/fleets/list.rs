@@ -2,9 +2,8 @@
 
 use crate::Request;
 use crate::search::metadata::MetadataFilter;
-use kernel::Reply;
 use kernel::fields::text::Email;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::fleet::{Fleet, FleetStatus};

@@ -2,8 +2,7 @@
 //! its wallet changes during the charge, the charge is refunded and the response is 404 or 409.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::fleet::Fleet;
 use models::transaction::TopUp;

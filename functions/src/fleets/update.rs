@@ -1,8 +1,7 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
-use kernel::Reply;
 use kernel::fields::patch::Change;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::fleet::{Fleet, FleetChange};
 use models::payment_method::Payer;

@@ -4,17 +4,15 @@
 use std::time::Duration;
 use table::access::Items;
 
-use crate::Request;
-use kernel::Reply;
 use kernel::money::Currency;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use models::fleet::Fleet;
 use models::invoice::{Invoice, NewInvoice};
 use web::{Body, Route};
 
-use crate::payments;
+use crate::{Request, payments};
 
 pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource::Invoices)
     .patient(Duration::from_secs(25))

@@ -1,8 +1,7 @@
 //! `DELETE /v1/invoices/{id}`: deletes a draft. Its sessions can be billed by another invoice.
 
 use crate::Request;
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::invoice::Invoice;
 use table::access::Items;

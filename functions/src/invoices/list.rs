@@ -3,8 +3,7 @@
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
-use kernel::Reply;
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Reply, Timestamp};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::fleet::Fleet;

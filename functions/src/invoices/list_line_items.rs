@@ -1,8 +1,7 @@
 //! `GET /v1/invoices/{id}/line_items`: lists all line items of an invoice, the newest session or reservation first.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::invoice::{Invoice, LineItem};
 use table::list::Page;

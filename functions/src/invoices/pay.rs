@@ -1,8 +1,7 @@
 //! `POST /v1/invoices/{id}/pay`: pays an open invoice.
 
 use crate::Request;
-use kernel::{Code, Error, Id, Kind};
-use kernel::{Reply, Response};
+use kernel::{Code, Error, Id, Kind, Reply, Response};
 use models::api_key::{Resource, Scope};
 use models::fleet::Fleet;
 use models::invoice::{Invoice, PayInvoice};

@@ -2,10 +2,9 @@
 //! key that is derived from the invoice and the number of the attempt; then the result is written to both.
 
 use crate::{App, Request};
-use kernel::Error;
-use kernel::Response;
 use kernel::money::Money;
 use kernel::origin::Origin;
+use kernel::{Error, Response};
 use models::invoice::{Attempt, Invoice};
 use models::payment_method::PaymentMethod;
 use models::stored::Stored;

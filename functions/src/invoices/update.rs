@@ -1,8 +1,7 @@
 //! `POST /v1/invoices/{id}`: updates a draft or open invoice.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::invoice::{Invoice, InvoiceChange};
 use web::{Body, PathId, Route};

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use crate::Request;
-use kernel::{Code, Error, Id, Kind};
-use kernel::{Reply, Response};
+use kernel::{Code, Error, Id, Kind, Reply, Response};
 use models::api_key::Resource;
 use models::credit_note::{Credit, CreditNoteType};
 use models::invoice::Invoice;

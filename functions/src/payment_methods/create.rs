@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::payment_method::{NewPaymentMethod, PaymentMethod};
 use models::stored::Stored;

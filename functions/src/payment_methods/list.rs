@@ -1,7 +1,6 @@
 //! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner, and `created[…]`.
 
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::payment_method::PaymentMethod;

@@ -1,8 +1,7 @@
 //! `POST /v1/payment_methods/{id}`: updates a payment method's metadata.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::payment_method::{PaymentMethod, PaymentMethodChange};
 use web::{Body, PathId, Route};

@@ -50,18 +50,15 @@ pub mod top_up;
 pub use interrupted::{Progress, within_limit};
 
 use crate::App;
-use kernel::Response;
 use kernel::money::Money;
 use kernel::origin::{Mode, Origin};
-use kernel::{Code, Error, Id, Timestamp};
+use kernel::{Code, Error, Id, Response, Timestamp};
 use models::event::EventType;
-use models::payment_method::ProviderMethod;
-use models::payment_method::{PaymentMethod, PaymentMethodType};
+use models::payment_method::{PaymentMethod, PaymentMethodType, ProviderMethod};
 use models::ports::payments::{Charge, KEY_REMEMBERED, Refund};
 use models::stored::Stored;
-use models::transaction::PaymentOutcome;
 use models::transaction::{
-    ChargeSource, NewRefund, Transaction, TransactionInternal, TransactionStatus,
+    ChargeSource, NewRefund, PaymentOutcome, Transaction, TransactionInternal, TransactionStatus,
 };
 use table::UnitOfWork;
 use table::wallets::Wallet;

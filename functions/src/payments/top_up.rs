@@ -3,20 +3,17 @@
 //! [`handle`] serves the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be run at any stage,
 //! concurrently and any number of times: the provider's response is the same for all runs, and one of them commits.
 
-use crate::{App, Request};
-use kernel::Response;
 use kernel::money::Money;
 use kernel::origin::Origin;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Response};
 use models::action::Action;
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};
 use models::stored::Stored;
-use models::transaction::PaymentOutcome;
 use models::transaction::{
-    Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
-    TransactionStatus, TransactionType,
+    Movement, PaymentOutcome, RefundReason, TopUp, TopUpStage, TopUpState, Transaction,
+    TransactionInternal, TransactionStatus, TransactionType,
 };
 use table::Recalled;
 use table::access::Items;
@@ -25,7 +22,7 @@ use web::deployment::Need;
 use web::{RequestContext, Route};
 
 use super::{Progress, declined, key_expired, wallet_of, within_limit};
-use crate::references;
+use crate::{App, Request, references};
 
 /// A route that tops up a wallet.
 pub const fn route(name: &'static str, path: &'static str, resource: Resource) -> Route {

@@ -1,8 +1,7 @@
 //! `POST /v1/policies`: creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::policy::{NewPolicy, Policy};
 use web::{Body, Route};

@@ -1,7 +1,6 @@
 //! `DELETE /v1/policies/{id}`: deletes a policy that no fleet, driver or vehicle refers to.
 
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::policy::Policy;
 use table::access::Items;

@@ -1,8 +1,7 @@
 //! `GET /v1/policies`: lists the policies, newest first. Filters: `status`, `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::policy::{Policy, PolicyStatus};

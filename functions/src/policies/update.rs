@@ -1,8 +1,7 @@
 //! `POST /v1/policies/{id}`: updates a policy.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::policy::{Policy, PolicyChange};
 use web::{Body, PathId, Route};

@@ -1,8 +1,7 @@
 //! `POST /v1/reports`: creates a report. Its file is generated in the background. The key must be allowed to read every kind of object that
 //! the report shows.
 
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::fleet::Fleet;
 use models::report::{NewReport, Report};

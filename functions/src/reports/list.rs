@@ -1,8 +1,7 @@
 //! `GET /v1/reports`: lists the reports, newest first. Filters: `status`, `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::report::{Report, ReportStatus};

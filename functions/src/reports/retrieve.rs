@@ -1,8 +1,7 @@
 //! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file for keys that may read what it shows.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::report::Report;
 use web::deployment::Need;

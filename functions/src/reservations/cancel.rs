@@ -1,8 +1,7 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::reservation::Reservation;
 use models::vehicle::Vehicle;

@@ -1,10 +1,8 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. With `need` in place of a
 //! window, the service chooses the cheapest block of time in which the vehicle's need can be charged; the confirmation chooses again.
 
-use crate::Request;
-use kernel::Reply;
 use kernel::time::Timestamp;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging::matching;
 use models::charging::policies::{Allowed, PolicyContext};
@@ -20,7 +18,7 @@ use web::route::CHARGES_IF_NAMED;
 use web::{Body, Route};
 
 use super::plan::{PlanInputs, plan};
-use crate::{policies, references};
+use crate::{Request, policies, references};
 
 pub const ROUTE: Route = Route::post(
     "create-reservation",

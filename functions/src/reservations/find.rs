@@ -3,8 +3,7 @@
 //! accepted; parameters that it refuses are refused with the same error, except a payment method. Nothing is reserved, and other
 //! reservations may book a candidate before the reservation is confirmed.
 
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::{Resource, Scope};
 use models::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,

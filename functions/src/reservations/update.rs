@@ -1,8 +1,7 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation. A reservation by need is planned again.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::reservation::need::ReplanReason;
 use models::reservation::{Reservation, ReservationChange};

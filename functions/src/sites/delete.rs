@@ -1,8 +1,7 @@
 //! `DELETE /v1/sites/{id}`: deletes a site that no vehicle refers to.
 
 use crate::Request;
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::site::Site;
 use table::access::Items;

@@ -1,8 +1,7 @@
 //! `GET /v1/sites`: lists the sites, newest first. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::site::Site;
 use table::keys::Partition;

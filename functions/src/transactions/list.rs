@@ -1,8 +1,7 @@
 //! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`,
 //! `charging_session`, `invoice`, and `created[…]` with `gt`, `gte`, `lt` and `lte`.
 
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::condition::Condition;

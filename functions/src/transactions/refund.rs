@@ -3,7 +3,6 @@
 //! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
 //! a refund that fails returns it.
 
-use crate::Request;
 use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
@@ -12,7 +11,7 @@ use table::access::Items;
 use table::wallets::Wallet;
 use web::{Body, PathId, Route};
 
-use crate::payments;
+use crate::{Request, payments};
 
 pub const ROUTE: Route = Route::post(
     "refund-transaction",

@@ -1,8 +1,6 @@
 //! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
-use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::MAX_LIST;
 use models::api_key::Resource;
 use models::driver::Driver;
@@ -13,7 +11,7 @@ use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, Route};
 
-use crate::{references, sites};
+use crate::{Request, references, sites};
 
 pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles)
     .refusing(&[

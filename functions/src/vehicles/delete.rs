@@ -1,7 +1,6 @@
 //! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
 use models::driver::Driver;

@@ -2,10 +2,9 @@
 //! `registration_plate`, `vin`, `metadata[]`, `status`, `created[…]`.
 
 use crate::search::metadata::MetadataFilter;
-use kernel::Reply;
 use kernel::fields::text::Text;
 use kernel::origin::Tenant;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::site::Site;

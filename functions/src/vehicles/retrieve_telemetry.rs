@@ -1,8 +1,7 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the telemetry of a vehicle.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;

@@ -1,7 +1,6 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
 use models::stored::Stored;

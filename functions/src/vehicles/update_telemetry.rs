@@ -1,8 +1,7 @@
 //! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Omitted fields keep their values.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::vehicle::Vehicle;

@@ -2,8 +2,7 @@
 //! it for up to five seconds.
 
 use crate::Request;
-use kernel::Error;
-use kernel::{Deleted, Reply};
+use kernel::{Deleted, Error, Reply};
 use models::api_key::Resource;
 use models::webhook_endpoint::WebhookEndpoint;
 use table::access::Items;

@@ -2,8 +2,7 @@
 //! secrets and headers. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::webhook_endpoint::WebhookEndpoint;
 use table::keys::Partition;

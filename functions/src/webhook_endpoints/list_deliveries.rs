@@ -3,8 +3,7 @@
 //! a minute later.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::event::{Event, EventType};

@@ -9,10 +9,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::{App, Request};
-use kernel::function_scope;
 use kernel::size::Size;
 use kernel::time::Timestamp;
-use kernel::{Error, Id, Kind, Reply};
+use kernel::{Error, Id, Kind, Reply, function_scope};
 use models::api_key::{Resource, Scope};
 use models::event::Event;
 use models::stored::Stored;

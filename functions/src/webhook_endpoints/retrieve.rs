@@ -2,8 +2,7 @@
 //! headers. `health` is derived from the newest lines of the endpoint's log: about 100 at most, of the last 24 hours.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::stored::Object as _;
 use models::webhook_endpoint::WebhookEndpoint;

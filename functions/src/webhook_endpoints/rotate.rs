@@ -3,8 +3,7 @@
 //! with the new secret yet: a receiver has to accept both secrets.
 
 use crate::Request;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::webhook_endpoint::WebhookEndpoint;
 use web::body::Nothing;

@@ -1,8 +1,7 @@
 //! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` event to this endpoint only, whatever events it is subscribed to.
 
 use crate::Request;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::stored::Stored;
