@@ -58,6 +58,7 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use axum::{Router, extract};
 use function::{Function, Trigger};
+use models::account::Account;
 use models::charge_card::ChargeCard;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
@@ -70,6 +71,7 @@ use models::reservation::Reservation;
 use models::site::Site;
 use models::transaction::Transaction;
 use models::vehicle::Vehicle;
+use payments::topup;
 use request_spec::{Handles, RequestParts};
 use tower::{ServiceExt as _, service_fn};
 use web::deployment::Deployment;
@@ -169,7 +171,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(accounts::list),
         route!(accounts::retrieve),
         route!(accounts::retrieve_current),
-        route!(accounts::topup),
+        route!(accounts::topup, Account),
         route!(accounts::update),
         route!(analytics::retrieve),
         route!(api_keys::create),
@@ -203,7 +205,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(drivers::delete),
         route!(drivers::list),
         route!(drivers::retrieve, Driver),
-        route!(drivers::topup),
+        route!(drivers::topup, Driver),
         route!(drivers::update),
         route!(estimations::create),
         route!(estimations::retrieve, Estimation),
@@ -215,7 +217,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(fleets::delete),
         route!(fleets::list),
         route!(fleets::retrieve, Fleet),
-        route!(fleets::topup),
+        route!(fleets::topup, Fleet),
         route!(fleets::update),
         route!(payment_methods::create),
         route!(payment_methods::delete),

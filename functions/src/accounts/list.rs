@@ -15,16 +15,15 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<Account>>, Error> {
-    let page_request = created.narrow(query.page_request(request.tenant(), Kind::Account)?);
-    let partition = Partition::Children {
-        parent: &request.tenant().account,
-    };
-    let mut found = request
-        .store()
+    let (store, tenant) = (request.store(), request.tenant());
+    let page_request = created.narrow(query.page_request(tenant, Kind::Account)?);
+    let parent = &tenant.account;
+    let partition = Partition::Children { parent };
+    let mut found = store
         .list::<Account>(partition, &page_request, Vec::new())
         .await?;
     for account in &mut found.items {
-        account.object = account.seen_in(request.tenant().mode);
+        account.object = account.seen_in(tenant.mode);
     }
     query.respond(&request, found.objects())
 }

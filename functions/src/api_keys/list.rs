@@ -14,14 +14,9 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<ApiKey>>, Error> {
-    let page_request = created.narrow(query.page_request(request.tenant(), Kind::ApiKey)?);
-    let partition = Partition::Kind {
-        tenant: request.tenant(),
-        kind: Kind::ApiKey,
-    };
-    let found = request
-        .store()
-        .list_objects::<ApiKey>(partition, &page_request, Vec::new())
-        .await?;
-    query.respond(&request, found)
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::ApiKey);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let partition = Partition::Kind { tenant, kind };
+    let found = store.list_objects(partition, &page_request, Vec::new());
+    query.respond(&request, found.await?)
 }

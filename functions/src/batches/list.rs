@@ -27,12 +27,11 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Batch>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::Batch);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Batch);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let page_request = page_request.since(Event::kept_since(request.now()));
-    let filter = Condition::given("status", filters.status);
-    let list = Partition::Kind { tenant, kind };
-    let filter = filter.into_iter().collect();
-    let found = request.store().list_objects(list, &page_request, filter);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
+    let partition = Partition::Kind { tenant, kind };
+    let found = store.list_objects(partition, &page_request, filter);
     query.respond(&request, found.await?)
 }

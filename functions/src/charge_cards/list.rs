@@ -36,7 +36,7 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargeCard>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::ChargeCard);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::ChargeCard);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     if let Some(driver) = driver {
@@ -52,19 +52,15 @@ pub async fn handle(
                 let is_held = vehicle.is_none() || card.vehicle.as_ref() == vehicle;
                 is_wanted && is_held
             };
-            request
-                .store()
+            store
                 .list_members(tenant, Members::CardsOf(holder), &page_request, keep)
                 .await?
                 .objects()
         }
         None => {
-            let filter = Condition::given("status", filters.status);
+            let filter = Vec::from_iter(Condition::given("status", filters.status));
             let partition = Partition::Kind { tenant, kind };
-            request
-                .store()
-                .list_objects::<ChargeCard>(partition, &page_request, filter.into_iter().collect())
-                .await?
+            store.list_objects(partition, &page_request, filter).await?
         }
     };
     query.respond(&request, found)

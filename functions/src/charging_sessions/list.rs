@@ -45,7 +45,7 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargingSession>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::ChargingSession);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::ChargingSession);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     let (vehicle, station) = (filters.vehicle.as_ref(), filters.charging_station.as_ref());
@@ -77,8 +77,7 @@ pub async fn handle(
         },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let mut found = request
-        .store()
+    let mut found = store
         .list::<ChargingSession>(partition, &page_request, filter)
         .await?;
     for session in &mut found.items {

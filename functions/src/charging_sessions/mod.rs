@@ -10,7 +10,7 @@ pub mod retrieve;
 pub mod retrieve_signed_values;
 pub mod review;
 pub mod settle;
-mod start;
+pub(crate) mod start;
 pub mod stop;
 pub mod stop_at_limit;
 

@@ -36,7 +36,7 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<CreditNote>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::CreditNote);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::CreditNote);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let Filters { fleet, invoice } = &filters;
     // A fleet has credit notes of its invoices only.
@@ -59,9 +59,6 @@ pub async fn handle(
         Condition::given("invoice", invoice.as_ref()),
     ];
     let filter = conditions.into_iter().flatten().collect();
-    let found = request
-        .store()
-        .list_objects::<CreditNote>(partition, &page_request, filter)
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

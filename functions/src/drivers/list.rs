@@ -34,8 +34,8 @@ pub async fn handle(
     Query(filters): Query<Filters>,
     Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Driver>>, Error> {
-    let tenant = request.tenant();
-    let page_request = created.narrow(query.page_request(tenant, Kind::Driver)?);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Driver);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let Filters {
         fleet,
         email,
@@ -55,15 +55,13 @@ pub async fn handle(
                     && status.is_none_or(|status| driver.status == status)
                     && metadata.keeps(&driver.metadata)
             };
-            request
-                .store()
+            store
                 .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
         }
         None => {
-            let filter = Condition::given("status", status);
-            let kind = Kind::Driver;
+            let filter = Vec::from_iter(Condition::given("status", status));
             let partition = match &email {
                 Some(email) => Partition::Lookup {
                     tenant,
@@ -73,10 +71,7 @@ pub async fn handle(
                 },
                 None => Partition::Kind { tenant, kind },
             };
-            request
-                .store()
-                .list_objects::<Driver>(partition, &page_request, filter.into_iter().collect())
-                .await?
+            store.list_objects(partition, &page_request, filter).await?
         }
     };
     query.respond(&request, found)

@@ -24,8 +24,8 @@ pub async fn handle(
 ) -> Result<Reply<Driver>, Error> {
     let mut driver = request.load::<Driver>(&id).await?;
     references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
-    references::driver_preferences(&request, Some(&driver.object), change.preferences.set())
-        .await?;
+    let preferences = change.preferences.set();
+    references::driver_preferences(&request, Some(&driver.object), preferences).await?;
     driver.update(change, request.now())?;
     request.save(driver).await
 }

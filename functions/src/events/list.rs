@@ -33,7 +33,8 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Event>>, Error> {
-    let page_request = created.narrow(query.page_request(request.tenant(), Kind::Event)?);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Event);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let page_request = page_request.since(Event::kept_since(request.now()));
     if let Some(kind) = filters.kind {
         request
@@ -47,19 +48,12 @@ pub async fn handle(
         .filter(is_readable)
         .map(|kind| kind.as_str())
         .collect();
-    let condition = Condition::given("type", filters.kind);
-    let filter: Vec<_> = condition.into_iter().collect();
-    let partition = Partition::Kind {
-        tenant: request.tenant(),
-        kind: Kind::Event,
+    let filter = Vec::from_iter(Condition::given("type", filters.kind));
+    let partition = Partition::Kind { tenant, kind };
+    let among = Among {
+        member: "type",
+        values: &readable,
     };
-    let (store, among) = (
-        request.store(),
-        Among {
-            member: "type",
-            values: &readable,
-        },
-    );
     let mut found = if readable.is_empty() {
         Page::empty()
     } else if readable.len() == EventType::ALL.len() || !filter.is_empty() {
@@ -71,9 +65,7 @@ pub async fn handle(
             .list_among(partition, &page_request, filter, among)
             .await?
     };
-    store
-        .count_pending(request.tenant(), &mut found.items)
-        .await?;
+    store.count_pending(tenant, &mut found.items).await?;
     for event in &mut found.items {
         event.object = event.clone().shown(&request.app.settings.versions);
     }

@@ -31,8 +31,8 @@ pub async fn handle(
     Query(filters): Query<Filters>,
     Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Fleet>>, Error> {
-    let page_request = created.narrow(query.page_request(request.tenant(), Kind::Fleet)?);
-    let (tenant, kind) = (request.tenant(), Kind::Fleet);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Fleet);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     if let Some(pair) = metadata.checked(&request).await? {
         let keep = |fleet: &Fleet| {
             let is_same =
@@ -42,12 +42,10 @@ pub async fn handle(
                 && metadata.keeps(&fleet.metadata)
         };
         let members = Members::WithMetadata(pair);
-        let found = request
-            .store()
-            .list_members(tenant, members, &page_request, keep);
+        let found = store.list_members(tenant, members, &page_request, keep);
         return query.respond(&request, found.await?.objects());
     }
-    let filter = Condition::given("status", filters.status);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
     let partition = match &filters.email {
         Some(email) => Partition::Lookup {
             tenant,
@@ -57,9 +55,6 @@ pub async fn handle(
         },
         None => Partition::Kind { tenant, kind },
     };
-    let found = request
-        .store()
-        .list_objects::<Fleet>(partition, &page_request, filter.into_iter().collect())
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -34,8 +34,7 @@ pub async fn handle(
     if let Some(first) = payments::answered(&request.app, origin).await? {
         return Ok(first.into());
     }
-    let account = request.account();
-    let account = account.await?.object;
+    let account = request.account().await?.object;
     let currency = currency(&request, &new, &account).await?;
     let country = account.country();
     let collected = request

@@ -36,7 +36,7 @@ pub async fn handle(
     Query(finalized): Query<Finalized>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Invoice>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::Invoice);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Invoice);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let status = filters.status;
     let mut filter = status.map_or_else(Vec::new, |status| status.conditions(request.now()));
@@ -76,11 +76,8 @@ pub async fn handle(
         },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let found = request
-        .store()
-        .list_objects::<Invoice>(partition, &page_request, filter)
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }
 
 /// The first days of the first and the last month between these times, if these are at most twelve months. An open end is now.

@@ -37,7 +37,7 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<PaymentMethod>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::PaymentMethod);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::PaymentMethod);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     references::payment_method_scope(&request, driver, fleet).await?;
@@ -45,9 +45,6 @@ pub async fn handle(
     let fleet = Condition::given("fleet", fleet);
     let partition = Partition::Kind { tenant, kind };
     let filter = driver.into_iter().chain(fleet).collect();
-    let found = request
-        .store()
-        .list_objects::<PaymentMethod>(partition, &page_request, filter)
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -5,12 +5,12 @@
 
 use kernel::money::Money;
 use kernel::origin::Origin;
-use kernel::{Code, Error, Kind, Response};
+use kernel::{Code, Error, Kind, Reply, Response};
 use models::action::Action;
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};
-use models::stored::Stored;
+use models::stored::{Object, Stored};
 use models::transaction::{
     Movement, PaymentOutcome, RefundReason, TopUp, TopUpStage, TopUpState, Transaction,
     TransactionInternal, TransactionStatus, TransactionType,
@@ -19,7 +19,7 @@ use table::Recalled;
 use table::access::Items;
 use table::wallets::{Wallet, WalletOwner};
 use web::deployment::Need;
-use web::{RequestContext, Route};
+use web::{Body, PathId, RequestContext, Route};
 
 use super::{Progress, declined, key_expired, wallet_of, within_limit};
 use crate::{App, Request, references};
@@ -44,16 +44,20 @@ pub const fn route(name: &'static str, path: &'static str, resource: Resource) -
 /// # Errors
 /// The 404 of the owner; `payment_method_not_found`; `payment_method_scope_invalid` for a method of another owner or a wallet;
 /// `PaymentInterrupted`.
-pub async fn handle(
-    request: &Request,
-    wallet: Wallet<'_>,
-    body: &TopUp,
-) -> Result<Response, Error> {
+pub async fn handle<T: Object>(
+    request: Request,
+    PathId(id): PathId,
+    Body(body): Body<TopUp>,
+) -> Result<Reply<T>, Error> {
+    let wallet = match T::KIND {
+        Kind::Account => Wallet::Account(&id),
+        Kind::Driver => Wallet::Driver(&id),
+        _ => Wallet::Fleet(&id),
+    };
     let progress = Progress::default();
-    within_limit(&request.app, &progress, || {
-        run(request, wallet, body, &progress)
-    })
-    .await
+    let run = || run(&request, wallet, &body, &progress);
+    let topped_up = within_limit(&request.app, &progress, run).await;
+    topped_up.map(Reply::from)
 }
 
 async fn run(

@@ -26,13 +26,10 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Policy>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::Policy);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Policy);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
-    let filter = Condition::given("status", filters.status);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
     let partition = Partition::Kind { tenant, kind };
-    let found = request
-        .store()
-        .list_objects::<Policy>(partition, &page_request, filter.into_iter().collect())
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

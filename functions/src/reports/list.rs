@@ -31,13 +31,11 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Report>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::Report);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Report);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
-    let filter = Condition::given("status", filters.status);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
     let partition = Partition::Kind { tenant, kind };
-    let filter = filter.into_iter().collect();
-    let mut found = request
-        .store()
+    let mut found = store
         .list::<Report>(partition, &page_request, filter)
         .await?;
     let mut reports = Vec::with_capacity(found.items.len());

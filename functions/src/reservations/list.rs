@@ -43,7 +43,7 @@ pub async fn handle(
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Reservation>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::Reservation);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Reservation);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     let fleet = filters.fleet.as_ref();
@@ -73,9 +73,6 @@ pub async fn handle(
         (None, None, Some(driver)) => Partition::Driver { tenant, driver },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let found = request
-        .store()
-        .list_objects::<Reservation>(partition, &page_request, filter)
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -15,12 +15,9 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<Site>>, Error> {
-    let (tenant, kind) = (request.tenant(), Kind::Site);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Site);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let partition = Partition::Kind { tenant, kind };
-    let found = request
-        .store()
-        .list_objects::<Site>(partition, &page_request, Vec::new())
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, Vec::new());
+    query.respond(&request, found.await?)
 }

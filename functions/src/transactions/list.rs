@@ -103,8 +103,6 @@ pub async fn handle(
         },
         (None, None) => Partition::Kind { tenant, kind },
     };
-    let found = store
-        .list_objects::<Transaction>(partition, &page_request, filter)
-        .await?;
-    query.respond(&request, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -96,7 +96,7 @@ pub async fn handle(
         let message = "cannot be combined with registration_plate";
         return Err(Error::invalid("vin", message));
     }
-    let tenant = request.tenant();
+    let (store, tenant) = (request.store(), request.tenant());
     let page_request = created.narrow(query.page_request(tenant, Kind::Vehicle)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     let driver = references::driver_and_fleet(&request, driver, fleet).await?;
@@ -112,18 +112,14 @@ pub async fn handle(
         Some(members) => {
             let keep =
                 |vehicle: &Vehicle| filters.keep(vehicle) && metadata.keeps(&vehicle.metadata);
-            request
-                .store()
+            store
                 .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
         }
         None => {
             let (partition, filter) = filters.partition(tenant);
-            request
-                .store()
-                .list_objects::<Vehicle>(partition, &page_request, filter)
-                .await?
+            store.list_objects(partition, &page_request, filter).await?
         }
     };
     query.respond(&request, found)

@@ -23,13 +23,10 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<WebhookEndpoint>>, Error> {
-    let page_request = created.narrow(query.page_request(request.tenant(), Kind::WebhookEndpoint)?);
-    let partition = Partition::Kind {
-        tenant: request.tenant(),
-        kind: Kind::WebhookEndpoint,
-    };
-    let mut found = request
-        .store()
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::WebhookEndpoint);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let partition = Partition::Kind { tenant, kind };
+    let mut found = store
         .list::<WebhookEndpoint>(partition, &page_request, Vec::new())
         .await?;
     for endpoint in &mut found.items {

@@ -70,8 +70,7 @@ pub async fn handle(
     Query(place): Query<Place>,
 ) -> Result<Reply<EventFeed>, Error> {
     let begun = Instant::now();
-    let endpoint = request.get::<WebhookEndpoint>(&id);
-    let endpoint = endpoint.await?.object;
+    let endpoint = request.get::<WebhookEndpoint>(&id).await?.object;
     endpoint.check_subscriptions(&request.key)?;
     if endpoint.kind != EndpointType::Polling {
         let message = "Events are delivered to the URL of this endpoint: only endpoints of the type `polling` are read.";
