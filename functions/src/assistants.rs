@@ -28,9 +28,8 @@ use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 use web::auth::{ACT_IN, sent_key};
 use web::deployment::Deployment;
-use web::edge;
 use web::source::{Source, SourceLimiter};
-use web::{body, errors};
+use web::{body, edge, errors};
 
 use crate::function::{Function, Trigger};
 

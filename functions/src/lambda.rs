@@ -13,16 +13,15 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::App;
 use crate::accounts::{bootstrap, erase, export, set_status};
 use crate::documents::write::Write;
 use crate::gateway::{self, trace_of};
 use crate::jobs::{self, read_message, work, work_abreast};
 use crate::networks::{import_stations, manage};
-use crate::ocpi;
 use crate::secrets::reencrypt;
 use crate::stream::relay::StreamRecord;
 use crate::stream::{relay, sweep};
+use crate::{App, ocpi};
 
 /// The time before its deadline at which a function reports what it has done.
 const REPORTING: SignedDuration = seconds(2);

@@ -34,6 +34,7 @@ pub mod payments;
 pub mod policies;
 mod references;
 pub mod reports;
+pub mod request;
 pub mod request_spec;
 pub mod reservations;
 mod retrieve;
@@ -49,14 +50,15 @@ pub mod webhook_endpoints;
 pub mod webhooks;
 
 pub use app::App;
+pub use request::Request;
 
-use axum::Router;
-use axum::extract::Request;
 use axum::http::{self, HeaderValue, header};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
+use axum::{Router, extract};
 use function::{Function, Trigger};
+use models::account::Account;
 use models::charge_card::ChargeCard;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
@@ -69,6 +71,7 @@ use models::reservation::Reservation;
 use models::site::Site;
 use models::transaction::Transaction;
 use models::vehicle::Vehicle;
+use payments::topup;
 use request_spec::{Handles, RequestParts};
 use tower::{ServiceExt as _, service_fn};
 use web::deployment::Deployment;
@@ -168,7 +171,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(accounts::list),
         route!(accounts::retrieve),
         route!(accounts::retrieve_current),
-        route!(accounts::topup),
+        route!(accounts::topup, Account),
         route!(accounts::update),
         route!(analytics::retrieve),
         route!(api_keys::create),
@@ -202,7 +205,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(drivers::delete),
         route!(drivers::list),
         route!(drivers::retrieve, Driver),
-        route!(drivers::topup),
+        route!(drivers::topup, Driver),
         route!(drivers::update),
         route!(estimations::create),
         route!(estimations::retrieve, Estimation),
@@ -214,7 +217,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(fleets::delete),
         route!(fleets::list),
         route!(fleets::retrieve, Fleet),
-        route!(fleets::topup),
+        route!(fleets::topup, Fleet),
         route!(fleets::update),
         route!(payment_methods::create),
         route!(payment_methods::delete),
@@ -285,7 +288,7 @@ pub fn router(app: App) -> Router {
     let networks = ocpi::router(app.clone());
     let routes = without_head(serve(app.clone(), endpoints()));
     let api = docs::router(app).fallback_service(routes);
-    Router::new().fallback_service(service_fn(move |request: Request| {
+    Router::new().fallback_service(service_fn(move |request: extract::Request| {
         let is_of_network = request.uri().path().starts_with("/ocpi/");
         let router = if is_of_network { &networks } else { &api };
         router.clone().oneshot(request)
@@ -295,7 +298,7 @@ pub fn router(app: App) -> Router {
 /// Returns the routes without the HEAD that the router adds to every GET. API Gateway has no route for it: no function with the rights of
 /// the path would serve it.
 fn without_head(routes: Router) -> Router {
-    let routes = service_fn(move |mut request: Request| {
+    let routes = service_fn(move |mut request: extract::Request| {
         if *request.method() == http::Method::HEAD {
             *request.method_mut() = http::Method::TRACE;
         }

@@ -1,6 +1,6 @@
 //! Checks that the objects that a body names exist, and reads settings that depend on them.
 
-use crate::App;
+use crate::{App, Request};
 use kernel::fields::party::TaxPercent;
 use kernel::fields::patch::{Change, Patch};
 use kernel::money::Currency;
@@ -19,12 +19,11 @@ use models::stored::Stored;
 use table::keys::Partition;
 use table::list::{Among, PageRequest};
 use table::stored_item::ById;
-use web::RequestContext;
 
 /// The caller's account or one of its children, if it may be changed: 403 if it is suspended, 404 `account_not_found` if it is closed or
 /// another account.
-pub async fn active_account(app: &App, caller: &Tenant, id: &Id) -> Result<Stored<Account>, Error> {
-    let account = app.store.account(caller, id).await?;
+pub async fn active_account(request: &Request, id: &Id) -> Result<Stored<Account>, Error> {
+    let account = request.store().account(request.tenant(), id).await?;
     match account.object.status {
         AccountStatus::Active => Ok(account),
         AccountStatus::Suspended => Err(Error::suspended()),
@@ -33,20 +32,13 @@ pub async fn active_account(app: &App, caller: &Tenant, id: &Id) -> Result<Store
 }
 
 /// 404 `policy_not_found` unless every policy exists.
-pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
-    all(
-        app,
-        tenant,
-        Kind::Policy,
-        "policy_ids",
-        ids.unwrap_or_default(),
-    )
-    .await
+pub async fn policies(request: &Request, ids: Option<&[Id]>) -> Result<(), Error> {
+    all(request, Kind::Policy, "policy_ids", ids.unwrap_or_default()).await
 }
 
 /// 404 `fleet_not_found` unless every fleet of a list exists.
-pub async fn fleets(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
-    all(app, tenant, Kind::Fleet, "fleets", ids.unwrap_or_default()).await
+pub async fn fleets(request: &Request, ids: Option<&[Id]>) -> Result<(), Error> {
+    all(request, Kind::Fleet, "fleets", ids.unwrap_or_default()).await
 }
 
 /// The payment method that a body names, if any: 404 `payment_method_not_found` unless it exists, 400 `payment_method_scope_invalid` unless
@@ -92,8 +84,7 @@ pub async fn default_method_of_drive(
 /// 403 `authentication_error` if the key lacks `payment_methods:write`; 404 `payment_method_not_found`; 400
 /// `payment_method_scope_invalid` for a method of another owner.
 pub async fn default_payment_method(
-    app: &App,
-    context: &RequestContext,
+    request: &Request,
     tenant: &Tenant,
     change: &Patch<Id>,
     current: Option<&Id>,
@@ -101,29 +92,24 @@ pub async fn default_payment_method(
 ) -> Result<(), Error> {
     let param = "preferences.default_payment_method";
     let replaced = current.filter(|_| *change == Patch::Clear);
-    context
+    request
         .check_charge(change.value().or(replaced))
         .map_err(|error| error.at(param))?;
-    payment_method(app, tenant, change.value(), payer, param)
+    payment_method(&request.app, tenant, change.value(), payer, param)
         .await
         .map(drop)
 }
 
 /// 404 `payment_method_owner_not_found` for an owner that does not exist.
-pub async fn payment_method_owner(
-    app: &App,
-    tenant: &Tenant,
-    new: &NewPaymentMethod,
-) -> Result<(), Error> {
+pub async fn payment_method_owner(request: &Request, new: &NewPaymentMethod) -> Result<(), Error> {
     let unknown = Code::PaymentMethodOwnerNotFound;
-    owner::<Driver>(app, tenant, new.driver.as_ref(), unknown).await?;
-    owner::<Fleet>(app, tenant, new.fleet.as_ref(), unknown).await
+    owner::<Driver>(request, new.driver.as_ref(), unknown).await?;
+    owner::<Fleet>(request, new.fleet.as_ref(), unknown).await
 }
 
 /// 404 `payment_method_scope_not_found` for an owner that does not exist, 400 `payment_method_scope_invalid` for two owners.
 pub async fn payment_method_scope(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     driver: Option<&Id>,
     fleet: Option<&Id>,
 ) -> Result<(), Error> {
@@ -133,21 +119,16 @@ pub async fn payment_method_scope(
             .at(Kind::Fleet.name()));
     }
     let unknown = Code::PaymentMethodScopeNotFound;
-    owner::<Driver>(app, tenant, driver, unknown).await?;
-    owner::<Fleet>(app, tenant, fleet, unknown).await
+    owner::<Driver>(request, driver, unknown).await?;
+    owner::<Fleet>(request, fleet, unknown).await
 }
 
-async fn owner<T: ById>(
-    app: &App,
-    tenant: &Tenant,
-    id: Option<&Id>,
-    unknown: Code,
-) -> Result<(), Error> {
+async fn owner<T: ById>(request: &Request, id: Option<&Id>, unknown: Code) -> Result<(), Error> {
     let Some(id) = id else {
         return Ok(());
     };
     let name = T::KIND.name();
-    match app.store.find::<T>(tenant, id).await? {
+    match request.find::<T>(id).await? {
         Some(_) => Ok(()),
         None => Err(unknown.because(format!("No such {name}.")).at(name)),
     }
@@ -156,18 +137,17 @@ async fn owner<T: ById>(
 /// The driver that a list is filtered by, if any: 404 for a driver or fleet that does not exist, 404 `driver_or_fleet_not_found` for a
 /// driver who is not attached to the fleet.
 pub async fn driver_and_fleet(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     driver: Option<&Id>,
     fleet: Option<&Id>,
 ) -> Result<Option<Driver>, Error> {
     if let Some(fleet) = fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
+        request.get::<Fleet>(fleet).await?;
     }
     let Some(driver) = driver else {
         return Ok(None);
     };
-    let driver = app.store.get::<Driver>(tenant, driver).await?.object;
+    let driver = request.get::<Driver>(driver).await?.object;
     attached(Some(&driver), fleet)?;
     Ok(Some(driver))
 }
@@ -187,15 +167,15 @@ pub fn attached(driver: Option<&Driver>, fleet: Option<&Id>) -> Result<(), Error
 /// The driver, vehicle or fleet by which a list is filtered, if the filter is given; none for one that was deleted, so that its history is
 /// listed. 404 for one that never existed. Nothing is stored of a deleted object: it is known by the objects of these kinds that name it.
 pub async fn past<T: ById>(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     id: Option<&Id>,
     kinds: &[Kind],
 ) -> Result<Option<T>, Error> {
+    let (store, tenant) = (request.store(), request.tenant());
     let Some(id) = id else {
         return Ok(None);
     };
-    if let Some(found) = app.store.find_lately::<T>(tenant, id).await? {
+    if let Some(found) = store.find_lately::<T>(tenant, id).await? {
         return Ok(Some(found.object));
     }
     // No object names what cannot be an id.
@@ -213,10 +193,10 @@ pub async fn past<T: ById>(
                 kind,
             },
         };
-        let newest = app.store.newest_id(partition, kind, Vec::new()).await?;
+        let newest = store.newest_id(partition, kind, Vec::new()).await?;
         // The lists by driver and by vehicle have no tenant in their keys.
         if let Some(newest) = newest
-            && app.store.missing(tenant, kind, &[newest]).await?.is_none()
+            && store.missing(tenant, kind, &[newest]).await?.is_none()
         {
             return Ok(None);
         }
@@ -225,24 +205,21 @@ pub async fn past<T: ById>(
 }
 
 /// 409 while a payment method is a default, or an open reservation or an active session uses it.
-pub async fn unused_payment_method(
-    app: &App,
-    tenant: &Tenant,
-    method: &PaymentMethod,
-) -> Result<(), Error> {
+pub async fn unused_payment_method(request: &Request, method: &PaymentMethod) -> Result<(), Error> {
+    let tenant = request.tenant();
     let param = Some(Kind::PaymentMethod.name());
-    let account = app.store.load::<Account>(tenant, &tenant.account).await?;
+    let account = request.load::<Account>(&tenant.account).await?;
     if account.default_payment_method(tenant.mode) == Some(&method.id) {
         let message = "The payment method is the account's default.";
         return Err(Error::conflict(message, param));
     }
     let is_default = Condition::equals("preferences.default_payment_method", &method.id);
-    let named = newest_that(app, tenant, &[Kind::Driver, Kind::Fleet], &is_default).await?;
+    let named = newest_that(request, &[Kind::Driver, Kind::Fleet], &is_default).await?;
     if let Some(named) = named {
         let message = format!("The payment method is the default of {named}.");
         return Err(Error::conflict(message, param));
     }
-    match app.store.open_with(tenant, &method.id).await? {
+    match request.store().open_with(tenant, &method.id).await? {
         None => Ok(()),
         Some(session) if session.is(Kind::ChargingSession) => {
             let message = format!("The session {session} pays with it.");
@@ -256,13 +233,13 @@ pub async fn unused_payment_method(
 }
 
 /// 409 while a fleet, driver or vehicle names the policy.
-pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+pub async fn unnamed_policy(request: &Request, id: &Id) -> Result<(), Error> {
     let kinds = [Kind::Fleet, Kind::Driver, Kind::Vehicle];
     let names_policy = Condition::Contains {
         member: "policy_ids",
         value: id.to_string(),
     };
-    match newest_that(app, tenant, &kinds, &names_policy).await? {
+    match newest_that(request, &kinds, &names_policy).await? {
         Some(named) => {
             let message = format!("The policy is named by {named}.");
             Err(Error::conflict(message, Some(Kind::Policy.name())))
@@ -274,15 +251,14 @@ pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), E
 /// The newest object that meets a condition, from the first of these kinds that has one. This reads the lists of these kinds, so it is for
 /// rare operations, such as the deletion of an object that they name. A request that follows immediately may name it again.
 async fn newest_that(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     kinds: &[Kind],
     condition: &Condition<'_>,
 ) -> Result<Option<Id>, Error> {
+    let (store, tenant) = (request.store(), request.tenant());
     for kind in kinds.iter().copied() {
         let partition = Partition::Kind { tenant, kind };
-        let found = app
-            .store
+        let found = store
             .newest_id(partition, kind, vec![condition.clone()])
             .await?;
         if found.is_some() {
@@ -295,20 +271,18 @@ async fn newest_that(
 /// 404 for a preferred station that does not exist, and the checks of a default payment method. A driver who is being created has no
 /// payment methods yet.
 pub async fn driver_preferences(
-    app: &App,
-    context: &RequestContext,
+    request: &Request,
     driver: Option<&Driver>,
     change: Option<&DriverPreferencesChange>,
 ) -> Result<(), Error> {
     let Some(change) = change else {
         return Ok(());
     };
-    let tenant = context.tenant();
+    let tenant = request.tenant();
     let payer = driver.map_or(Payer::account(), |driver| Payer::driver(&driver.id));
     let current = driver.and_then(|driver| driver.preferences.default_payment_method.as_ref());
     default_payment_method(
-        app,
-        context,
+        request,
         tenant,
         &change.default_payment_method,
         current,
@@ -318,8 +292,7 @@ pub async fn driver_preferences(
     match &change.preferred_charging_stations {
         Change::Set(ids) => {
             all(
-                app,
-                tenant,
+                request,
                 Kind::ChargingStation,
                 "preferences.preferred_charging_stations",
                 ids,
@@ -331,11 +304,8 @@ pub async fn driver_preferences(
 }
 
 /// 404 with the code of its kind for a vehicle, driver or station of a report's filters that does not exist.
-pub async fn report_filters(
-    app: &App,
-    tenant: &Tenant,
-    filters: &ReportFilters,
-) -> Result<(), Error> {
+pub async fn report_filters(request: &Request, filters: &ReportFilters) -> Result<(), Error> {
+    let (store, tenant) = (request.store(), request.tenant());
     for (name, kind, ids) in [
         ("vehicle", Kind::Vehicle, &filters.vehicle),
         ("driver", Kind::Driver, &filters.driver),
@@ -345,7 +315,7 @@ pub async fn report_filters(
         let mut distinct = ids.to_vec();
         distinct.sort();
         distinct.dedup();
-        if let Some(missing) = app.store.missing(tenant, kind, &distinct).await? {
+        if let Some(missing) = store.missing(tenant, kind, &distinct).await? {
             let place = ids.iter().position(|id| *id == missing).unwrap_or_default();
             let param = format!("parameters.filters.{name}[{place}]");
             return Err(Error::not_found(kind).at(param));
@@ -354,14 +324,15 @@ pub async fn report_filters(
     Ok(())
 }
 
-async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) -> Result<(), Error> {
+async fn all(request: &Request, kind: Kind, param: &str, ids: &[Id]) -> Result<(), Error> {
     if ids.is_empty() || ids.len() > models::MAX_LIST {
         return Ok(());
     }
+    let (store, tenant) = (request.store(), request.tenant());
     let mut distinct = ids.to_vec();
     distinct.sort();
     distinct.dedup();
-    match app.store.missing(tenant, kind, &distinct).await? {
+    match store.missing(tenant, kind, &distinct).await? {
         Some(_) => Err(Error::not_found(kind).at(param)),
         None => Ok(()),
     }
@@ -389,22 +360,21 @@ pub async fn currency(
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
 pub async fn terms(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     driver: &Stored<Driver>,
     fleet: Option<&Fleet>,
 ) -> Result<Terms, Error> {
-    let fee = app.settings.reservation_fee;
+    let fee = request.app.settings.reservation_fee;
     let fee_tax_percent = match fee {
         // If the network of the station bills a fee, the rate is read then.
         0 => TaxPercent::default(),
         _ => {
-            let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+            let account = request.account().await?;
             account.object.fee_tax_percent()
         }
     };
     Ok(Terms {
-        currency: currency(app, tenant, driver, fleet).await?,
+        currency: currency(&request.app, request.tenant(), driver, fleet).await?,
         fee,
         fee_tax_percent,
     })
@@ -455,8 +425,8 @@ pub async fn charging(
 }
 
 /// 409 while a session of this driver or vehicle is active.
-pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Result<(), Error> {
-    match charging(app, origin, kind, id, None).await? {
+pub async fn not_charging(request: &Request, kind: Kind, id: &Id) -> Result<(), Error> {
+    match charging(&request.app, &request.origin, kind, id, None).await? {
         Some(session) => {
             let message = format!("The session {session} is active.");
             Err(Error::conflict(message, Some(kind.name())))
@@ -466,8 +436,8 @@ pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Re
 }
 
 /// 409 while this driver or vehicle has a pending or confirmed reservation.
-pub async fn unreserved(app: &App, tenant: &Tenant, kind: Kind, id: &Id) -> Result<(), Error> {
-    match app.store.open_with(tenant, id).await? {
+pub async fn unreserved(request: &Request, kind: Kind, id: &Id) -> Result<(), Error> {
+    match request.store().open_with(request.tenant(), id).await? {
         Some(reservation) => {
             let message = format!("The reservation {reservation} still waits for it.");
             Err(Error::conflict(message, Some(kind.name())))

@@ -1,8 +1,8 @@
 //! The request that a handler expects and the content of its reply, derived from its signature: the part of the OpenAPI document that is
 //! not in its route.
 
-use crate::App;
-use axum::extract::{FromRequest, FromRequestParts, State};
+use crate::{App, Request};
+use axum::extract::{FromRequest, FromRequestParts};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use kernel::error::Code;
 use kernel::{Error, Reply};
@@ -13,9 +13,8 @@ use table::shown::{Shown, Shows};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
-use web::errors;
 use web::list::Paging;
-use web::{Body, ListQuery, PathId, Query, RequestContext, query};
+use web::{Body, ListQuery, PathId, Query, errors, query};
 
 /// Schemas with their names.
 pub type Schemas = Vec<(String, RefOr<Schema>)>;
@@ -48,9 +47,7 @@ pub trait RequestPart {
     fn describe(_spec: &mut RequestSpec) {}
 }
 
-impl RequestPart for RequestContext {}
-
-impl RequestPart for State<App> {}
+impl RequestPart for Request {}
 
 impl RequestPart for PathId {
     fn describe(spec: &mut RequestSpec) {
@@ -151,8 +148,8 @@ macro_rules! arguments {
     };
 }
 
+arguments!(, A);
 arguments!(A, B);
 arguments!(A B, C);
 arguments!(A B C, D);
 arguments!(A B C D, E);
-arguments!(A B C D E, G);

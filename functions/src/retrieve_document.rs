@@ -1,18 +1,16 @@
 //! The handler of routes that redirect to a document of an object.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::Error;
 use kernel::response::{FileOf, Reply};
-use web::{PathId, Query, RequestContext};
+use web::{PathId, Query};
 
 use crate::documents::{self, DocumentQuery, Documented};
 
 pub async fn handle<T: Documented>(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Query(query): Query<DocumentQuery>,
 ) -> Result<Reply<FileOf<T>>, Error> {
-    documents::redirect(&app, context.tenant(), &id, query.format).await
+    documents::redirect(&request, &id, query.format).await
 }

@@ -6,9 +6,8 @@ use functions::jobs;
 use std::collections::BTreeMap;
 
 use functions::stream::sweep;
-use kernel::Id;
-use kernel::Timestamp;
 use kernel::time::minutes;
+use kernel::{Id, Timestamp};
 use models::fleet::Fleet;
 use serde_json::{Value, json};
 use tests::{Crew, Receiver, TestApp, TestResponse, assert_has, id_of, path_of, with};

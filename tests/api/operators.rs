@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use functions::App;
 use functions::accounts::{erase, export};
 use functions::job::Job as _;
-use functions::jobs;
 use functions::secrets::reencrypt;
 use functions::webhooks::deliver::DeliverWebhook;
+use functions::{App, jobs};
 use kernel::encryption::EncryptionKeys;
 use kernel::origin::Mode;
 use kernel::time::MINUTE;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use functions::function::Trigger;
-use kernel::Kind;
-use kernel::function_scope;
+use kernel::{Kind, function_scope};
 use models::account::Account;
 use serde_json::json;
 use table::access::Items;

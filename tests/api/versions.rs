@@ -1,7 +1,6 @@
 //! Versions: the service has one version before the current one, as a deployment after its first change.
 
-use kernel::version::VersionChange;
-use kernel::version::Versions;
+use kernel::version::{VersionChange, Versions};
 use serde_json::{Map, Value, json};
 use tests::{Receiver, TestApp, assert_has, fleet, id_of, with};
 

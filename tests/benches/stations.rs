@@ -6,14 +6,13 @@
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use functions::job::Job as _;
-use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
+use functions::{App, jobs};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use functions::App;
 use functions::networks::import_stations;
 use kernel::{Id, Mode};
 use models::reservation::Reservation;

@@ -9,8 +9,8 @@ mod simulation;
 mod sweep;
 
 use functions::job::Job as _;
-use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
+use functions::{App, jobs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,7 +25,6 @@ use models::reservation::{Reservation, ReservationStatus, Terms};
 use models::vehicle::Vehicle;
 use serde_json::{Value, json};
 
-use functions::App;
 use kernel::time::{SignedDuration, minutes};
 use kernel::{Id, Timestamp};
 use models::stored::Stored;

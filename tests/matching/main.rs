@@ -10,15 +10,14 @@ mod needs;
 mod oracle;
 
 use functions::job::Job as _;
-use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
+use functions::{App, jobs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
-use functions::App;
 use kernel::origin::Mode;
 use kernel::time::SignedDuration;
 use kernel::{Id, Kind, Timestamp};

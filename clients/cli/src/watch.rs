@@ -9,10 +9,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::catalog::Operation;
-use crate::commands;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::operation;
+use crate::{commands, operation};
 use crate::output::{Form, member};
 
 /// Flags of the connection and of the output, which may precede or follow the command that is repeated.

@@ -1,16 +1,14 @@
 //! `bootstrap-account`: creates an account without a parent and its first key, or another key of an existing account, such as its first key
 //! of live mode. Only an operator may invoke it.
 
-use kernel::function_scope;
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::version;
+use kernel::{Error, Id, Kind, function_scope, version};
 use models::account::{Account, AccountInternal, NewAccount};
 use models::api_key::{ApiKey, NewApiKey};
 use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id, Kind};
 use models::stored::Stored;
 use table::access::Items;
 

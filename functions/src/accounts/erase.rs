@@ -21,10 +21,9 @@
 
 use crate::App;
 use futures::stream::{self, TryStreamExt as _};
-use kernel::function_scope;
 use kernel::origin::{Mode, Tenant};
 use kernel::time::{SignedDuration, minutes};
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, function_scope};
 use models::account::Account;
 use models::stored::Stored;
 use serde::{Deserialize, Serialize};

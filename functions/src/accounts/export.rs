@@ -10,9 +10,8 @@
 //! `invoice`. Objects of accounts below the account are not included: each account has its own export.
 
 use crate::App;
-use kernel::function_scope;
 use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id, Timestamp};
+use kernel::{Error, Id, Timestamp, function_scope};
 use models::account::Account;
 use serde::{Deserialize, Serialize};
 use table::scan::Pass;

@@ -1,33 +1,29 @@
 //! `GET /v1/accounts`: lists the accounts that the caller's account has created, newest first. Filter: `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use table::keys::Partition;
 use table::list::Page;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-accounts", "/v1/accounts", Resource::Accounts);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<Account>>, Error> {
-    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Account)?);
-    let partition = Partition::Children {
-        parent: &context.tenant().account,
-    };
-    let mut found = app
-        .store
+    let (store, tenant) = (request.store(), request.tenant());
+    let page_request = created.narrow(query.page_request(tenant, Kind::Account)?);
+    let parent = &tenant.account;
+    let partition = Partition::Children { parent };
+    let mut found = store
         .list::<Account>(partition, &page_request, Vec::new())
         .await?;
     for account in &mut found.items {
-        account.object = account.seen_in(context.tenant().mode);
+        account.object = account.seen_in(tenant.mode);
     }
-    query.respond(&context, found.objects())
+    query.respond(&request, found.objects())
 }

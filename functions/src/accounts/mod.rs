@@ -11,11 +11,10 @@ pub mod set_status;
 pub mod topup;
 pub mod update;
 
-use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
-use crate::search;
 use crate::stream::record::StreamRecord;
+use crate::{App, search};
 use kernel::Id;
 use kernel::error::Result;
 use kernel::origin::{Mode, Tenant};

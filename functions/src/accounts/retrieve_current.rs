@@ -1,12 +1,10 @@
 //! `GET /v1/account`: shows the account in which the request acts, and the permissions of its key.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
+use kernel::{Error, Reply};
 use models::account::{Account, KeyRights};
 use models::api_key::Resource;
-use web::{RequestContext, Route};
+use web::Route;
 
 pub const ROUTE: Route = Route::get(
     "retrieve-current-account",
@@ -14,17 +12,14 @@ pub const ROUTE: Route = Route::get(
     Resource::Accounts,
 );
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-) -> Result<Reply<Account>, Error> {
-    let tenant = context.tenant();
-    let stored = app.store.account(tenant, &tenant.account).await?;
+pub async fn handle(request: Request) -> Result<Reply<Account>, Error> {
+    let tenant = request.tenant();
+    let stored = request.store().account(tenant, &tenant.account).await?;
     let mut account = stored.seen_in(tenant.mode);
     account.key = Some(KeyRights {
-        expires_at: context.key.expires_at,
+        expires_at: request.key.expires_at,
         livemode: tenant.mode.is_live(),
-        scopes: context.key.rights.held().to_vec(),
+        scopes: request.key.rights.held().to_vec(),
     });
-    Ok(context.respond(&account)?.at_version(stored.version))
+    Ok(request.respond(&account)?.at_version(stored.version))
 }

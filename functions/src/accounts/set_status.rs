@@ -4,14 +4,13 @@
 //! one write of one item reaches every key and every child account. The instance that makes the change applies it at once; every other
 //! instance of the service applies it within a minute.
 
-use kernel::function_scope;
 use kernel::origin::{Mode, Origin, Tenant};
+use kernel::{Error, Id, Kind, function_scope};
 use models::account::{Account, AccountStatus};
 use serde::Deserialize;
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id, Kind};
 use table::access::Items;
 
 use crate::function::{Function, Trigger};

@@ -1,31 +1,13 @@
 //! `POST /v1/accounts/{id}/top_up`: charges a payment method and credits the wallet of the caller's account or of a child account. If the
 //! currency of the wallet changes during the charge, the charge is refunded and the response is 409.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
-use models::account::Account;
 use models::api_key::Resource;
-use models::transaction::TopUp;
-use table::wallets::Wallet;
-use web::{Body, PathId, RequestContext, Route};
+use web::Route;
 
-use crate::payments::top_up;
+use crate::payments::topup;
 
-pub const ROUTE: Route = top_up::route(
+pub const ROUTE: Route = topup::route(
     "topup-account",
     "/v1/accounts/{id}/top_up",
     Resource::Accounts,
 );
-
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-    Body(body): Body<TopUp>,
-) -> Result<Reply<Account>, Error> {
-    top_up::handle(&app, &context, Wallet::Account(&id), &body)
-        .await
-        .map(Reply::from)
-}

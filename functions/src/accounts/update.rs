@@ -1,38 +1,33 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::fields::patch::Change;
 use kernel::origin::Tenant;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::account::{Account, AccountChange};
 use models::api_key::Resource;
 use models::payment_method::Payer;
 use web::route::CHARGES_BY_DEFAULT;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts)
     .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid])
     .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<AccountChange>,
 ) -> Result<Reply<Account>, Error> {
-    let mut account = references::active_account(&app, context.tenant(), &id).await?;
+    let mut account = references::active_account(&request, &id).await?;
     let tenant = Tenant {
         account: id,
-        mode: context.tenant().mode,
+        mode: request.tenant().mode,
     };
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
-            &app,
-            &context,
+            &request,
             &tenant,
             &preferences.default_payment_method,
             account.default_payment_method(tenant.mode),
@@ -40,11 +35,11 @@ pub async fn handle(
         )
         .await?;
     }
-    account.update(change, tenant.mode, context.now())?;
-    let response = context
+    account.update(change, tenant.mode, request.now())?;
+    let response = request
         .respond(&account.seen_in(tenant.mode))?
         .at_version(account.version + 1);
-    let mut tx = app.store.begin(&context.origin);
+    let mut tx = request.begin();
     tx.save(&mut account)?;
     tx.commit(response).await
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
 use jiff::civil::Date;
 use kernel::{Code, Error, Id, Kind, Reply};
 use models::analytics::{Analytics, Day, Days, Interval, Metric, SeriesGrouping, Sums};
@@ -17,7 +16,7 @@ use web::page_token::Binding;
 use web::query::Whole;
 use web::{Query, RequestContext, Route};
 
-use crate::App;
+use crate::Request;
 
 pub const ROUTE: Route = Route::get("retrieve-analytics", "/v1/analytics", Resource::Analytics)
     .refusing(&[Code::FleetNotFound])
@@ -45,13 +44,12 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Analytics>, Error> {
-    let tenant = context.tenant();
-    let fleet = app.store.get::<Fleet>(tenant, &filters.fleet).await?.object;
-    let today = context.now().date_in(&fleet.timezone.rules());
+    let (store, tenant) = (request.store(), request.tenant());
+    let fleet = request.get::<Fleet>(&filters.fleet).await?.object;
+    let today = request.now().date_in(&fleet.timezone.rules());
     let Filters {
         group_by,
         from,
@@ -75,23 +73,23 @@ pub async fn handle(
             path: ROUTE.path,
             filters: &applied,
         },
-        secret: app.settings.page_secret()?,
+        secret: request.app.settings.page_secret()?,
     };
     let last = page.map(|token| pages.last_vehicle(&token)).transpose()?;
     let (groups, next) = match group_by {
         None => {
-            let sums = app.store.sums_of_fleet(tenant, &fleet.id, range).await?;
+            let sums = store.sums_of_fleet(tenant, &fleet.id, range).await?;
             (vec![(None, sums)], None)
         }
         Some(SeriesGrouping::Vehicle) => {
             let behind = (last.as_ref(), limit);
-            of_vehicles(&app, &context, &fleet.id, &days, behind).await?
+            of_vehicles(&request, &fleet.id, &days, behind).await?
         }
     };
     let place = (fleet.id, fleet.timezone);
     let mut analytics = Analytics::new(metric, days, place, &groups, group_by);
-    analytics.next_page_url = next.and_then(|last| pages.url(&context, limit, last));
-    context.respond(&analytics)
+    analytics.next_page_url = next.and_then(|last| pages.url(&request, limit, last));
+    request.respond(&analytics)
 }
 
 /// The query parameters of the page that is shown, and of those that follow it: those of the request, or their defaults.
@@ -151,16 +149,16 @@ type Groups = Vec<(Option<Id>, BTreeMap<Date, Sums>)>;
 
 /// The sums of the next vehicles, and the last of these vehicles if there are more.
 async fn of_vehicles(
-    app: &App,
-    context: &RequestContext,
+    request: &Request,
     fleet: &Id,
     days: &Days,
     (behind, limit): (Option<&Id>, usize),
 ) -> Result<(Groups, Option<Id>), Error> {
     let months = days.months().into_iter().map(|month| {
         let place = (behind, limit + 1);
-        app.store
-            .sums_of_vehicles(context.tenant(), fleet, month, place)
+        request
+            .store()
+            .sums_of_vehicles(request.tenant(), fleet, month, place)
     });
     let mut vehicles: BTreeMap<Id, BTreeMap<Date, Sums>> = BTreeMap::new();
     for (vehicle, sums) in futures::future::try_join_all(months)

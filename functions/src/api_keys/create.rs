@@ -4,13 +4,11 @@
 //! key that expires has to name an `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute in which
 //! it may still be accepted for other requests.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
+use kernel::{Error, Reply};
 use models::api_key::{ApiKey, NewApiKey, Resource};
 use models::stored::Stored;
-use web::{Body, Conditional, RequestContext, Route};
+use web::{Body, Conditional, Route};
 
 pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys)
     .sometimes_requiring(&[Conditional {
@@ -18,26 +16,22 @@ pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource:
         when: "always: no key creates a key that may do more than itself",
     }]);
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    Body(new): Body<NewApiKey>,
-) -> Result<Reply<ApiKey>, Error> {
+pub async fn handle(request: Request, Body(new): Body<NewApiKey>) -> Result<Reply<ApiKey>, Error> {
     let (key, internal) = ApiKey::new(
         new,
-        context.tenant(),
-        Some(&context.key),
-        &context.default_version,
-        context.now(),
+        request.tenant(),
+        Some(&request.key),
+        &request.default_version,
+        request.now(),
     )?;
-    let response = context.respond(&key)?;
+    let response = request.respond(&key)?;
     let stored = ApiKey {
         secret: None,
         ..key
     };
-    let response = response.remembered_as(context.respond(&stored)?);
-    let mut tx = app.store.begin(&context.origin);
+    let response = response.remembered_as(request.respond(&stored)?);
+    let mut tx = request.begin();
     tx.create(&mut Stored::with_internal(stored, internal))?;
-    tx.check_key(&context.key, context.now());
+    tx.check_key(&request.key, request.now());
     tx.commit(response).await
 }

@@ -1,30 +1,22 @@
 //! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets. Filter: `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::{ApiKey, Resource};
 use table::keys::Partition;
 use table::list::Page;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<ApiKey>>, Error> {
-    let page_request = created.narrow(query.page_request(context.tenant(), Kind::ApiKey)?);
-    let partition = Partition::Kind {
-        tenant: context.tenant(),
-        kind: Kind::ApiKey,
-    };
-    let found = app
-        .store
-        .list_objects::<ApiKey>(partition, &page_request, Vec::new())
-        .await?;
-    query.respond(&context, found)
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::ApiKey);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let partition = Partition::Kind { tenant, kind };
+    let found = store.list_objects(partition, &page_request, Vec::new());
+    query.respond(&request, found.await?)
 }

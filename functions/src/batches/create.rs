@@ -1,13 +1,11 @@
 //! `POST /v1/batches`: creates a batch of up to 1,000 bodies of one operation, which are executed in the background.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
 use kernel::scope::Scope;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchInternal, NewBatch};
-use web::{Body, Conditional, RequestContext, Route};
+use web::{Body, Conditional, Route};
 
 pub const ROUTE: Route = Route::post("create-batch", "/v1/batches", Resource::Batches)
     .sometimes_requiring(&[Conditional {
@@ -15,21 +13,17 @@ pub const ROUTE: Route = Route::post("create-batch", "/v1/batches", Resource::Ba
         when: "always, of what the operation creates",
     }]);
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    Body(new): Body<NewBatch>,
-) -> Result<Reply<Batch>, Error> {
-    context.key.require(Scope::Write(new.operation.writes()))?;
+pub async fn handle(request: Request, Body(new): Body<NewBatch>) -> Result<Reply<Batch>, Error> {
+    request.key.require(Scope::Write(new.operation.writes()))?;
     let internal = BatchInternal {
-        key: Some((context.key.account.clone(), context.key.hash.clone())),
-        request: context.origin.request.clone(),
-        base_url: context.base_url.clone(),
+        key: Some((request.key.account.clone(), request.key.hash.clone())),
+        request: request.origin.request.clone(),
+        base_url: request.base_url.clone(),
         next_action_at: None,
     };
-    let (mut batch, chunks) = Batch::new(new, internal, context.now())?;
-    let response = context.respond(&batch.object)?;
-    let mut tx = app.store.begin(&context.origin);
+    let (mut batch, chunks) = Batch::new(new, internal, request.now())?;
+    let response = request.respond(&batch.object)?;
+    let mut tx = request.begin();
     for (place, bodies) in chunks.iter().enumerate() {
         tx.put_bodies(&batch.object, place, bodies)?;
     }

@@ -1,9 +1,7 @@
 //! `GET /v1/batches`: lists the batches, newest first. Filters: `status`, `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchStatus};
 use models::condition::Condition;
@@ -12,7 +10,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-batches", "/v1/batches", Resource::Batches);
 
@@ -24,18 +22,16 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Batch>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Batch);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Batch);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
-    let page_request = page_request.since(Event::kept_since(context.now()));
-    let filter = Condition::given("status", filters.status);
-    let list = Partition::Kind { tenant, kind };
-    let filter = filter.into_iter().collect();
-    let found = app.store.list_objects(list, &page_request, filter).await?;
-    query.respond(&context, found)
+    let page_request = page_request.since(Event::kept_since(request.now()));
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
+    let partition = Partition::Kind { tenant, kind };
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -1,13 +1,11 @@
 //! `GET /v1/batches/{id}/results`: lists the results of the bodies of a batch, in the order of the bodies.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::batch::{Batch, BatchResult};
 use table::list::Page;
-use web::{ListQuery, PathId, RequestContext, Route};
+use web::{ListQuery, PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-batch-results",
@@ -16,15 +14,14 @@ pub const ROUTE: Route = Route::get(
 );
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     query: ListQuery,
 ) -> Result<Reply<Page<BatchResult>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::BatchResult);
+    let (tenant, kind) = (request.tenant(), Kind::BatchResult);
     let page_request = query.page_request(tenant, kind)?;
-    let batch = app.store.get::<Batch>(tenant, &id).await?.object;
-    batch.check_kept(context.now())?;
-    let found = app.store.batch_results(tenant, &batch, &page_request);
-    query.answer(&context, found.await?, |result| &result.id, kind)
+    let batch = request.get::<Batch>(&id).await?.object;
+    batch.check_kept(request.now())?;
+    let found = request.store().batch_results(tenant, &batch, &page_request);
+    query.answer(&request, found.await?, |result| &result.id, kind)
 }

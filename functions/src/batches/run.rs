@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kernel::backoff::Backoff;
 use kernel::origin::{Idempotency, Origin, Tenant};
@@ -27,7 +26,7 @@ use web::{Body, RequestContext, errors};
 
 use crate::function::Function;
 use crate::job::{Job, find_due, write_progress};
-use crate::{App, charge_cards, drivers, fleets, policies, reservations, vehicles};
+use crate::{App, Request, charge_cards, drivers, fleets, policies, reservations, vehicles};
 
 /// The time after which a run of the job starts no further chunks: the function has 300 seconds.
 const RUN: Duration = Duration::from_secs(120);
@@ -193,7 +192,8 @@ async fn end(
             default_version: principal.version.clone(),
             base_url: batch.internal.base_url.clone(),
         };
-        handle(app, context, batch.object.operation, &body).await
+        let app = app.clone();
+        handle(Request { context, app }, batch.object.operation, &body).await
     };
     match BACKOFF.after_collisions(TRIES, run).await {
         Ok(response) => {
@@ -230,15 +230,14 @@ fn refused(app: &App, batch: &Stored<Batch>, error: &Error) -> Result<Outcome, E
 
 /// Handles a body with the route of an operation.
 async fn handle(
-    app: &App,
-    context: RequestContext,
+    request: Request,
     operation: BatchOperation,
     body: &[u8],
 ) -> Result<Response, Error> {
     macro_rules! create {
         ($resource:ident) => {{
             let body = Body::of(body)?;
-            let created = $resource::create::handle(context, State(app.clone()), body);
+            let created = $resource::create::handle(request, body);
             created.await.map(Response::from)
         }};
     }

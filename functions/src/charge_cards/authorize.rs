@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 
-use crate::App;
 use kernel::origin::{Mode, Tenant};
 use kernel::time::Timestamp;
 use kernel::window::Window;
@@ -30,7 +29,7 @@ use models::vehicle_telemetry::VehicleTelemetry;
 
 use super::context;
 use super::tap::{CardUse, Place, TapOutcome, at};
-use crate::references;
+use crate::{App, references};
 
 /// The place where a card is to be used.
 #[derive(Debug, Clone, Copy)]

@@ -2,14 +2,12 @@
 //! holds the `uid`, the card is `pending` and cannot be used until an operator decides that it holds the `uid`. A driver has at most
 //! 20 RFID cards.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use crate::Request;
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::charge_card::{ChargeCard, NewChargeCard};
 use table::access::Items;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
 use super::holders;
 
@@ -30,26 +28,25 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Items::CardHolders, Items::CardTokens]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewChargeCard>,
 ) -> Result<Reply<ChargeCard>, Error> {
-    let tenant = context.tenant();
-    let new = ChargeCard::new(new, context.now())?;
-    let driver = holders::check(&app, tenant, &new.object).await?;
+    let tenant = request.tenant();
+    let new = ChargeCard::new(new, request.now())?;
+    let driver = holders::check(&request, &new.object).await?;
     for _ in 0..TRIES {
         let mut card = new.clone();
-        let uid_use = app
-            .store
+        let uid_use = request
+            .store()
             .card_uid(tenant.mode, card.object.uid.as_str())
             .await?;
         if !uid_use.is_free_for(&tenant.account)? {
             card.wait_for_uid();
         }
-        let response = context.respond(&card.object)?;
-        let mut tx = app.store.begin(&context.origin);
+        let response = request.respond(&card.object)?;
+        let mut tx = request.begin();
         if let Some(driver) = &driver {
-            let count = holders::count(&app, tenant, driver).await?;
+            let count = holders::count(&request, driver).await?;
             tx.count_card(&driver.id, count);
         }
         tx.create_card(&mut card, &uid_use)?;

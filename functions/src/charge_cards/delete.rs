@@ -1,14 +1,12 @@
 //! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks are notified that its token is no longer valid. Its `uid` can be
 //! used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides.
 
-use crate::App;
-use axum::extract::State;
-use kernel::{Code, Error, Kind};
-use kernel::{Deleted, Reply};
+use crate::Request;
+use kernel::{Code, Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charge_card::ChargeCard;
 use table::access::Items;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::delete(
     "delete-charge-card",
@@ -23,16 +21,15 @@ pub const ROUTE: Route = Route::delete(
 ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<ChargeCard>>, Error> {
-    let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
+    let mut card = request.load::<ChargeCard>(&id).await?;
     card.delete()?;
     let uid = card.object.uid.as_str();
-    let uid_use = app.store.card_uid(context.tenant().mode, uid).await?;
-    let response = context.deleted(&id)?;
-    let mut tx = app.store.begin(&context.origin);
+    let uid_use = request.store().card_uid(request.tenant().mode, uid).await?;
+    let response = request.deleted(&id)?;
+    let mut tx = request.begin();
     tx.delete_card(&card, uid_use)?;
     tx.commit(response).await
 }

@@ -1,7 +1,6 @@
 //! Checks the driver and the vehicle of a card.
 
-use crate::App;
-use kernel::origin::Tenant;
+use crate::Request;
 use kernel::{Code, Error};
 use models::charge_card::{ChargeCard, MAX_CARDS_OF_DRIVER};
 use models::driver::Driver;
@@ -13,8 +12,9 @@ use table::charge_cards::CardCount;
 /// # Errors
 /// 404 `driver_not_found` or `vehicle_not_found`; 400 `owner_scope_invalid` for a driver who is neither assigned to the vehicle nor in its
 /// fleet.
-pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<Option<Driver>, Error> {
-    let mut found = app.store.find_together(tenant, card.holders()).await?;
+pub async fn check(request: &Request, card: &ChargeCard) -> Result<Option<Driver>, Error> {
+    let (store, tenant) = (request.store(), request.tenant());
+    let mut found = store.find_together(tenant, card.holders()).await?;
     let driver = match &card.driver {
         Some(driver) => Some(found.require::<Driver>(driver)?.object),
         None => None,
@@ -36,8 +36,8 @@ pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<Opti
 ///
 /// # Errors
 /// 409 `charge_card_conflict` if the driver already has the maximum number of cards.
-pub async fn count(app: &App, tenant: &Tenant, driver: &Driver) -> Result<CardCount, Error> {
-    let count = app.store.card_count(tenant, driver).await?;
+pub async fn count(request: &Request, driver: &Driver) -> Result<CardCount, Error> {
+    let count = request.store().card_count(request.tenant(), driver).await?;
     if count.rfid >= MAX_CARDS_OF_DRIVER {
         let message = "A driver has at most 20 RFID cards.";
         return Err(Code::ChargeCardConflict.because(message).at("driver"));

@@ -1,9 +1,7 @@
 //! `GET /v1/charge_cards`: lists the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use crate::Request;
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charge_card::{CardStatus, ChargeCard};
 use models::condition::Condition;
@@ -13,7 +11,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-charge-cards",
@@ -33,20 +31,19 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargeCard>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::ChargeCard);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::ChargeCard);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     if let Some(driver) = driver {
-        app.store.get::<Driver>(tenant, driver).await?;
+        request.get::<Driver>(driver).await?;
     }
     if let Some(vehicle) = vehicle {
-        app.store.get::<Vehicle>(tenant, vehicle).await?;
+        request.get::<Vehicle>(vehicle).await?;
     }
     let found = match driver.or(vehicle) {
         Some(holder) => {
@@ -55,18 +52,16 @@ pub async fn handle(
                 let is_held = vehicle.is_none() || card.vehicle.as_ref() == vehicle;
                 is_wanted && is_held
             };
-            app.store
+            store
                 .list_members(tenant, Members::CardsOf(holder), &page_request, keep)
                 .await?
                 .objects()
         }
         None => {
-            let filter = Condition::given("status", filters.status);
+            let filter = Vec::from_iter(Condition::given("status", filters.status));
             let partition = Partition::Kind { tenant, kind };
-            app.store
-                .list_objects::<ChargeCard>(partition, &page_request, filter.into_iter().collect())
-                .await?
+            store.list_objects(partition, &page_request, filter).await?
         }
     };
-    query.respond(&context, found)
+    query.respond(&request, found)
 }

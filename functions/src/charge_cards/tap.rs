@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use crate::App;
 use kernel::origin::Tenant;
 use kernel::time::Timestamp;
-use kernel::window::Window;
 use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
 use models::charging::calendar::{CalendarOwner, Entry};
@@ -24,9 +23,9 @@ use models::fleet::Fleet;
 use models::reservation::{LEAD, Reservation};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
-use table::calendars::Calendars;
 
 use super::context;
+use crate::charging_sessions::start::calendars;
 
 /// A reader of a charging station.
 #[derive(Debug, Clone, Copy)]
@@ -172,7 +171,7 @@ pub(super) async fn at(
     let mut charging: HashSet<Id> = vehicles.collect();
     let vehicles = charging.iter().cloned().map(CalendarOwner::Vehicle);
     let owners: Vec<CalendarOwner> = vehicles.chain([evse.clone()]).collect();
-    let calendars = calendars(app, tenant, &owners, now).await?;
+    let calendars = calendars(app, tenant, &owners, now, LEAD).await?;
     charging.retain(|vehicle| {
         let entries = calendars.entries(&CalendarOwner::Vehicle(vehicle.clone()));
         holders(&entries, Kind::ChargingSession, now)
@@ -238,23 +237,6 @@ async fn by_reservations(
         }
     }
     Ok(last)
-}
-
-/// Reads the calendars of reservations and present sessions.
-async fn calendars(
-    app: &App,
-    tenant: &Tenant,
-    owners: &[CalendarOwner],
-    now: Timestamp,
-) -> Result<Calendars, Error> {
-    let window = Window {
-        from: now,
-        until: now.plus(LEAD),
-    };
-    let pages = owners
-        .iter()
-        .flat_map(|owner| window.utc_days().map(move |day| (owner.clone(), day)));
-    app.store.calendars(tenant.mode, pages.collect()).await
 }
 
 /// Returns who charges by a reservation, if it belongs to the card's driver or vehicle.

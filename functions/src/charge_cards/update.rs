@@ -1,14 +1,12 @@
 //! `POST /v1/charge_cards/{id}`: updates a charge card. Networks are notified within seconds. A real-time authorization by a network
 //! considers the change at once.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use crate::Request;
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charge_card::{ChargeCard, ChargeCardChange};
 use table::access::Items;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 use super::holders;
 
@@ -26,25 +24,24 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Items::CardHolders]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<ChargeCardChange>,
 ) -> Result<Reply<ChargeCard>, Error> {
-    let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
+    let mut card = request.load::<ChargeCard>(&id).await?;
     let held = |(_, id): (Kind, &Id)| id.clone();
     let before: Vec<Id> = card.object.holders().map(held).collect();
-    card.update(change, context.now())?;
+    card.update(change, request.now())?;
     let after: Vec<Id> = card.object.holders().map(held).collect();
     let driver = if before == after {
         None
     } else {
-        holders::check(&app, context.tenant(), &card.object).await?
+        holders::check(&request, &card.object).await?
     };
-    let response = context.changed(&card)?;
-    let mut tx = app.store.begin(&context.origin);
+    let response = request.changed(&card)?;
+    let mut tx = request.begin();
     if let Some(driver) = driver.filter(|driver| !before.contains(&driver.id)) {
-        let count = holders::count(&app, context.tenant(), &driver).await?;
+        let count = holders::count(&request, &driver).await?;
         tx.count_card(&driver.id, count);
     }
     for holder in before.iter().filter(|holder| !after.contains(holder)) {

@@ -2,10 +2,8 @@
 //! the service requests the start from the network. The session becomes `active` when the network reports that it has begun, or `failed`,
 //! within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use crate::Request;
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging::policies::Allowed;
 use models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};
@@ -13,7 +11,7 @@ use models::charging_station::ConnectorStatus;
 use table::access::Items;
 use table::calendars::CalendarHold;
 use web::route::CHARGES_IF_NAMED;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
 use super::start::SessionStart;
 
@@ -38,25 +36,24 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewChargingSession>,
 ) -> Result<Reply<Allowed<ChargingSession>>, Error> {
-    context.check_charge(new.payment_method.as_ref())?;
-    let (tenant, origin, now) = (context.tenant(), &context.origin, context.now());
-    let start = SessionStart::load(&app, tenant, &new, now).await?;
+    request.check_charge(new.payment_method.as_ref())?;
+    let (app, tenant, now) = (&request.app, request.tenant(), request.now());
+    let start = SessionStart::load(app, tenant, &new, now).await?;
     let policy_warnings = start
-        .check_policies(&app, tenant, new.session_limit, now)
+        .check_policies(app, tenant, new.session_limit, now)
         .await?;
     let (parties, entries) = (start.parties(now), start.calendar_entries());
     let new = start.with_default_method(new);
     let mut session = ChargingSession::start(new, &parties, &entries, now)?;
-    let response = context.respond(&Allowed {
+    let response = request.respond(&Allowed {
         object: session.object.clone(),
         policy_warnings,
     })?;
     let hold = CalendarHold::of_session(&session);
-    let mut tx = app.store.begin(origin);
+    let mut tx = request.begin();
     tx.create(&mut session)?;
     tx.hold(&start.calendars, &hold)?;
     // A network reports the status of its EVSEs itself, and a pending session may never begin.

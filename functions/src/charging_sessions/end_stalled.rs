@@ -2,15 +2,13 @@
 //! point are free at once. The network's bill decides the cost of the session; if the network bills nothing within three days, its last
 //! report does.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use crate::Request;
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use table::access::Items;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 use super::operate;
 
@@ -27,18 +25,14 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let mut session = app
-        .store
-        .load::<ChargingSession>(context.tenant(), &id)
-        .await?;
+    let mut session = request.load::<ChargingSession>(&id).await?;
     let before = session.clone();
-    session.end_stalled(context.now())?;
-    let response = context.respond(&session.object)?;
-    let tx = operate::change(&app, &context.origin, &before, &mut session).await?;
+    session.end_stalled(request.now())?;
+    let response = request.respond(&session.object)?;
+    let tx = operate::change(&request.app, &request.origin, &before, &mut session).await?;
     tx.commit(response).await
 }

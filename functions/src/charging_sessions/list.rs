@@ -1,10 +1,7 @@
 //! `GET /v1/charging_sessions`: lists the sessions, newest first; an active session shows its energy and cost so far. Filters: `driver`,
 //! `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::ChargingStation;
@@ -16,9 +13,9 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get(
     "list-charging-sessions",
@@ -43,23 +40,22 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargingSession>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::ChargingSession);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::ChargingSession);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     let (vehicle, station) = (filters.vehicle.as_ref(), filters.charging_station.as_ref());
     let kinds = &[kind];
     let (of_driver, ..) = tokio::try_join!(
-        references::past::<Driver>(&app, tenant, driver, kinds),
-        references::past::<Fleet>(&app, tenant, fleet, kinds),
-        references::past::<Vehicle>(&app, tenant, vehicle, kinds),
+        references::past::<Driver>(&request, driver, kinds),
+        references::past::<Fleet>(&request, fleet, kinds),
+        references::past::<Vehicle>(&request, vehicle, kinds),
         // Stations are not deleted.
-        references::past::<ChargingStation>(&app, tenant, station, &[]),
+        references::past::<ChargingStation>(&request, station, &[]),
     )?;
     references::attached(of_driver.as_ref(), driver.and(fleet))?;
     let conditions = [
@@ -81,12 +77,11 @@ pub async fn handle(
         },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let mut found = app
-        .store
+    let mut found = store
         .list::<ChargingSession>(partition, &page_request, filter)
         .await?;
     for session in &mut found.items {
-        session.object = session.live(tenant.mode, context.now());
+        session.object = session.live(tenant.mode, request.now());
     }
-    query.respond(&context, found.objects())
+    query.respond(&request, found.objects())
 }

@@ -10,14 +10,13 @@ pub mod retrieve;
 pub mod retrieve_signed_values;
 pub mod review;
 pub mod settle;
-mod start;
+pub(crate) mod start;
 pub mod stop;
 pub mod stop_at_limit;
 
-use crate::App;
 use crate::job::Job as _;
-use crate::sites;
 use crate::stream::change::{Change, OnChange};
+use crate::{App, sites};
 use clear_profile::ClearProfile;
 use kernel::error::Result;
 use models::charging_session::profile::SessionProfile;

@@ -33,8 +33,7 @@ use super::end::fulfilled;
 use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
-use crate::networks::workers;
-use crate::networks::{operator, tokens};
+use crate::networks::{operator, tokens, workers};
 use crate::sites::admit::{Admission, admit};
 use crate::sites::execute::COLLISIONS;
 

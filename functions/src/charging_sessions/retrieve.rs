@@ -1,12 +1,10 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; an active session shows its energy and cost so far.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-charging-session",
@@ -14,14 +12,7 @@ pub const ROUTE: Route = Route::get(
     Resource::ChargingSessions,
 );
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-) -> Result<Reply<ChargingSession>, Error> {
-    let session = app
-        .store
-        .get::<ChargingSession>(context.tenant(), &id)
-        .await?;
-    context.respond(&session.live(context.tenant().mode, context.now()))
+pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<ChargingSession>, Error> {
+    let session = request.get::<ChargingSession>(&id).await?;
+    request.respond(&session.live(request.tenant().mode, request.now()))
 }

@@ -2,15 +2,14 @@
 //! 15 minutes: an XML file for S.A.F.E.'s transparency software. It contains the values from the CDRs of the station's network, as they
 //! were received.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::response::{FileOf, Reply, Response};
 use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use ocpi::signed::transparency_file;
 use web::deployment::Need;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-signed-meter-values",
@@ -20,12 +19,11 @@ pub const ROUTE: Route = Route::get(
 .needing(&[Need::WriteReports, Need::SignReports]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
 ) -> Result<Reply<FileOf<ChargingSession>>, Error> {
-    let tenant = context.tenant();
-    let session = app.store.get::<ChargingSession>(tenant, &id).await?;
+    let (app, tenant) = (&request.app, request.tenant());
+    let session = request.get::<ChargingSession>(&id).await?;
     let network = session.internal.network.as_deref();
     let cdrs = network.map_or_else(Vec::new, |network| {
         network.cdrs.iter().map(|cdr| cdr.id.clone()).collect()

@@ -2,15 +2,13 @@
 //! invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by
 //! `accept`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use crate::Request;
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::charging_session::review::ReviewRequest;
 use table::access::Items;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 use super::operate;
 
@@ -23,18 +21,15 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Items::Of(Kind::Adjustment), Items::Of(Kind::Fleet)]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
-    Body(request): Body<ReviewRequest>,
+    Body(review): Body<ReviewRequest>,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let mut session = app
-        .store
-        .load::<ChargingSession>(context.tenant(), &id)
-        .await?;
+    let mut session = request.load::<ChargingSession>(&id).await?;
     let before = session.clone();
-    let outcome = session.review(request, context.now())?;
-    let response = context.respond(&session.object)?;
-    let tx = operate::decided(&app, &context.origin, &before, &mut session, outcome).await?;
+    let outcome = session.review(review, request.now())?;
+    let response = request.respond(&session.object)?;
+    let (app, origin) = (&request.app, &request.origin);
+    let tx = operate::decided(app, origin, &before, &mut session, outcome).await?;
     tx.commit(response).await
 }

@@ -1,8 +1,8 @@
 //! Reads everything that the start of a session depends on, in one step.
 
-use crate::App;
 use kernel::money::Currency;
 use kernel::origin::Tenant;
+use kernel::time::SignedDuration;
 use kernel::window::Window;
 use kernel::{Code, Error, Id, Timestamp};
 use models::charge_card::ChargeCard;
@@ -30,7 +30,7 @@ use std::num::NonZeroU32;
 
 use crate::charge_cards::app_token;
 use crate::networks::operator;
-use crate::{policies, references};
+use crate::{App, policies, references};
 
 /// A vehicle at a connector, with the objects that were read for both.
 pub struct SessionStart {
@@ -87,7 +87,7 @@ impl SessionStart {
             app_card(app, tenant, &driver.object),
             app.store
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
-            calendars(app, tenant, [&evse_time, &vehicle_time], now),
+            calendars(app, tenant, [&evse_time, &vehicle_time], now, LONGEST),
         )?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
         let default_method = default_method(app, tenant, new, &driver.object, &fleet).await?;
@@ -278,16 +278,20 @@ async fn app_card(
     Ok(card.map(|card| card.object))
 }
 
-/// The calendars for the maximum duration of a session.
-async fn calendars(
+/// Reads calendars from now on, for this duration.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn calendars<'a>(
     app: &App,
     tenant: &Tenant,
-    owners: [&CalendarOwner; 2],
+    owners: impl IntoIterator<Item = &'a CalendarOwner>,
     now: Timestamp,
+    duration: SignedDuration,
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus(LONGEST),
+        until: now.plus(duration),
     };
     let pages = owners
         .into_iter()

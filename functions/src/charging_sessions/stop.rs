@@ -2,18 +2,16 @@
 //! service requests the end from the network, and the session stays `active` until the network reports its end. Simulated vehicles are
 //! unplugged as well.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
+use crate::{App, Request};
 use kernel::origin::Origin;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::stored::Stored;
 use table::UnitOfWork;
 use table::access::Items;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 use super::end::end;
 use super::operate;
@@ -33,17 +31,13 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<ChargingSession>, Error> {
-    let stored = app
-        .store
-        .load::<ChargingSession>(context.tenant(), &id)
-        .await?;
-    let (session, tx) = end_or_ask(&app, &context.origin, stored).await?;
-    let response = context.respond(&session)?;
+    let stored = request.load::<ChargingSession>(&id).await?;
+    let (session, tx) = end_or_ask(&request.app, &request.origin, stored).await?;
+    let response = request.respond(&session)?;
     tx.commit(response).await
 }
 

@@ -3,13 +3,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::origin::Tenant;
+use crate::Request;
 use kernel::time::{DAY, HOUR, SignedDuration, days};
 use kernel::window::Window;
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Reply, Timestamp};
 use models::api_key::Resource;
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::geo::Corridor;
@@ -24,7 +21,7 @@ use serde::{Deserialize, Deserializer, de};
 use table::list::{Cursor, Page};
 use utoipa::ToSchema;
 use web::query::Whole;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-charging-stations",
@@ -93,32 +90,31 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargingStation>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::ChargingStation);
+    let (tenant, kind) = (request.tenant(), Kind::ChargingStation);
     let from: Cursor<SearchPosition> = query.from(tenant, kind)?;
     let searched = match &from {
-        Cursor::Newest => context.now(),
+        Cursor::Newest => request.now(),
         Cursor::After(position) | Cursor::Before(position) => position.searched,
     };
-    let search = filters.search(&app, tenant, searched).await?;
+    let search = filters.search(&request, searched).await?;
     let from = match from {
         Cursor::Newest => Cursor::Newest,
         Cursor::After(position) => Cursor::After(position.station),
         Cursor::Before(position) => Cursor::Before(position.station),
     };
-    let found = app
-        .store
+    let found = request
+        .store()
         .search(tenant, &search, &from, query.limit())
         .await?;
     let position = |station: NearbyStation| SearchPosition { searched, station };
     let found = found
         .at(position)
         .try_map(|(station, object)| Ok((position(station), object)))?;
-    query.answer_in_order(&context, found, kind)
+    query.answer_in_order(&request, found, kind)
 }
 
 impl Filters {
@@ -126,12 +122,7 @@ impl Filters {
     ///
     /// # Errors
     /// 400 for filters that contradict each other, 404 for a driver or vehicle that does not exist.
-    async fn search(
-        self,
-        app: &App,
-        tenant: &Tenant,
-        searched: Timestamp,
-    ) -> Result<Search, Error> {
+    async fn search(self, request: &Request, searched: Timestamp) -> Result<Search, Error> {
         let mut search = Search {
             place: place(&self)?,
             min_power: within("min_power", self.min_power, 0.0..=10_000.0)?,
@@ -146,18 +137,15 @@ impl Filters {
             ..Search::default()
         };
         if let Some(driver) = self.driver {
-            let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
+            let driver = request.get::<Driver>(&driver).await?.object;
             search.among = Some(driver.preferences.preferred_charging_stations);
         }
         let mut charging = ChargingVehicle::Any;
         if let Some(vehicle) = self.vehicle {
-            let vehicle = app.store.get::<Vehicle>(tenant, &vehicle).await?.object;
+            let vehicle = request.get::<Vehicle>(&vehicle).await?.object;
             search.standard = Some(vehicle.charging_standard);
             if self.max_price_per_kwh.is_some() {
-                let telemetry = app
-                    .store
-                    .find::<VehicleTelemetry>(tenant, &vehicle.telemetry)
-                    .await?;
+                let telemetry = request.find::<VehicleTelemetry>(&vehicle.telemetry).await?;
                 let telemetry = telemetry.map(|telemetry| telemetry.object);
                 charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), searched);
             }
@@ -166,7 +154,7 @@ impl Filters {
             minor_units,
             vehicle: charging,
             window: charging_window(search.window, searched),
-            mode: tenant.mode,
+            mode: request.tenant().mode,
         });
         Ok(search)
     }

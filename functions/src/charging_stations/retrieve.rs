@@ -1,14 +1,12 @@
 //! `GET /v1/charging_stations/{id}`: shows a charging station, with its free times in the next 24 hours.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
 use kernel::time::DAY;
 use kernel::window::Window;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::charging_station::ChargingStation;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-charging-station",
@@ -16,19 +14,13 @@ pub const ROUTE: Route = Route::get(
     Resource::ChargingStations,
 );
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-) -> Result<Reply<ChargingStation>, Error> {
-    let station = app.store.published_station(context.tenant(), &id).await?;
+pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<ChargingStation>, Error> {
+    let (store, tenant) = (request.store(), request.tenant());
+    let station = store.published_station(tenant, &id).await?;
     let window = Window {
-        from: context.now(),
-        until: context.now().plus(DAY),
+        from: request.now(),
+        until: request.now().plus(DAY),
     };
-    let station = app
-        .store
-        .with_free_times(context.tenant(), station, window)
-        .await?;
-    context.respond(&station)
+    let station = store.with_free_times(tenant, station, window).await?;
+    request.respond(&station)
 }

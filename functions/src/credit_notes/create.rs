@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
-use kernel::{Code, Error, Reply, Response};
+use kernel::{Code, Error, Kind, Reply, Response};
 use models::adjustment::Adjustment;
 use models::api_key::Resource;
 use models::credit_note::request::NewCreditNote;
@@ -15,11 +14,10 @@ use models::invoice::{Invoice, InvoiceStatus};
 use models::stored::Stored;
 use table::UnitOfWork;
 use table::access::Items;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
 use super::issue::{self, BACKOFF, TRIES};
-use crate::App;
-use kernel::Kind;
+use crate::Request;
 
 pub const ROUTE: Route = Route::post(
     "create-credit-note",
@@ -37,34 +35,28 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewCreditNote>,
 ) -> Result<Reply<CreditNote>, Error> {
     new.check()?;
-    let run = || create(&app, &context, &new);
+    let run = || create(&request, &new);
     let created = BACKOFF.after_collisions(TRIES, run).await;
     created.map(Reply::from)
 }
 
-async fn create(
-    app: &App,
-    context: &RequestContext,
-    new: &NewCreditNote,
-) -> Result<Response, Error> {
-    let tenant = context.tenant();
-    let mut invoice = app.store.load::<Invoice>(tenant, &new.invoice).await?;
-    let lines = app
-        .store
+async fn create(request: &Request, new: &NewCreditNote) -> Result<Response, Error> {
+    let (store, tenant) = (request.store(), request.tenant());
+    let mut invoice = request.load::<Invoice>(&new.invoice).await?;
+    let lines = store
         .lines_of(tenant, &invoice.object, new.line_items())
         .await?;
     let credit = new.credit(&invoice, &lines)?;
-    let mut tx = app.store.begin(&context.origin);
+    let mut tx = request.begin();
     let mut note = match invoice.object.status {
         InvoiceStatus::Draft => on_draft(&mut tx, &mut invoice, credit).await?,
-        _ => issue::issue(app, &mut tx, &mut invoice, credit, new.destination).await?,
+        _ => issue::issue(&request.app, &mut tx, &mut invoice, credit, new.destination).await?,
     };
-    let response = context.respond(&note.object)?;
+    let response = request.respond(&note.object)?;
     tx.save(&mut invoice)?;
     tx.create(&mut note)?;
     tx.commit(response.into()).await

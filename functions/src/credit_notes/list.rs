@@ -1,10 +1,7 @@
 //! `GET /v1/credit_notes`: lists the credit notes, newest first. Filters: `invoice`, `fleet`, and `created[…]` with `gt`, `gte`, `lt` and
 //! `lte`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::credit_note::CreditNote;
@@ -14,9 +11,9 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get(
     "list-credit-notes",
@@ -34,20 +31,19 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<CreditNote>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::CreditNote);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::CreditNote);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let Filters { fleet, invoice } = &filters;
     // A fleet has credit notes of its invoices only.
     let of_fleet = &[Kind::Invoice];
-    references::past::<Fleet>(&app, tenant, fleet.as_ref(), of_fleet).await?;
+    references::past::<Fleet>(&request, fleet.as_ref(), of_fleet).await?;
     if let Some(id) = invoice {
-        app.store.get::<Invoice>(tenant, id).await?;
+        request.get::<Invoice>(id).await?;
     }
     let partition = match (invoice, fleet) {
         (Some(what), _) => Partition::PaymentsFor { tenant, what },
@@ -63,9 +59,6 @@ pub async fn handle(
         Condition::given("invoice", invoice.as_ref()),
     ];
     let filter = conditions.into_iter().flatten().collect();
-    let found = app
-        .store
-        .list_objects::<CreditNote>(partition, &page_request, filter)
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use table::stored_item::ById;
 use utoipa::ToSchema;
 
-use crate::App;
+use crate::{App, Request};
 use write::DocumentFormat;
 
 /// The query of a request for a document.
@@ -67,19 +67,19 @@ fn key<T: Documented>(tenant: &Tenant, object: &T) -> Result<String, Error> {
 /// 409 for an object without a number, and for one that cannot be written in this format; `Unavailable` if DynamoDB or the bucket cannot be
 /// reached.
 pub async fn redirect<T: Documented>(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     id: &Id,
     format: Option<DocumentFormat>,
 ) -> Result<Reply<FileOf<T>>, Error> {
-    let stored = app.store.get::<T>(tenant, id).await?;
+    let tenant = request.tenant();
+    let stored = request.get::<T>(id).await?;
     let format = format.unwrap_or_default();
     let key = format!("{}{}", key(tenant, &stored.object)?, format.ending());
-    if !app.files.list(&key).await?.contains(&key) {
-        let document = T::document(app, tenant, &stored).await?;
-        make_one(app, &key, document, format).await?;
+    if !request.app.files.list(&key).await?.contains(&key) {
+        let document = T::document(&request.app, tenant, &stored).await?;
+        make_one(&request.app, &key, document, format).await?;
     }
-    Ok(Response::redirect(app.files.link(&key).await?).into())
+    Ok(Response::redirect(request.app.files.link(&key).await?).into())
 }
 
 /// Creates every document of an object that can be written.

@@ -1,15 +1,13 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use crate::Request;
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, FleetOfDriver};
 use models::fleet::Fleet;
 use table::access::Items;
 use table::fleets::Counter;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "attach-driver",
@@ -20,18 +18,17 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Items::Of(Kind::Fleet)]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(body): Body<FleetOfDriver>,
 ) -> Result<Reply<Driver>, Error> {
     let (mut driver, fleet) = tokio::try_join!(
-        app.store.load::<Driver>(context.tenant(), &id),
-        app.store.load::<Fleet>(context.tenant(), &body.fleet),
+        request.load::<Driver>(&id),
+        request.load::<Fleet>(&body.fleet),
     )?;
-    driver.attach_to(&fleet.object, context.now())?;
-    let response = context.respond(&driver.object)?;
-    let mut tx = app.store.begin(&context.origin);
+    driver.attach_to(&fleet.object, request.now())?;
+    let response = request.respond(&driver.object)?;
+    let mut tx = request.begin();
     tx.save(&mut driver)?;
     tx.join(&body.fleet, &id);
     tx.count(&body.fleet, Counter::Drivers, 1, Error::Contended);

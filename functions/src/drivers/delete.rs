@@ -1,19 +1,16 @@
 //! `DELETE /v1/drivers/{id}`: deletes a driver without open reservations, without an active session and with an empty wallet,
 //! from fleets and vehicles too.
 
-use crate::App;
-use axum::extract::State;
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::driver::Driver;
 use models::vehicle::Vehicle;
 use table::access::Items;
 use table::fleets::Counter;
 use table::unit_of_work::MAX_WRITES;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Resource::Drivers)
     .writing(&[
@@ -25,16 +22,11 @@ pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Reso
 /// The writes of the last transaction for the driver and its event.
 const OWN_WRITES: usize = 2;
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-) -> Result<Reply<Deleted<Driver>>, Error> {
-    let (origin, store) = (&context.origin, &app.store);
-    let mut driver = store.load::<Driver>(context.tenant(), &id).await?;
-    references::unreserved(&app, context.tenant(), Kind::Driver, &id).await?;
+pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<Deleted<Driver>>, Error> {
+    let mut driver = request.load::<Driver>(&id).await?;
+    references::unreserved(&request, Kind::Driver, &id).await?;
     references::empty_wallet(Kind::Driver, driver.object.wallet_balance)?;
-    references::not_charging(&app, origin, Kind::Driver, &id).await?;
+    references::not_charging(&request, Kind::Driver, &id).await?;
     let Driver {
         fleets, vehicles, ..
     } = &driver.object;
@@ -45,12 +37,12 @@ pub async fn handle(
             Some("driver"),
         ));
     }
-    let response = context.deleted(&id)?;
-    let mut tx = store.begin(origin);
+    let response = request.deleted(&id)?;
+    let mut tx = request.begin();
     tx.check_version(&driver)?;
-    let mut vehicles = store.get_all::<Vehicle>(context.tenant(), vehicles).await?;
+    let mut vehicles = request.get_all::<Vehicle>(vehicles).await?;
     for vehicle in &mut vehicles {
-        vehicle.forget_driver(&id, context.now());
+        vehicle.forget_driver(&id, request.now());
     }
     // A crash between two parts leaves a driver whom some vehicles no longer name. The deletion can be repeated.
     tx.save_in_parts(&mut vehicles, others).await?;

@@ -1,18 +1,15 @@
 //! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet, whose vehicles no longer name the driver. The driver is not deleted.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, FleetOfDriver};
 use models::fleet::Fleet;
 use models::vehicle::Vehicle;
 use table::access::Items;
 use table::fleets::Counter;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post(
     "detach-driver",
@@ -26,37 +23,32 @@ pub const ROUTE: Route = Route::post(
 const OWN_WRITES: usize = 3;
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(body): Body<FleetOfDriver>,
 ) -> Result<Reply<Driver>, Error> {
     let (mut driver, _) = tokio::try_join!(
-        app.store.load::<Driver>(context.tenant(), &id),
-        app.store.load::<Fleet>(context.tenant(), &body.fleet),
+        request.load::<Driver>(&id),
+        request.load::<Fleet>(&body.fleet),
     )?;
-    let (origin, fleet) = (&context.origin, Some(&body.fleet));
-    if let Some(session) = references::charging(&app, origin, Kind::Driver, &id, fleet).await? {
+    let (app, origin, fleet) = (&request.app, &request.origin, Some(&body.fleet));
+    if let Some(session) = references::charging(app, origin, Kind::Driver, &id, fleet).await? {
         let message = format!("The driver's session {session} in this fleet is active.");
         return Err(Code::DriverFleetConflict.because(message).at("fleet"));
     }
-    let vehicles = &driver.object.vehicles;
-    let mut vehicles = app
-        .store
-        .get_all::<Vehicle>(context.tenant(), vehicles)
-        .await?;
+    let mut vehicles = request.get_all::<Vehicle>(&driver.object.vehicles).await?;
     vehicles.retain(|vehicle| vehicle.object.fleet == body.fleet);
     let left: Vec<Id> = vehicles
         .iter()
         .map(|vehicle| vehicle.object.id.clone())
         .collect();
-    driver.detach_from(&body.fleet, &left, context.now())?;
+    driver.detach_from(&body.fleet, &left, request.now())?;
     vehicles.retain(|vehicle| vehicle.object.drivers.contains(&id));
     for vehicle in &mut vehicles {
-        vehicle.forget_driver(&id, context.now());
+        vehicle.forget_driver(&id, request.now());
     }
-    let response = context.respond(&driver.object)?;
-    let mut tx = app.store.begin(&context.origin);
+    let response = request.respond(&driver.object)?;
+    let mut tx = request.begin();
     // A crash between two parts leaves a driver whom some vehicles no longer name. The request can be repeated.
     tx.save_in_parts(&mut vehicles, OWN_WRITES).await?;
     tx.save(&mut driver)?;

@@ -1,11 +1,9 @@
 //! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `email`, `metadata[]`, `status`, `created[…]`.
 
-use crate::App;
+use crate::Request;
 use crate::search::metadata::MetadataFilter;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::fields::text::Email;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::driver::Driver;
@@ -14,7 +12,7 @@ use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Drivers);
 
@@ -30,23 +28,22 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
     Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Driver>>, Error> {
-    let tenant = context.tenant();
-    let page_request = created.narrow(query.page_request(tenant, Kind::Driver)?);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Driver);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let Filters {
         fleet,
         email,
         status,
     } = filters;
-    let pair = metadata.checked(&app, tenant).await?;
+    let pair = metadata.checked(&request).await?;
     if let Some(fleet) = &fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
+        request.get::<Fleet>(fleet).await?;
     }
     let of_fleet = fleet.as_ref().map(Members::OfFleet);
     let found = match of_fleet.or(pair.map(Members::WithMetadata)) {
@@ -58,14 +55,13 @@ pub async fn handle(
                     && status.is_none_or(|status| driver.status == status)
                     && metadata.keeps(&driver.metadata)
             };
-            app.store
+            store
                 .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
         }
         None => {
-            let filter = Condition::given("status", status);
-            let kind = Kind::Driver;
+            let filter = Vec::from_iter(Condition::given("status", status));
             let partition = match &email {
                 Some(email) => Partition::Lookup {
                     tenant,
@@ -75,10 +71,8 @@ pub async fn handle(
                 },
                 None => Partition::Kind { tenant, kind },
             };
-            app.store
-                .list_objects::<Driver>(partition, &page_request, filter.into_iter().collect())
-                .await?
+            store.list_objects(partition, &page_request, filter).await?
         }
     };
-    query.respond(&context, found)
+    query.respond(&request, found)
 }

@@ -1,28 +1,9 @@
 //! `POST /v1/drivers/{id}/top_up`: charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of
 //! the wallet changes during the charge, the charge is refunded and the response is 404 or 409.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
 use models::api_key::Resource;
-use models::driver::Driver;
-use models::transaction::TopUp;
-use table::wallets::Wallet;
-use web::{Body, PathId, RequestContext, Route};
+use web::Route;
 
-use crate::payments::top_up;
+use crate::payments::topup;
 
-pub const ROUTE: Route =
-    top_up::route("topup-driver", "/v1/drivers/{id}/top_up", Resource::Drivers);
-
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-    Body(body): Body<TopUp>,
-) -> Result<Reply<Driver>, Error> {
-    top_up::handle(&app, &context, Wallet::Driver(&id), &body)
-        .await
-        .map(Reply::from)
-}
+pub const ROUTE: Route = topup::route("topup-driver", "/v1/drivers/{id}/top_up", Resource::Drivers);

@@ -1,15 +1,12 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::driver::{Driver, DriverChange};
 use web::route::CHARGES_BY_DEFAULT;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers)
     .refusing(&[
@@ -21,28 +18,14 @@ pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resour
     .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<DriverChange>,
 ) -> Result<Reply<Driver>, Error> {
-    let mut driver = app.store.load::<Driver>(context.tenant(), &id).await?;
-    references::policies(
-        &app,
-        context.tenant(),
-        change.policy_ids.set().map(|ids| &**ids),
-    )
-    .await?;
-    references::driver_preferences(
-        &app,
-        &context,
-        Some(&driver.object),
-        change.preferences.set(),
-    )
-    .await?;
-    driver.update(change, context.now())?;
-    let response = context.changed(&driver)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut driver)?;
-    tx.commit(response).await
+    let mut driver = request.load::<Driver>(&id).await?;
+    references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
+    let preferences = change.preferences.set();
+    references::driver_preferences(&request, Some(&driver.object), preferences).await?;
+    driver.update(change, request.now())?;
+    request.save(driver).await
 }

@@ -1,10 +1,7 @@
 //! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::window::Window;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::charging::estimate::estimate;
 use models::charging::policies::{PolicyContext, PricedStation, judge};
@@ -12,9 +9,9 @@ use models::estimation::{Estimation, NewEstimation};
 use models::fleet::Fleet;
 use models::stored::Stored;
 use models::vehicle::Vehicle;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
-use crate::policies;
+use crate::{Request, policies};
 
 pub const ROUTE: Route = Route::post(
     "create-estimation",
@@ -24,21 +21,20 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[Code::ChargingStationNotFound, Code::VehicleNotFound]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewEstimation>,
 ) -> Result<Reply<Estimation>, Error> {
-    let tenant = context.tenant();
-    new.check(context.now())?;
-    let start = new.start.unwrap_or(context.now());
+    let (app, tenant) = (&request.app, request.tenant());
+    new.check(request.now())?;
+    let start = new.start.unwrap_or(request.now());
     let (station, vehicle) = tokio::try_join!(
         app.store.published_station(tenant, &new.charging_station),
-        app.store.get::<Vehicle>(tenant, &new.vehicle),
+        request.get::<Vehicle>(&new.vehicle),
     )?;
     let vehicle = vehicle.object;
-    let fleet = app.store.get::<Fleet>(tenant, &vehicle.fleet).await?;
+    let fleet = request.get::<Fleet>(&vehicle.fleet).await?;
     let preferred = fleet.object.preferences.default_currency;
-    let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;
+    let rules = policies::of(app, tenant, None, Some(&fleet.object), &vehicle).await?;
     let (windows, zone) = ([Window::moment(start)], Fleet::zone(Some(&fleet.object)));
     let judge = |currency, price| {
         let plan = PolicyContext {
@@ -51,9 +47,6 @@ pub async fn handle(
         };
         judge(&rules, &plan)
     };
-    let estimation = estimate(new, &station, &vehicle, preferred, judge, context.now())?;
-    let response = context.respond(&estimation)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.create(&mut Stored::new(estimation))?;
-    tx.commit(response).await
+    let estimation = estimate(new, &station, &vehicle, preferred, judge, request.now())?;
+    request.create(Stored::new(estimation)).await
 }

@@ -1,10 +1,8 @@
 //! `GET /v1/events`: lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is
 //! shown only the events whose object it may read; a `type` whose object it may not read is refused with 403.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::event::{Event, EventType};
@@ -12,7 +10,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Among, Page};
 use utoipa::ToSchema;
-use web::{Conditional, Created, ListQuery, Query, RequestContext, Route};
+use web::{Conditional, Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-events", "/v1/events", Resource::Events)
 .sometimes_requiring(&[Conditional {
@@ -30,39 +28,32 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Event>>, Error> {
-    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Event)?);
-    let page_request = page_request.since(Event::kept_since(context.now()));
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Event);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let page_request = page_request.since(Event::kept_since(request.now()));
     if let Some(kind) = filters.kind {
-        context
+        request
             .key
             .require_read(kind.subject())
             .map_err(|error| error.at("type"))?;
     }
-    let is_readable = |kind: &&EventType| context.key.may_read(kind.subject());
+    let is_readable = |kind: &&EventType| request.key.may_read(kind.subject());
     let readable: Vec<&str> = EventType::ALL
         .iter()
         .filter(is_readable)
         .map(|kind| kind.as_str())
         .collect();
-    let condition = Condition::given("type", filters.kind);
-    let filter: Vec<_> = condition.into_iter().collect();
-    let partition = Partition::Kind {
-        tenant: context.tenant(),
-        kind: Kind::Event,
+    let filter = Vec::from_iter(Condition::given("type", filters.kind));
+    let partition = Partition::Kind { tenant, kind };
+    let among = Among {
+        member: "type",
+        values: &readable,
     };
-    let (store, among) = (
-        &app.store,
-        Among {
-            member: "type",
-            values: &readable,
-        },
-    );
     let mut found = if readable.is_empty() {
         Page::empty()
     } else if readable.len() == EventType::ALL.len() || !filter.is_empty() {
@@ -74,11 +65,9 @@ pub async fn handle(
             .list_among(partition, &page_request, filter, among)
             .await?
     };
-    store
-        .count_pending(context.tenant(), &mut found.items)
-        .await?;
+    store.count_pending(tenant, &mut found.items).await?;
     for event in &mut found.items {
-        event.object = event.clone().shown(&app.settings.versions);
+        event.object = event.clone().shown(&request.app.settings.versions);
     }
-    query.respond(&context, found.objects())
+    query.respond(&request, found.objects())
 }

@@ -1,10 +1,8 @@
 //! `GET /v1/events/{id}/deliveries`: lists every attempt to deliver an event, to all webhook endpoints, newest first. Filter: `status`. The
 //! key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::{Resource, Scope};
 use models::condition::Condition;
 use models::event::Event;
@@ -12,7 +10,7 @@ use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use serde::Deserialize;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{ListQuery, PathId, Query, RequestContext, Route};
+use web::{ListQuery, PathId, Query, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-event-deliveries",
@@ -30,23 +28,22 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     query: ListQuery,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<WebhookDelivery>>, Error> {
-    let tenant = context.tenant();
+    let tenant = request.tenant();
     let page_request = query.page_request(tenant, Kind::WebhookDelivery)?;
-    let event = app.store.get::<Event>(tenant, &id).await?;
-    event.object.check_kept(context.now())?;
-    context.key.require_read(event.object.kind.subject())?;
+    let event = request.get::<Event>(&id).await?;
+    event.object.check_kept(request.now())?;
+    request.key.require_read(event.object.kind.subject())?;
     let endpoints = event.internal.endpoints.unwrap_or_default();
     let filter = Condition::given("status", filters.status);
     let filter = filter.into_iter().collect();
-    let store = &app.store;
+    let store = request.store();
     let found = store.deliveries_of_event(tenant, &id, &endpoints, &page_request, &filter);
     let found = found.await?.objects();
     let shown = found.try_map(|delivery| Ok(delivery.with_headers()))?;
-    query.respond(&context, shown)
+    query.respond(&request, shown)
 }

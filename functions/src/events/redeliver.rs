@@ -1,10 +1,8 @@
 //! `POST /v1/events/{id}/redeliver`: delivers an event again, now, to every endpoint that is subscribed to its type, and to one of its
 //! fleets. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use crate::Request;
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::event::{Delivery, Event};
 use models::webhook_endpoint::EndpointType;
@@ -12,7 +10,7 @@ use models::webhooks::feed::FeedEntry;
 use table::access::Items;
 use table::deliveries::Deliveries;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "redeliver-event",
@@ -23,16 +21,15 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Items::Of(Kind::WebhookEndpoint)]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Event>, Error> {
-    let tenant = context.tenant();
-    let (mut event, before) = app.store.event_with_deliveries(tenant, &id).await?;
-    event.object.check_kept(context.now())?;
-    context.key.require_read(event.object.kind.subject())?;
-    let endpoints = app.store.webhook_endpoints(tenant).await?;
+    let (store, tenant) = (request.store(), request.tenant());
+    let (mut event, before) = store.event_with_deliveries(tenant, &id).await?;
+    event.object.check_kept(request.now())?;
+    request.key.require_read(event.object.kind.subject())?;
+    let endpoints = store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
         .into_iter()
         .filter(|endpoint| endpoint.wants(&event));
@@ -44,7 +41,7 @@ pub async fn handle(
             let attempts = before
                 .get(&endpoint.id)
                 .map_or(0, |delivery| delivery.attempts);
-            (endpoint.id, Delivery::once_more(attempts, context.now()))
+            (endpoint.id, Delivery::once_more(attempts, request.now()))
         })
         .collect();
     let is_open = |endpoint: &&Id| before.get(endpoint).is_none_or(Delivery::is_open);
@@ -53,11 +50,11 @@ pub async fn handle(
         .filter(|endpoint| !again.contains_key(endpoint))
         .filter(is_open);
     event.object.pending_webhooks = u32::try_from(again.len() + others.count()).unwrap_or(u32::MAX);
-    let response = context.respond(&event.clone().shown(&app.settings.versions))?;
-    let mut tx = app.store.begin(&context.origin);
+    let response = request.respond(&event.clone().shown(&request.app.settings.versions))?;
+    let mut tx = request.begin();
     tx.deliver_anew(&event, &before, &again)?;
     for endpoint in read {
-        let entry = FeedEntry::on_request(&event.object, context.now(), &endpoint.id);
+        let entry = FeedEntry::on_request(&event.object, request.now(), &endpoint.id);
         tx.append_to_feed(&entry);
     }
     tx.commit(response).await

@@ -7,13 +7,12 @@ use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
-use crate::App;
 use kernel::{Error, Id, Kind};
 use table::access::Items;
 
 use crate::function::Function;
 use crate::job::Job;
-use crate::{invoices, reports};
+use crate::{App, invoices, reports};
 
 /// Drafts the invoice and creates the report of a fleet whose billing or reporting period is over.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,29 +1,22 @@
 //! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet, and whose charges are all on a final
 //! invoice.
 
-use crate::App;
-use axum::extract::State;
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::fleet::Fleet;
 use table::access::Items;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 use crate::invoices::unbilled;
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets)
     .memory(512)
     .timeout(29)
     .writing(&[Items::Of(Kind::Event)]);
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-) -> Result<Reply<Deleted<Fleet>>, Error> {
-    let mut fleet = app.store.load::<Fleet>(context.tenant(), &id).await?;
+pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<Deleted<Fleet>>, Error> {
+    let mut fleet = request.load::<Fleet>(&id).await?;
     if fleet.object.total_vehicles > 0 || fleet.object.total_drivers > 0 {
         return Err(Error::conflict(
             "The fleet still has vehicles or drivers.",
@@ -31,22 +24,19 @@ pub async fn handle(
         ));
     }
     references::empty_wallet(Kind::Fleet, fleet.object.wallet_balance)?;
-    if unbilled::is_any(&app, &context.origin, &fleet).await? {
+    if unbilled::is_any(&request, &fleet).await? {
         return Err(Error::conflict(
             "The fleet has charges that no invoice bills, or sessions that a charging network may still bill; please create an invoice of \
              the charges first.",
             Some("fleet"),
         ));
     }
-    if unbilled::has_draft(&app, &context.origin, &id).await? {
+    if unbilled::has_draft(&request, &id).await? {
         return Err(Error::conflict(
             "The fleet has a draft invoice; please finalize or delete it first.",
             Some("fleet"),
         ));
     }
-    let response = context.deleted(&id)?;
-    let mut tx = app.store.begin(&context.origin);
     fleet.delete();
-    tx.delete(&fleet)?;
-    tx.commit(response).await
+    request.delete(&fleet).await
 }

@@ -1,11 +1,9 @@
 //! `GET /v1/fleets`: lists the fleets, newest first. Filters: `email`, `metadata[]`, `status`, `created[…]`.
 
-use crate::App;
+use crate::Request;
 use crate::search::metadata::MetadataFilter;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::fields::text::Email;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::fleet::{Fleet, FleetStatus};
@@ -13,7 +11,7 @@ use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-fleets", "/v1/fleets", Resource::Fleets);
 
@@ -27,16 +25,15 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
     Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Fleet>>, Error> {
-    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Fleet)?);
-    let (tenant, kind) = (context.tenant(), Kind::Fleet);
-    if let Some(pair) = metadata.checked(&app, tenant).await? {
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Fleet);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    if let Some(pair) = metadata.checked(&request).await? {
         let keep = |fleet: &Fleet| {
             let is_same =
                 |email: &Email| Lookup::Email.is_same(email.as_str(), fleet.email.as_str());
@@ -45,10 +42,10 @@ pub async fn handle(
                 && metadata.keeps(&fleet.metadata)
         };
         let members = Members::WithMetadata(pair);
-        let found = app.store.list_members(tenant, members, &page_request, keep);
-        return query.respond(&context, found.await?.objects());
+        let found = store.list_members(tenant, members, &page_request, keep);
+        return query.respond(&request, found.await?.objects());
     }
-    let filter = Condition::given("status", filters.status);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
     let partition = match &filters.email {
         Some(email) => Partition::Lookup {
             tenant,
@@ -58,9 +55,6 @@ pub async fn handle(
         },
         None => Partition::Kind { tenant, kind },
     };
-    let found = app
-        .store
-        .list_objects::<Fleet>(partition, &page_request, filter.into_iter().collect())
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

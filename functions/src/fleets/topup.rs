@@ -1,27 +1,9 @@
 //! `POST /v1/fleets/{id}/top_up`: charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of
 //! its wallet changes during the charge, the charge is refunded and the response is 404 or 409.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
 use models::api_key::Resource;
-use models::fleet::Fleet;
-use models::transaction::TopUp;
-use table::wallets::Wallet;
-use web::{Body, PathId, RequestContext, Route};
+use web::Route;
 
-use crate::payments::top_up;
+use crate::payments::topup;
 
-pub const ROUTE: Route = top_up::route("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets);
-
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-    Body(body): Body<TopUp>,
-) -> Result<Reply<Fleet>, Error> {
-    top_up::handle(&app, &context, Wallet::Fleet(&id), &body)
-        .await
-        .map(Reply::from)
-}
+pub const ROUTE: Route = topup::route("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets);

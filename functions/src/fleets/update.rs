@@ -1,17 +1,14 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::fields::patch::Change;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::fleet::{Fleet, FleetChange};
 use models::payment_method::Payer;
 use web::route::CHARGES_BY_DEFAULT;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets)
     .refusing(&[
@@ -22,32 +19,22 @@ pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource
     .sometimes_requiring(&[CHARGES_BY_DEFAULT]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<FleetChange>,
 ) -> Result<Reply<Fleet>, Error> {
-    let mut fleet = app.store.load::<Fleet>(context.tenant(), &id).await?;
-    references::policies(
-        &app,
-        context.tenant(),
-        change.policy_ids.set().map(|ids| &**ids),
-    )
-    .await?;
+    let mut fleet = request.load::<Fleet>(&id).await?;
+    references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
-            &app,
-            &context,
-            context.tenant(),
+            &request,
+            request.tenant(),
             &preferences.default_payment_method,
             fleet.object.preferences.default_payment_method.as_ref(),
             Payer::fleet(&id),
         )
         .await?;
     }
-    fleet.update(change, context.now())?;
-    let response = context.changed(&fleet)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut fleet)?;
-    tx.commit(response).await
+    fleet.update(change, request.now())?;
+    request.save(fleet).await
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id};
 use models::stored::Stored;
-use table::access::Items;
 
 use super::finalize::{self, BACKOFF, TRIES};
 use super::{pay_off, payment};
 use crate::function::Function;
 use crate::job::Job;
+use crate::payments;
 
 /// Processes an invoice that is overdue, or whose payment was interrupted.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,18 +29,7 @@ impl Job for CheckInvoice {
     const FUNCTION: Function = Function::worker(
         Self::NAME,
         Deployment::in_background()
-            .writing(&[
-                Items::Of(Kind::Invoice),
-                Items::Of(Kind::Adjustment),
-                Items::Of(Kind::CreditNote),
-                Items::DocumentNumbers,
-                Items::Of(Kind::ChargingSession),
-                Items::Of(Kind::Reservation),
-                Items::Of(Kind::Transaction),
-                Items::Of(Kind::Account),
-                Items::Of(Kind::Driver),
-                Items::Of(Kind::Fleet),
-            ])
+            .writing(payments::SETTLED)
             .needing(&[Need::Payments]),
     );
 

@@ -4,19 +4,15 @@
 use std::time::Duration;
 use table::access::Items;
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::money::Currency;
-use kernel::origin::Tenant;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use models::fleet::Fleet;
 use models::invoice::{Invoice, NewInvoice};
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
-use crate::payments;
+use crate::{Request, payments};
 
 pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource::Invoices)
     .patient(Duration::from_secs(25))
@@ -30,41 +26,39 @@ pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource:
     ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewInvoice>,
 ) -> Result<Reply<Invoice>, Error> {
-    let origin = &context.origin;
+    let origin = &request.origin;
     new.check()?;
-    if let Some(first) = payments::answered(&app, origin).await? {
+    if let Some(first) = payments::answered(&request.app, origin).await? {
         return Ok(first.into());
     }
-    let account = app
-        .store
-        .get::<Account>(context.tenant(), &context.tenant().account);
-    let account = account.await?.object;
-    let currency = currency(&app, context.tenant(), &new, &account).await?;
+    let account = request.account().await?.object;
+    let currency = currency(&request, &new, &account).await?;
     let country = account.country();
-    let collected = app.store.collect(origin, &new, currency, country).await?;
-    let mut tx = app.store.begin(origin);
+    let collected = request
+        .store()
+        .collect(origin, &new, currency, country)
+        .await?;
+    let mut tx = request.begin();
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
     let term = account.billing_details.payment_term();
     let mut invoice = Invoice::new(new, id, currency, collected.billed, term, begun)?;
-    let response = context.respond(&invoice.object)?;
+    let response = request.respond(&invoice.object)?;
     tx.create(&mut invoice)?;
     tx.commit(response).await
 }
 
 /// The currency of the invoice: that of the body, else of the fleet, else of the account.
 async fn currency(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     new: &NewInvoice,
     account: &Account,
 ) -> Result<Currency, Error> {
     let fleet = match &new.fleet {
-        Some(fleet) => Some(app.store.get::<Fleet>(tenant, fleet).await?.object),
+        Some(fleet) => Some(request.get::<Fleet>(fleet).await?.object),
         None => None,
     };
     let of_owner = fleet.map_or(account.default_currency, |fleet| {

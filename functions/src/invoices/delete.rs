@@ -1,26 +1,20 @@
 //! `DELETE /v1/invoices/{id}`: deletes a draft. Its sessions can be billed by another invoice.
 
-use crate::App;
-use axum::extract::State;
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::invoice::Invoice;
 use table::access::Items;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::delete("delete-invoice", "/v1/invoices/{id}", Resource::Invoices)
     .writing(&[Items::Of(Kind::Event)]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Invoice>>, Error> {
-    let mut invoice = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    let mut invoice = request.load::<Invoice>(&id).await?;
     invoice.delete()?;
-    let response = context.deleted(&id)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.delete(&invoice)?;
-    tx.commit(response).await
+    request.delete(&invoice).await
 }

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use crate::App;
-use axum::extract::State;
+use crate::{App, Request};
 use kernel::backoff::Backoff;
 use kernel::fields::text::ZoneName;
-use kernel::{Code, Error, Id, Kind};
-use kernel::{Reply, Response};
+use kernel::{Code, Error, Id, Kind, Reply, Response};
 use models::account::Account;
 use models::api_key::Resource;
 use models::fleet::Fleet;
@@ -16,7 +14,7 @@ use models::stored::Stored;
 use table::UnitOfWork;
 use table::access::Items;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "finalize-invoice",
@@ -35,21 +33,20 @@ pub(super) const BACKOFF: Backoff =
     Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Invoice>, Error> {
-    let run = || finalize(&app, &context, &id);
+    let run = || finalize(&request, &id);
     let finalized = BACKOFF.after_collisions(TRIES, run).await;
     finalized.map(Reply::from)
 }
 
-async fn finalize(app: &App, context: &RequestContext, id: &Id) -> Result<Response, Error> {
-    let mut invoice = app.store.load::<Invoice>(context.tenant(), id).await?;
-    let mut tx = app.store.begin(&context.origin);
-    issue(app, &mut tx, &mut invoice).await?;
-    let response = context.respond(&invoice.object)?;
+async fn finalize(request: &Request, id: &Id) -> Result<Response, Error> {
+    let mut invoice = request.load::<Invoice>(id).await?;
+    let mut tx = request.begin();
+    issue(&request.app, &mut tx, &mut invoice).await?;
+    let response = request.respond(&invoice.object)?;
     tx.save(&mut invoice)?;
     tx.commit(response.into()).await
 }

@@ -1,12 +1,9 @@
 //! `GET /v1/invoices`: lists the invoices, newest first. Filters: `fleet`, `status`, `number`, and `created[…]` and `finalized[…]` with
 //! `gt`, `gte`, `lt` and `lte`; `status=overdue` shows those that are open and past their due date.
 
-use crate::App;
-use axum::extract::State;
 use jiff::ToSpan as _;
 use jiff::civil::Date;
-use kernel::Reply;
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Reply, Timestamp};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::fleet::Fleet;
@@ -15,9 +12,9 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, Finalized, ListQuery, Query, RequestContext, Route};
+use web::{Created, Finalized, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::Invoices);
 
@@ -33,25 +30,24 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(finalized): Query<Finalized>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Invoice>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Invoice);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Invoice);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let status = filters.status;
-    let mut filter = status.map_or_else(Vec::new, |status| status.conditions(context.now()));
+    let mut filter = status.map_or_else(Vec::new, |status| status.conditions(request.now()));
     if let Some(fleet) = &filters.fleet {
-        references::past::<Fleet>(&app, tenant, Some(fleet), &[kind]).await?;
+        references::past::<Fleet>(&request, Some(fleet), &[kind]).await?;
         filter.push(Condition::equals("fleet", fleet));
     }
     filter.extend(finalized.conditions());
     filter.extend(Condition::given("number", filters.number.as_ref()));
     // The most selective partition.
-    let months = months(&finalized, context.now());
+    let months = months(&finalized, request.now());
     let months = months.filter(|_| filters.number.is_none() && filters.fleet.is_none());
     let partition = match (&filters.number, &filters.fleet, status) {
         _ if months.is_some() => {
@@ -80,11 +76,8 @@ pub async fn handle(
         },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let found = app
-        .store
-        .list_objects::<Invoice>(partition, &page_request, filter)
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }
 
 /// The first days of the first and the last month between these times, if these are at most twelve months. An open end is now.

@@ -1,13 +1,11 @@
 //! `GET /v1/invoices/{id}/line_items`: lists all line items of an invoice, the newest session or reservation first.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::invoice::{Invoice, LineItem};
 use table::list::Page;
-use web::{ListQuery, PathId, RequestContext, Route};
+use web::{ListQuery, PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-invoice-line-items",
@@ -16,14 +14,13 @@ pub const ROUTE: Route = Route::get(
 );
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     query: ListQuery,
 ) -> Result<Reply<Page<LineItem>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::LineItem);
+    let (tenant, kind) = (request.tenant(), Kind::LineItem);
     let page_request = query.page_request(tenant, kind)?;
-    let invoice = app.store.get::<Invoice>(tenant, &id).await?.object;
-    let found = app.store.lines(tenant, &invoice, &page_request).await?;
-    query.answer(&context, found, |line| &line.id, kind)
+    let invoice = request.get::<Invoice>(&id).await?.object;
+    let found = request.store().lines(tenant, &invoice, &page_request);
+    query.answer(&request, found.await?, |line| &line.id, kind)
 }

@@ -1,17 +1,15 @@
 //! Paying an invoice so that money moves once: the attempt and its pending transaction are written first; then the charge is made under a
 //! key that is derived from the invoice and the number of the attempt; then the result is written to both.
 
-use crate::App;
-use kernel::Error;
-use kernel::Response;
+use crate::{App, Request};
 use kernel::money::Money;
 use kernel::origin::Origin;
+use kernel::{Error, Response};
 use models::invoice::{Attempt, Invoice};
 use models::payment_method::PaymentMethod;
 use models::stored::Stored;
 use models::transaction::PaymentOutcome;
 use table::UnitOfWork;
-use web::RequestContext;
 
 use crate::payments::{self, Bill, Payment, Progress};
 
@@ -45,23 +43,19 @@ pub async fn begin(
 }
 
 /// Finishes the attempt that was begun, and responds to the request with its result.
-pub async fn settle(
-    app: &App,
-    context: &RequestContext,
-    invoice: Stored<Invoice>,
-) -> Result<Response, Error> {
-    let mut tx = app.store.begin(&context.origin);
+pub async fn settle(request: &Request, invoice: Stored<Invoice>) -> Result<Response, Error> {
+    let mut tx = request.begin();
     let transaction = invoice
         .internal
         .attempt
         .as_ref()
         .map(|attempt| attempt.transaction.clone());
-    let (invoice, payment) = charge(app, &mut tx, invoice).await?;
+    let (invoice, payment) = charge(&request.app, &mut tx, invoice).await?;
     let response = match payment.outcome {
-        PaymentOutcome::Succeeded => context.respond(&invoice.object)?.into(),
+        PaymentOutcome::Succeeded => request.respond(&invoice.object)?.into(),
         PaymentOutcome::Declined(code) => {
             let transaction = transaction.map(|id| id.to_string()).unwrap_or_default();
-            context.error_response(&payments::declined(&code).with("transaction", transaction))
+            request.error_response(&payments::declined(&code).with("transaction", transaction))
         }
     };
     tx.commit(response).await

@@ -15,7 +15,7 @@ use models::stored::Stored;
 use table::keys::Partition;
 
 use super::recur;
-use crate::App;
+use crate::Request;
 
 /// Returns whether something of a fleet is not on a valid invoice: a session, a reservation fee or an additional amount of a charging
 /// network, or a session whose price is not final or which a network may still report. What was free of charge, and credits, do not count.
@@ -23,19 +23,19 @@ use crate::App;
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result<bool, Error> {
-    let (tenant, fleet_id) = (&origin.tenant, &fleet.object.id);
+pub async fn is_any(request: &Request, fleet: &Stored<Fleet>) -> Result<bool, Error> {
+    let (tenant, now) = (request.tenant(), request.now());
+    let fleet_id = &fleet.object.id;
     let (created, billing) = (fleet.object.created, fleet.internal.billing);
     let period = Window {
         from: billing.map_or(created, |period| period.from.min(created)),
-        until: origin.now.plus(millis(1)),
+        until: now.plus(millis(1)),
     };
     let mut invoices = Invoices {
-        app,
-        origin,
+        request,
         known: BTreeMap::new(),
     };
-    for reservation in app.store.fees_within(tenant, period, origin.now).await? {
+    for reservation in request.store().fees_within(tenant, period, now).await? {
         let currency = reservation.object.currency;
         let new = recur::body(&fleet.object, period, currency);
         let billable = new.bills_fee(currency, &reservation, None);
@@ -44,7 +44,7 @@ pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result
             return Ok(true);
         }
     }
-    for adjustment in app.store.adjustments(tenant).await? {
+    for adjustment in request.store().adjustments(tenant).await? {
         let currency = adjustment.object.currency;
         let new = recur::body(&fleet.object, period, currency);
         let billable = new.bills_adjustment(currency, &adjustment);
@@ -52,13 +52,15 @@ pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result
             return Ok(true);
         }
     }
-    let mut pages = app.store.sessions_around(tenant, Some(fleet_id), period);
+    let mut pages = request
+        .store()
+        .sessions_around(tenant, Some(fleet_id), period);
     while let Some(page) = pages.next().await? {
         for session in page {
             let currency = session.object.currency;
             let new = recur::body(&fleet.object, period, currency);
             let billable = new.bills(tenant.mode, currency, &session);
-            if is_open(origin, &session, period) || invoices.lack(billable).await? {
+            if is_open(&request.origin, &session, period) || invoices.lack(billable).await? {
                 return Ok(true);
             }
         }
@@ -70,15 +72,15 @@ pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn has_draft(app: &App, origin: &Origin, fleet: &Id) -> Result<bool, Error> {
-    let (tenant, kind) = (&origin.tenant, Kind::Invoice);
+pub async fn has_draft(request: &Request, fleet: &Id) -> Result<bool, Error> {
+    let (tenant, kind) = (request.tenant(), Kind::Invoice);
     let drafts = Partition::Status {
         tenant,
         kind,
         status: InvoiceStatus::Draft.as_str(),
     };
     let of_fleet = vec![Condition::equals("fleet", fleet)];
-    let found = app.store.newest_id(drafts, kind, of_fleet).await?;
+    let found = request.store().newest_id(drafts, kind, of_fleet).await?;
     Ok(found.is_some())
 }
 
@@ -99,8 +101,7 @@ fn is_open(origin: &Origin, session: &Stored<ChargingSession>, period: Window) -
 
 /// The invoices that have claimed something.
 struct Invoices<'a> {
-    app: &'a App,
-    origin: &'a Origin,
+    request: &'a Request,
     /// Whether each of them is valid.
     known: BTreeMap<Id, bool>,
 }
@@ -117,8 +118,7 @@ impl Invoices<'_> {
         if let Some(is_valid) = self.known.get(&id) {
             return Ok(!is_valid);
         }
-        let tenant = &self.origin.tenant;
-        let invoice = self.app.store.find::<Invoice>(tenant, &id).await?;
+        let invoice = self.request.find::<Invoice>(&id).await?;
         let is_valid = invoice.is_some_and(|found| found.object.status != InvoiceStatus::Void);
         self.known.insert(id, is_valid);
         Ok(!is_valid)

@@ -3,16 +3,14 @@
 
 use std::time::Duration;
 
-use crate::App;
-use axum::extract::State;
-use kernel::{Code, Error, Id, Kind};
-use kernel::{Reply, Response};
+use crate::Request;
+use kernel::{Code, Error, Id, Kind, Reply, Response};
 use models::api_key::Resource;
 use models::credit_note::{Credit, CreditNoteType};
 use models::invoice::Invoice;
 use table::access::Items;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 use crate::credit_notes::issue::{self, BACKOFF, TRIES};
 
@@ -24,24 +22,23 @@ pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", R
     .rehearsable();
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Invoice>, Error> {
-    let run = || void(&app, &context, &id);
+    let run = || void(&request, &id);
     let voided = BACKOFF.after_collisions(TRIES, run).await;
     voided.map(Reply::from)
 }
 
-async fn void(app: &App, context: &RequestContext, id: &Id) -> Result<Response, Error> {
-    let mut invoice = app.store.load::<Invoice>(context.tenant(), id).await?;
+async fn void(request: &Request, id: &Id) -> Result<Response, Error> {
+    let mut invoice = request.load::<Invoice>(id).await?;
     let left = invoice.credit_of(invoice.creditable())?;
     invoice.void()?;
-    let mut tx = app.store.begin(&context.origin);
+    let mut tx = request.begin();
     let credit = Credit::of_amount(CreditNoteType::Void, left, None);
-    let mut note = issue::issue_refunded(app, &mut tx, &mut invoice, credit).await?;
-    let response = context.respond(&invoice.object)?;
+    let mut note = issue::issue_refunded(&request.app, &mut tx, &mut invoice, credit).await?;
+    let response = request.respond(&invoice.object)?;
     tx.save(&mut invoice)?;
     tx.create(&mut note)?;
     tx.commit(response.into()).await

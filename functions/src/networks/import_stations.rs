@@ -9,9 +9,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kernel::function_scope;
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Timestamp, function_scope};
 use models::charging_station::ChargingStation;
 use models::stored::Stored;
 use ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};

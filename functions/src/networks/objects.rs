@@ -14,16 +14,6 @@ use crate::ocpi::reply::{Reply, Result as Replied};
 /// The maximum number of times that an object is read again after a concurrent change.
 const TRIES: usize = 8;
 
-/// Shows an object as it was received.
-///
-/// # Errors
-/// 404 if it does not exist.
-pub async fn show(app: &App, mode: Mode, id: &ObjectId) -> Replied {
-    let stored = app.store.received(mode, id).await?;
-    let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
-    Reply::data(&stored.shown())
-}
-
 /// Stores an object that a party has pushed.
 ///
 /// # Errors

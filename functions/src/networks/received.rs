@@ -21,7 +21,6 @@
 //! The assignment of an object is written in the transaction that changes the session, so that one of two workers with the same object has
 //! to start again.
 
-use crate::App;
 use kernel::origin::{Mode, Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration, days};
 use kernel::{Error, Id, Kind, Timestamp};
@@ -47,8 +46,8 @@ use crate::charge_cards::tap;
 use crate::charging_sessions::operate::change_price;
 use crate::function::Function;
 use crate::job::Job;
-use crate::references;
 use crate::reservations::unused;
+use crate::{App, references};
 
 /// The maximum number of attempts to process an object whose session is changed concurrently.
 const TRIES: usize = 5;

@@ -1,6 +1,5 @@
 //! The tokens with which drivers charge at networks: those of charge cards.
 
-use crate::App;
 use kernel::origin::{Mode, Tenant};
 use kernel::{Error, Id, Timestamp};
 use models::charge_card::ChargeCard;
@@ -10,7 +9,7 @@ use models::driver::Driver;
 use models::token::{Token, TokenType};
 use ocpi::cost::CdrToken;
 
-use crate::charge_cards;
+use crate::{App, charge_cards};
 
 /// The tenant, driver and vehicle of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]

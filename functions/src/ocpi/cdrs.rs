@@ -5,7 +5,7 @@
 //! content is refused.
 
 use crate::App;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use ocpi::cdr::Cdr;
 use ocpi::client::below;
@@ -15,8 +15,8 @@ use ocpi::reader::lenient;
 use ocpi::versions::{OwnUrls, module as names};
 use web::edge::base_url;
 
-use super::edge::{InVersion, JsonWithPeriods, ObjectPath, Party};
-use super::module::{Module, operation};
+use super::edge::{JsonWithPeriods, Party};
+use super::module::{Module, operation, retrieve};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
 
@@ -27,7 +27,7 @@ pub fn module() -> Module {
     Module {
         operations: vec![
             operation("ocpi-create-cdr", "POST", LIST, create),
-            operation("ocpi-retrieve-cdr", "GET", PATH, retrieve),
+            retrieve("ocpi-retrieve-cdr", PATH, Objects::Cdrs),
         ],
     }
 }
@@ -36,7 +36,6 @@ pub fn module() -> Module {
 async fn create(
     State(app): State<App>,
     party: Party,
-    InVersion(version): InVersion,
     headers: HeaderMap,
     JsonWithPeriods(body): JsonWithPeriods,
 ) -> Result {
@@ -52,21 +51,10 @@ async fn create(
         before => put(before, body.clone(), app.now()),
     })
     .await?;
-    let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::CDRS);
+    let url = OwnUrls(&base_url(&app.settings, &headers)).module(party.version, names::CDRS);
     let (country, party_id) = (id.party().country_code(), id.party().party_id());
     Ok(Reply::stored(matches!(stored, Update::New(_))).with_header(
         "location",
         below(&url, &[country, party_id, id.id().as_str()]),
     ))
-}
-
-/// Shows a CDR as it was received.
-async fn retrieve(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path(path): Path<ObjectPath>,
-) -> Result {
-    let id = party.object(Objects::Cdrs, &path)?;
-    objects::show(&app, party.mode, &id).await
 }

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use ocpi::command::CommandType;
 
 use super::commands::store;
-use super::edge::{InVersion, Json, Party};
+use super::edge::{Json, Party};
 use super::module::{Module, operation};
 use super::reply::Result;
 
@@ -26,7 +26,6 @@ pub fn module() -> Module {
 async fn create(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path((_, id)): Path<(String, String)>,
     Json(body): Json,
 ) -> Result {

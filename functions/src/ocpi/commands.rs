@@ -12,7 +12,7 @@ use ocpi::reader::lenient;
 use serde_json::Value;
 use table::networks::SentCommand;
 
-use super::edge::{InVersion, Json, Party};
+use super::edge::{Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 
@@ -36,7 +36,6 @@ pub fn module() -> Module {
 async fn create(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path((_, command, id)): Path<(String, String, String)>,
     Json(body): Json,
 ) -> Result {

@@ -52,6 +52,8 @@ pub struct Platform {
 pub struct Party {
     pub mode: Mode,
     pub network: Network,
+    /// The version in the path.
+    pub version: OcpiVersion,
     from: Option<PartyId>,
 }
 
@@ -399,7 +401,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Platform {
 impl FromRequestParts<App> for Party {
     type Rejection = Reply;
 
-    /// A registered platform whose request is addressed to this service.
+    /// A registered platform whose request is addressed to this service, in a supported version.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let platform = Platform::from_request_parts(parts, app).await?;
         let network = platform.network.object;
@@ -420,10 +422,12 @@ impl FromRequestParts<App> for Party {
                 "OCPI-from: this party is not one of the platform's, or is not approved.",
             ));
         }
+        let InVersion(version) = InVersion::from_request_parts(parts, app).await?;
         Ok(Self {
             mode: platform.mode,
             from: from.or_else(|| network.main_party().cloned()),
             network,
+            version,
         })
     }
 }
@@ -451,7 +455,7 @@ impl Party {
     }
 }
 
-/// The version in the path.
+/// The version in the path of a module that has no [`Party`].
 pub struct InVersion(pub OcpiVersion);
 
 impl<S: Send + Sync> FromRequestParts<S> for InVersion {

@@ -13,7 +13,7 @@ use ocpi::party::Role;
 use ocpi::reader::lenient;
 use ocpi::token::ClientInfo;
 
-use super::edge::{InVersion, Json, Party};
+use super::edge::{Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::hubs;
@@ -42,11 +42,7 @@ fn client(party: &Party, country: &str, id: &str) -> Result<PartyId> {
 }
 
 /// Shows the hub's report about a party.
-async fn retrieve(
-    party: Party,
-    InVersion(_): InVersion,
-    Path((_, country, id)): ClientPath,
-) -> Result {
+async fn retrieve(party: Party, Path((_, country, id)): ClientPath) -> Result {
     let id = client(&party, &country, &id)?;
     let mut parties = party.network.parties.into_iter();
     let known = parties.find(|party| party.id == id && party.role == Role::Cpo);
@@ -64,7 +60,6 @@ async fn retrieve(
 async fn replace(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path((_, country, id)): ClientPath,
     Json(body): Json,
 ) -> Result {

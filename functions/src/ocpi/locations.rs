@@ -11,7 +11,7 @@ use ocpi::object::{
 };
 use serde_json::Value;
 
-use super::edge::{InVersion, Json, ObjectPath, Party};
+use super::edge::{Json, ObjectPath, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::networks::stations;
@@ -47,12 +47,7 @@ fn part_of(path: &ObjectPath) -> Part<'_> {
 }
 
 /// Shows a location or a part of it, as it was received.
-async fn retrieve(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path(path): Path<ObjectPath>,
-) -> Result {
+async fn retrieve(State(app): State<App>, party: Party, Path(path): Path<ObjectPath>) -> Result {
     let id = party.object(Objects::Locations, &path)?;
     let stored = app.store.received(party.mode, &id).await?;
     let stored = stored.as_ref();
@@ -65,7 +60,6 @@ async fn retrieve(
 async fn replace(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
@@ -82,7 +76,6 @@ async fn replace(
 async fn update(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {

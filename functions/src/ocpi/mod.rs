@@ -21,8 +21,7 @@ use crate::App;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use kernel::Kind;
-use kernel::function_scope;
+use kernel::{Kind, function_scope};
 use table::access::Items;
 use web::deployment::{Deployment, Need};
 

@@ -1,8 +1,13 @@
 //! The operations of a module of OCPI.
 
 use crate::App;
+use axum::extract::{Path, State};
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use ocpi::object::Module as Objects;
+
+use super::edge::{ObjectPath, Party};
+use super::reply::Reply;
 
 /// An operation of a module.
 pub struct Operation {
@@ -39,6 +44,17 @@ where
         path,
         handler: on(filter, handler),
     }
+}
+
+/// An operation that shows an object of a module as it was received.
+pub fn retrieve(name: &'static str, path: &'static str, module: Objects) -> Operation {
+    let show = move |State(app): State<App>, party: Party, Path(path): Path<ObjectPath>| async move {
+        let id = party.object(module, &path)?;
+        let stored = app.store.received(party.mode, &id).await?;
+        let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
+        Reply::data(&stored.shown())
+    };
+    operation(name, "GET", path, show)
 }
 
 /// A module.

@@ -10,8 +10,8 @@ use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde_json::Value;
 
-use super::edge::{InVersion, Json, JsonWithPeriods, ObjectPath, Party};
-use super::module::{Module, operation};
+use super::edge::{Json, JsonWithPeriods, ObjectPath, Party};
+use super::module::{Module, operation, retrieve};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
 
@@ -20,29 +20,17 @@ const PATH: &str = "/ocpi/{version}/sessions/{country_code}/{party_id}/{session_
 pub fn module() -> Module {
     Module {
         operations: vec![
-            operation("ocpi-retrieve-session", "GET", PATH, retrieve),
+            retrieve("ocpi-retrieve-session", PATH, Objects::Sessions),
             operation("ocpi-put-session", "PUT", PATH, replace),
             operation("ocpi-patch-session", "PATCH", PATH, update),
         ],
     }
 }
 
-/// Shows a session as it was received.
-async fn retrieve(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path(path): Path<ObjectPath>,
-) -> Result {
-    let id = party.object(Objects::Sessions, &path)?;
-    objects::show(&app, party.mode, &id).await
-}
-
 /// Stores a session.
 async fn replace(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path(path): Path<ObjectPath>,
     JsonWithPeriods(body): JsonWithPeriods,
 ) -> Result {
@@ -60,7 +48,6 @@ async fn replace(
 async fn update(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {

@@ -11,8 +11,8 @@ use ocpi::reader::lenient;
 use ocpi::tariff::Tariff;
 use serde_json::{Value, json};
 
-use super::edge::{InVersion, Json, ObjectPath, Party};
-use super::module::{Module, operation};
+use super::edge::{Json, ObjectPath, Party};
+use super::module::{Module, operation, retrieve};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
 
@@ -21,29 +21,17 @@ const PATH: &str = "/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id
 pub fn module() -> Module {
     Module {
         operations: vec![
-            operation("ocpi-retrieve-tariff", "GET", PATH, retrieve),
+            retrieve("ocpi-retrieve-tariff", PATH, Objects::Tariffs),
             operation("ocpi-put-tariff", "PUT", PATH, replace),
             operation("ocpi-delete-tariff", "DELETE", PATH, delete),
         ],
     }
 }
 
-/// Shows a tariff as it was received.
-async fn retrieve(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path(path): Path<ObjectPath>,
-) -> Result {
-    let id = party.object(Objects::Tariffs, &path)?;
-    objects::show(&app, party.mode, &id).await
-}
-
 /// Stores a tariff.
 async fn replace(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
@@ -65,12 +53,7 @@ async fn replace(
 
 /// Removes a tariff. The price of a connector that names only this tariff is unknown then: the tariff first loses its prices, because the
 /// change of a tariff is relayed, and its removal is not.
-async fn delete(
-    State(app): State<App>,
-    party: Party,
-    InVersion(_): InVersion,
-    Path(path): Path<ObjectPath>,
-) -> Result {
+async fn delete(State(app): State<App>, party: Party, Path(path): Path<ObjectPath>) -> Result {
     let id = party.object(Objects::Tariffs, &path)?;
     objects::store(&app, &party, &id, |before| {
         Ok(before.map_or(Update::Stale, |before| {

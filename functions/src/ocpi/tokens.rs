@@ -23,7 +23,7 @@ use table::networks::operators;
 use tokio::time::timeout;
 use web::edge::base_url;
 
-use super::edge::{InVersion, OptionalJson, Party};
+use super::edge::{OptionalJson, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
 use crate::charge_cards::authorize::{self, Authorization, Whereabouts};
@@ -44,7 +44,6 @@ pub fn module() -> Module {
 async fn list(
     State(app): State<App>,
     party: Party,
-    InVersion(version): InVersion,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result {
@@ -62,7 +61,7 @@ async fn list(
         .store
         .tokens(party.mode, times, query.offset, query.limit)
         .await?;
-    let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::TOKENS);
+    let url = OwnUrls(&base_url(&app.settings, &headers)).module(party.version, names::TOKENS);
     let reply = Reply::data(&tokens)?
         .with_header("x-total-count", total.to_string())
         .with_header("x-limit", MAX_LIMIT.to_string());
@@ -79,7 +78,6 @@ const PATIENCE: Duration = Duration::from_millis(1_800);
 async fn authorize(
     State(app): State<App>,
     party: Party,
-    InVersion(_): InVersion,
     Path((_, uid)): Path<(String, String)>,
     RawQuery(query): RawQuery,
     OptionalJson(body): OptionalJson,

@@ -3,18 +3,15 @@
 
 use std::time::Duration;
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::payment_method::{NewPaymentMethod, PaymentMethod};
 use models::stored::Stored;
 use table::access::Items;
 use web::deployment::Need;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
-use crate::{payments, references};
+use crate::{Request, payments, references};
 
 pub const ROUTE: Route = Route::post(
     "create-payment-method",
@@ -32,20 +29,19 @@ pub const ROUTE: Route = Route::post(
 .needing(&[Need::Payments]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewPaymentMethod>,
 ) -> Result<Reply<PaymentMethod>, Error> {
-    let tenant = context.tenant();
+    let tenant = request.tenant();
     let token = new.check(tenant.mode)?;
-    references::payment_method_owner(&app, tenant, &new).await?;
-    let provider = payments::method_at_provider(&app, tenant.mode, new.kind, token).await?;
-    let mut tx = app.store.begin(&context.origin);
+    references::payment_method_owner(&request, &new).await?;
+    let provider = payments::method_at_provider(&request.app, tenant.mode, new.kind, token).await?;
+    let mut tx = request.begin();
     for id in &provider.exclusive {
         tx.reserve_provider_id(id);
     }
-    let (method, internal) = PaymentMethod::new(new, provider, context.now())?;
-    let response = context.respond(&method)?;
+    let (method, internal) = PaymentMethod::new(new, provider, request.now())?;
+    let response = request.respond(&method)?;
     tx.create(&mut Stored::with_internal(method, internal))?;
     tx.commit(response).await
 }

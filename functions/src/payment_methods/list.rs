@@ -1,9 +1,6 @@
 //! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner, and `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::payment_method::PaymentMethod;
@@ -11,9 +8,9 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get(
     "list-payment-methods",
@@ -35,23 +32,19 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<PaymentMethod>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::PaymentMethod);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::PaymentMethod);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
-    references::payment_method_scope(&app, tenant, driver, fleet).await?;
+    references::payment_method_scope(&request, driver, fleet).await?;
     let driver = Condition::given("driver", driver);
     let fleet = Condition::given("fleet", fleet);
     let partition = Partition::Kind { tenant, kind };
     let filter = driver.into_iter().chain(fleet).collect();
-    let found = app
-        .store
-        .list_objects::<PaymentMethod>(partition, &page_request, filter)
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

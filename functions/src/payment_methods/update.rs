@@ -1,12 +1,10 @@
 //! `POST /v1/payment_methods/{id}`: updates a payment method's metadata.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::payment_method::{PaymentMethod, PaymentMethodChange};
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "update-payment-method",
@@ -15,18 +13,11 @@ pub const ROUTE: Route = Route::post(
 );
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<PaymentMethodChange>,
 ) -> Result<Reply<PaymentMethod>, Error> {
-    let mut method = app
-        .store
-        .load::<PaymentMethod>(context.tenant(), &id)
-        .await?;
-    method.object.update(change, context.now())?;
-    let response = context.changed(&method)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut method)?;
-    tx.commit(response).await
+    let mut method = request.load::<PaymentMethod>(&id).await?;
+    method.object.update(change, request.now())?;
+    request.save(method).await
 }

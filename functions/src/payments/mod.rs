@@ -10,7 +10,7 @@
 //!
 //! # Life cycle of a charge
 //!
-//! 1. The intended charge is written: for a top-up ([`top_up`]) and for an invoice a `pending` transaction, and in the same write an
+//! 1. The intended charge is written: for a top-up ([`topup`]) and for an invoice a `pending` transaction, and in the same write an
 //!    idempotency record that points to it. A session or reservation that is over is in the table anyway.
 //! 2. The charge is requested from the provider. Without a clear response, the same charge, with the same key, is repeated later: by the
 //!    repeated request, or a minute after the first one by the queue `settle-transaction` (top-ups), `check-invoice` or `settle-session`. A
@@ -45,26 +45,38 @@
 //! the job is repeated. The response to an interrupted request states which of these cases applies: see [`Progress`].
 
 mod interrupted;
-pub mod top_up;
+pub mod topup;
 
 pub use interrupted::{Progress, within_limit};
 
 use crate::App;
-use kernel::Response;
 use kernel::money::Money;
 use kernel::origin::{Mode, Origin};
-use kernel::{Code, Error, Id, Timestamp};
+use kernel::{Code, Error, Id, Kind, Response, Timestamp};
 use models::event::EventType;
-use models::payment_method::ProviderMethod;
-use models::payment_method::{PaymentMethod, PaymentMethodType};
+use models::payment_method::{PaymentMethod, PaymentMethodType, ProviderMethod};
 use models::ports::payments::{Charge, KEY_REMEMBERED, Refund};
 use models::stored::Stored;
-use models::transaction::PaymentOutcome;
 use models::transaction::{
-    ChargeSource, NewRefund, Transaction, TransactionInternal, TransactionStatus,
+    ChargeSource, NewRefund, PaymentOutcome, Transaction, TransactionInternal, TransactionStatus,
 };
 use table::UnitOfWork;
+use table::access::Items;
 use table::wallets::Wallet;
+
+/// The items that a job writes which finishes payments or refunds of any kind.
+pub const SETTLED: &[Items] = &[
+    Items::Of(Kind::Invoice),
+    Items::Of(Kind::Adjustment),
+    Items::Of(Kind::CreditNote),
+    Items::DocumentNumbers,
+    Items::Of(Kind::ChargingSession),
+    Items::Of(Kind::Reservation),
+    Items::Of(Kind::Transaction),
+    Items::Of(Kind::Account),
+    Items::Of(Kind::Driver),
+    Items::Of(Kind::Fleet),
+];
 
 /// The amount to be paid, and the key of its charge.
 #[derive(Debug, Clone)]

@@ -1,9 +1,7 @@
 //! `GET /v1/policies`: lists the policies, newest first. Filters: `status`, `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::policy::{Policy, PolicyStatus};
@@ -11,7 +9,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-policies", "/v1/policies", Resource::Policies);
 
@@ -23,19 +21,15 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Policy>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Policy);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Policy);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
-    let filter = Condition::given("status", filters.status);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
     let partition = Partition::Kind { tenant, kind };
-    let found = app
-        .store
-        .list_objects::<Policy>(partition, &page_request, filter.into_iter().collect())
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -1,16 +1,13 @@
 //! `POST /v1/reports`: creates a report. Its file is generated in the background. The key must be allowed to read every kind of object that
 //! the report shows.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::fleet::Fleet;
 use models::report::{NewReport, Report};
-use web::{Body, Conditional, RequestContext, Route};
+use web::{Body, Conditional, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post("create-report", "/v1/reports", Resource::Reports)
     .refusing(&[
@@ -24,23 +21,16 @@ pub const ROUTE: Route = Route::post("create-report", "/v1/reports", Resource::R
         when: super::SHOWS,
     }]);
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    Body(new): Body<NewReport>,
-) -> Result<Reply<Report>, Error> {
-    let tenant = context.tenant();
-    let mut report = Report::new(new, tenant.account.clone(), context.now())?;
+pub async fn handle(request: Request, Body(new): Body<NewReport>) -> Result<Reply<Report>, Error> {
+    let tenant = request.tenant();
+    let mut report = Report::new(new, tenant.account.clone(), request.now())?;
     for kind in report.object.kinds() {
-        context.key.require_read(kind)?;
+        request.key.require_read(kind)?;
     }
     if let Some(fleet) = &report.object.fleet {
-        let fleet = app.store.get::<Fleet>(tenant, fleet).await?.object;
+        let fleet = request.get::<Fleet>(fleet).await?.object;
         report.object.time_zone = fleet.timezone.as_str().to_owned();
     }
-    references::report_filters(&app, tenant, &report.object.parameters.filters).await?;
-    let response = context.respond(&report.object)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.create(&mut report)?;
-    tx.commit(response).await
+    references::report_filters(&request, &report.object.parameters.filters).await?;
+    request.create(report).await
 }

@@ -1,9 +1,7 @@
 //! `GET /v1/reports`: lists the reports, newest first. Filters: `status`, `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::report::{Report, ReportStatus};
@@ -12,7 +10,7 @@ use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
 use web::deployment::Need;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 use super::link;
 
@@ -28,25 +26,22 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Report>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Report);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Report);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
-    let filter = Condition::given("status", filters.status);
+    let filter = Vec::from_iter(Condition::given("status", filters.status));
     let partition = Partition::Kind { tenant, kind };
-    let filter = filter.into_iter().collect();
-    let mut found = app
-        .store
+    let mut found = store
         .list::<Report>(partition, &page_request, filter)
         .await?;
     let mut reports = Vec::with_capacity(found.items.len());
     for report in found.items {
-        reports.push(link::signed(&app, &context.key, report).await?);
+        reports.push(link::signed(&request, report).await?);
     }
     found.items = reports;
-    query.respond(&context, found.objects())
+    query.respond(&request, found.objects())
 }

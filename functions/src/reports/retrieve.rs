@@ -1,13 +1,11 @@
 //! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file for keys that may read what it shows.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::report::Report;
 use web::deployment::Need;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 use super::link;
 
@@ -15,12 +13,8 @@ pub const ROUTE: Route = Route::get("retrieve-report", "/v1/reports/{id}", Resou
     .sometimes_requiring(&[super::SHOWS_FILE])
     .needing(&[Need::SignReports]);
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-) -> Result<Reply<Report>, Error> {
-    let report = app.store.get::<Report>(context.tenant(), &id).await?;
-    let report = link::signed(&app, &context.key, report).await?;
-    context.respond(&report.object)
+pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<Report>, Error> {
+    let report = request.get::<Report>(&id).await?;
+    let report = link::signed(&request, report).await?;
+    request.respond(&report.object)
 }

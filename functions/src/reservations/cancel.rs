@@ -1,15 +1,13 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use crate::Request;
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::reservation::Reservation;
 use models::vehicle::Vehicle;
 use table::access::Items;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "cancel-reservation",
@@ -24,22 +22,19 @@ pub const ROUTE: Route = Route::post(
 .rehearsable();
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Reservation>, Error> {
-    let mut reservation = app.store.load::<Reservation>(context.tenant(), &id).await?;
-    let now = context.now();
+    let mut reservation = request.load::<Reservation>(&id).await?;
+    let now = request.now();
     let is_late = reservation.object.is_late_free_cancellation(now);
     reservation.cancel(now)?;
-    let response = context.respond(&reservation.object)?;
-    let mut tx = app.store.begin(&context.origin);
+    let response = request.respond(&reservation.object)?;
+    let mut tx = request.begin();
     tx.save(&mut reservation)?;
     if is_late {
-        let vehicle = app
-            .store
-            .find::<Vehicle>(context.tenant(), &reservation.object.vehicle);
+        let vehicle = request.find::<Vehicle>(&reservation.object.vehicle);
         if let Some(mut vehicle) = vehicle.await? {
             vehicle.record_late_cancellation(now);
             tx.save(&mut vehicle)?;

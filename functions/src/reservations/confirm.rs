@@ -5,10 +5,9 @@ use kernel::origin::{Origin, Tenant};
 use kernel::time::SignedDuration;
 use kernel::window::Window;
 use models::action::Action;
-use models::charging::matching;
 use models::charging::matching::best_first::IndexedStation;
-use models::charging::opening_hours;
 use models::charging::policies::{Limits, PolicyContext};
+use models::charging::{matching, opening_hours};
 use models::charging_station::ChargingStation;
 use models::driver::Driver;
 use models::fleet::Fleet;
@@ -21,7 +20,6 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
-use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
 use table::access::Items;
@@ -32,7 +30,7 @@ use super::matcher::{Matcher, first_stations, is_operated};
 use super::plan::PlanInputs;
 use crate::function::Function;
 use crate::job::Job;
-use crate::policies;
+use crate::{App, policies};
 
 /// The maximum number of times that one job moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;

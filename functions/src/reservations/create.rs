@@ -1,12 +1,8 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. With `need` in place of a
 //! window, the service chooses the cheapest block of time in which the vehicle's need can be charged; the confirmation chooses again.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::origin::Tenant;
 use kernel::time::Timestamp;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging::matching;
 use models::charging::policies::{Allowed, PolicyContext};
@@ -19,10 +15,10 @@ use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use web::route::CHARGES_IF_NAMED;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
 use super::plan::{PlanInputs, plan};
-use crate::{policies, references};
+use crate::{Request, policies, references};
 
 pub const ROUTE: Route = Route::post(
     "create-reservation",
@@ -41,24 +37,23 @@ pub const ROUTE: Route = Route::post(
 .reading_side_by_side();
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(mut new): Body<NewReservation>,
 ) -> Result<Reply<Allowed<Reservation>>, Error> {
-    let (tenant, now) = (context.tenant(), context.now());
-    context.check_charge(new.payment_method.as_ref())?;
+    let (app, tenant, now) = (&request.app, request.tenant(), request.now());
+    request.check_charge(new.payment_method.as_ref())?;
     new.check(now)?;
-    let (driver, vehicle, fleet) = read_named(&app, tenant, &new, now).await?;
+    let (driver, vehicle, fleet) = read_named(&request, &new, now).await?;
     let fleet = fleet.as_ref();
-    let terms = references::terms(&app, tenant, &driver, fleet).await?;
+    let terms = references::terms(&request, &driver, fleet).await?;
     // Nothing is charged for a reservation without a fee.
     if new.payment_method.is_none() && terms.fee > 0 {
         let method =
-            references::default_method_of_drive(&app, tenant, &driver.object, fleet).await?;
+            references::default_method_of_drive(app, tenant, &driver.object, fleet).await?;
         new.payment_method = method;
     }
     let mut reservation = Reservation::new(new, &driver.object, &vehicle, fleet, terms, now)?;
-    let policies = policies::of(&app, tenant, Some(&driver.object), fleet, &vehicle).await?;
+    let policies = policies::of(app, tenant, Some(&driver.object), fleet, &vehicle).await?;
     let (windows, zone) = (
         matching::windows(&reservation.object, now),
         Fleet::zone(fleet),
@@ -71,8 +66,7 @@ pub async fn handle(
     let policy_warnings = policies::check(&policies, &policy_context)?;
     if reservation.object.need.is_some() {
         let (telemetry, stations) = tokio::try_join!(
-            app.store
-                .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
+            request.find::<VehicleTelemetry>(&vehicle.telemetry),
             app.store.indexed_stations(tenant, area),
         )?;
         let inputs = PlanInputs {
@@ -84,13 +78,13 @@ pub async fn handle(
             stations: &stations,
         };
         let because = ReplanReason::Update;
-        Box::pin(plan(&app, tenant, &mut reservation, inputs, because, now)).await?;
+        Box::pin(plan(app, tenant, &mut reservation, inputs, because, now)).await?;
     }
-    let response = context.respond(&Allowed {
+    let response = request.respond(&Allowed {
         object: reservation.object.clone(),
         policy_warnings,
     })?;
-    let mut tx = app.store.begin(&context.origin);
+    let mut tx = request.begin();
     tx.create(&mut reservation)?;
     tx.commit(response).await
 }
@@ -100,19 +94,19 @@ pub async fn handle(
 /// # Errors
 /// 404 for an object that does not exist, `payment_method_scope_invalid` if the payer may not use the payment method.
 async fn read_named(
-    app: &App,
-    tenant: &Tenant,
+    request: &Request,
     new: &NewReservation,
     now: Timestamp,
 ) -> Result<(Stored<Driver>, Vehicle, Option<Fleet>), Error> {
+    let (tenant, last_fleets) = (request.tenant(), &request.app.last_fleets);
     // The body names no fleet. It is likely the fleet of the tenant's latest reservation.
-    let last_fleet = app.last_fleets.get(tenant, now);
+    let last_fleet = last_fleets.get(tenant, now);
     let named = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
     let method = new.payment_method.as_ref();
     let method = method.map(|id| (Kind::PaymentMethod, id));
     let fleet = last_fleet.as_ref().map(|id| (Kind::Fleet, id));
     let ids = named.into_iter().chain(method).chain(fleet);
-    let mut found = app.store.find_together(tenant, ids).await?;
+    let mut found = request.store().find_together(tenant, ids).await?;
     let driver = found.require::<Driver>(&new.driver)?;
     let vehicle = found.require::<Vehicle>(&new.vehicle)?.object;
     if let Some(id) = &new.payment_method {
@@ -125,8 +119,8 @@ async fn read_named(
     let fleet = if last_fleet.as_ref() == Some(id) {
         found.take::<Fleet>(id)?
     } else {
-        app.last_fleets.insert(tenant.clone(), id.clone(), now);
-        app.store.find::<Fleet>(tenant, id).await?
+        last_fleets.insert(tenant.clone(), id.clone(), now);
+        request.find::<Fleet>(id).await?
     };
     Ok((driver, vehicle, fleet.map(|fleet| fleet.object)))
 }

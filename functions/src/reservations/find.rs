@@ -3,10 +3,7 @@
 //! accepted; parameters that it refuses are refused with the same error, except a payment method. Nothing is reserved, and other
 //! reservations may book a candidate before the reservation is confirmed.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Reply};
 use models::api_key::{Resource, Scope};
 use models::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
@@ -18,11 +15,11 @@ use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
 use models::fleet::Fleet;
 use models::reservation::{MatchFilter, Reservation};
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
 use super::matcher::Matcher;
 use super::plan::{self, PlanInputs};
-use crate::{policies, references};
+use crate::{Request, policies, references};
 
 pub const ROUTE: Route = Route::search(
     "find-reservation-candidates",
@@ -39,19 +36,19 @@ pub const ROUTE: Route = Route::search(
 .reading_side_by_side();
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(search): Body<CandidateSearch>,
 ) -> Result<Reply<ReservationCandidates>, Error> {
-    let (tenant, now) = (context.tenant(), context.now());
+    let (tenant, now) = (request.tenant(), request.now());
     search.check(now)?;
     let area = search.location.into();
-    let named = plan::read_named(&app, tenant, &search.driver, &search.vehicle, area).await?;
+    let named =
+        plan::read_named(&request.app, tenant, &search.driver, &search.vehicle, area).await?;
     let fleet = named.fleet.as_ref();
-    let terms = references::terms(&app, tenant, &named.driver, fleet).await?;
+    let terms = references::terms(&request, &named.driver, fleet).await?;
     let (driver, vehicle) = (&named.driver.object, &named.vehicle);
     let reservation = Reservation::new(search.reservation(), driver, vehicle, fleet, terms, now)?;
-    let policies = named.policies(&app, tenant).await?;
+    let policies = named.policies(&request.app, tenant).await?;
     let windows = matching::windows(&reservation.object, now);
     let zone = Fleet::zone(fleet);
     let policy_context = PolicyContext {
@@ -61,24 +58,24 @@ pub async fn handle(
     let policy_warnings = policies::check(&policies, &policy_context)?;
     let inputs = named.inputs(&policies);
     let limits = Limits::new(&policies, &policy_context);
-    let request = inputs.match_request(&reservation, &windows, &limits, tenant.mode, now);
+    let match_request = inputs.match_request(&reservation, &windows, &limits, tenant.mode, now);
     let limit = search.limit() as usize;
-    let mut matcher =
-        Matcher::new(&app, tenant, &request, inputs.stations, limit).keeping_stations();
+    let mut matcher = Matcher::new(&request.app, tenant, &match_request, inputs.stations, limit)
+        .keeping_stations();
     let matches = Box::pin(matcher.matches()).await?;
     let charge = ExpectedCharge {
-        vehicle: request.vehicle,
+        vehicle: match_request.vehicle,
         energy: search.energy.or(matcher.block_energy()),
     };
     let candidates = matches
         .iter()
-        .filter_map(|best| candidate(best, &matcher, &request, charge, &inputs));
-    context.respond(&ReservationCandidates {
+        .filter_map(|best| candidate(best, &matcher, &match_request, charge, &inputs));
+    request.respond(&ReservationCandidates {
         candidates: candidates.collect(),
         charging_plan: matcher.plan(matches.first().map(|best| &best.assignment)),
         match_summary: matcher.summary(),
         policy_warnings,
-        refused_stations: refused_stations(&matcher, &request),
+        refused_stations: refused_stations(&matcher, &match_request),
     })
 }
 

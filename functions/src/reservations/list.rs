@@ -2,10 +2,7 @@
 //! `created[gt]`, `created[lte]`, `created[lt]`. A reservation is created before its window and, unless it is updated, at most 98 days
 //! before its end, so a calendar can bound its request with `created`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::driver::Driver;
@@ -16,9 +13,9 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get(
     "list-reservations",
@@ -41,22 +38,21 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Reservation>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Reservation);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Reservation);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     let fleet = filters.fleet.as_ref();
     let mut filter = Vec::from_iter(Condition::given("state.status", filters.status));
     let kinds = &[kind];
     let (of_driver, ..) = tokio::try_join!(
-        references::past::<Driver>(&app, tenant, driver, kinds),
-        references::past::<Fleet>(&app, tenant, fleet, kinds),
-        references::past::<Vehicle>(&app, tenant, vehicle, kinds),
+        references::past::<Driver>(&request, driver, kinds),
+        references::past::<Fleet>(&request, fleet, kinds),
+        references::past::<Vehicle>(&request, vehicle, kinds),
     )?;
     references::attached(of_driver.as_ref(), driver.and(fleet))?;
     // A reservation does not show its fleet, so the fleet's partition is read whatever the other filters are.
@@ -77,9 +73,6 @@ pub async fn handle(
         (None, None, Some(driver)) => Partition::Driver { tenant, driver },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let found = app
-        .store
-        .list_objects::<Reservation>(partition, &page_request, filter)
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

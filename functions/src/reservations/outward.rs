@@ -4,7 +4,6 @@
 //! The messages are sent to `operate-network`, which may call networks: when a reservation is to be sent, when the result of its command
 //! has arrived or is lost, and when it has ended.
 
-use crate::App;
 use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id};
 use models::charging_station::ChargingStation;
@@ -18,11 +17,10 @@ use models::reservation::{Reservation, Reserved};
 use models::stored::Stored;
 use serde::{Deserialize, Serialize};
 
-use crate::charge_cards;
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::operator;
-use crate::networks::workers;
+use crate::networks::{operator, workers};
+use crate::{App, charge_cards};
 
 /// The maximum number of times that a reservation is read again after a concurrent change.
 const TRIES: usize = 8;

@@ -18,8 +18,7 @@ use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 
 use super::matcher::Matcher;
-use crate::App;
-use crate::policies;
+use crate::{App, policies};
 
 /// The objects on which a search for connectors depends, besides the reservation and the calendars.
 #[derive(Clone, Copy)]

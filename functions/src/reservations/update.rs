@@ -1,14 +1,12 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation. A reservation by need is planned again.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use crate::Request;
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::reservation::need::ReplanReason;
 use models::reservation::{Reservation, ReservationChange};
 use models::vehicle::Vehicle;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 use super::plan;
 
@@ -26,28 +24,24 @@ pub const ROUTE: Route = Route::post(
 .reading_side_by_side();
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<ReservationChange>,
 ) -> Result<Reply<Reservation>, Error> {
-    let (tenant, now) = (context.tenant(), context.now());
+    let (app, tenant, now) = (&request.app, request.tenant(), request.now());
     change.check(now)?;
-    let mut reservation = app.store.load::<Reservation>(tenant, &id).await?;
+    let mut reservation = request.load::<Reservation>(&id).await?;
     let is_planned_again = reservation.is_planned_again_by(&change);
     if change.connector_type.set().is_some() {
         let vehicle = &reservation.object.vehicle;
-        let vehicle = app.store.find::<Vehicle>(tenant, vehicle).await?;
+        let vehicle = request.find::<Vehicle>(vehicle).await?;
         if let Some(vehicle) = vehicle {
             reservation.match_plug(vehicle.object.charging_standard);
         }
     }
     reservation.update(change, now)?;
     if is_planned_again {
-        plan::plan_again(&app, tenant, &mut reservation, ReplanReason::Update, now).await?;
+        plan::plan_again(app, tenant, &mut reservation, ReplanReason::Update, now).await?;
     }
-    let response = context.changed(&reservation)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.save(&mut reservation)?;
-    tx.commit(response).await
+    request.save(reservation).await
 }

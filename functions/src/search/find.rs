@@ -2,16 +2,14 @@
 //! invoices and credit notes by number. A name is also found by the beginning of any of its first four words. Case, spaces and hyphens are
 //! ignored. Shows at most 10 objects, and only those of kinds that the key may read.
 
-use axum::extract::State;
+use crate::Request;
 use kernel::fields::text::Text;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::search::{Search, compared};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use web::{Query, RequestContext, Route};
-
-use crate::App;
+use web::{Query, Route};
 
 pub const ROUTE: Route = Route::get("find-objects", "/v1/search", Resource::Search);
 
@@ -22,20 +20,19 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Search>, Error> {
     let text = compared(filters.query.as_str());
     if text.is_empty() {
         return Err(Error::invalid("query", "must have a letter or a digit"));
     }
-    let may_read = |id: &kernel::Id| id.kind().is_some_and(|kind| context.key.may_read(kind));
-    let data = app
-        .store
-        .found_by(context.tenant(), &text, may_read)
+    let may_read = |id: &kernel::Id| id.kind().is_some_and(|kind| request.key.may_read(kind));
+    let data = request
+        .store()
+        .found_by(request.tenant(), &text, may_read)
         .await?;
-    context.respond(&Search {
+    request.respond(&Search {
         object: Kind::Search,
         data,
         query: filters.query.as_str().to_owned(),

@@ -20,10 +20,10 @@ use table::list::{Cursor, PageRequest};
 use table::stored_item::Record;
 use utoipa::ToSchema;
 
-use crate::App;
 use crate::batches::run::RunBatch;
 use crate::function::Function;
 use crate::job::Job;
+use crate::{App, Request};
 
 /// The number of objects per message.
 const AT_A_TIME: usize = 50;
@@ -178,11 +178,12 @@ impl MetadataFilter {
     ///
     /// # Errors
     /// 400 for a key that is not declared.
-    pub async fn checked(&self, app: &App, tenant: &Tenant) -> Result<Option<&MetadataPair>> {
+    pub async fn checked(&self, request: &Request) -> Result<Option<&MetadataPair>> {
         let Some(first) = self.pairs.first() else {
             return Ok(None);
         };
-        let keys = declared(app, tenant).await?.unwrap_or_default();
+        let declared = declared(&request.app, request.tenant()).await?;
+        let keys = declared.unwrap_or_default();
         match self.pairs.iter().find(|pair| !keys.has(&pair.key)) {
             Some(pair) => {
                 let key = &pair.key;

@@ -9,8 +9,7 @@
 //! One invocation reads for ten minutes at most; while it returns `running`, it is invoked again with the cursor that it returned.
 
 use crate::App;
-use kernel::function_scope;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, function_scope};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::scan::Pass;

@@ -1,29 +1,23 @@
 //! `GET /v1/sites`: lists the sites, newest first. Filter: `created[…]`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Kind};
+use crate::Request;
+use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::site::Site;
 use table::keys::Partition;
 use table::list::Page;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
 pub const ROUTE: Route = Route::get("list-sites", "/v1/sites", Resource::Sites);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
 ) -> Result<Reply<Page<Site>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Site);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Site);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let partition = Partition::Kind { tenant, kind };
-    let found = app
-        .store
-        .list_objects::<Site>(partition, &page_request, Vec::new())
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, Vec::new());
+    query.respond(&request, found.await?)
 }

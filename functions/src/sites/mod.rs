@@ -13,10 +13,10 @@ pub mod set_carbon;
 pub mod set_prices;
 pub mod update;
 
-use crate::App;
 use crate::job::Job as _;
 use crate::reservations::replan::ReplanNeeds;
 use crate::stream::change::{Change, OnChange};
+use crate::{App, Request};
 use execute::PlanSite;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -27,7 +27,6 @@ use models::site::{SeriesChange, Site, SiteDay, SiteOptimize, SitePlanReason, Si
 use models::stored::Stored;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::UnitOfWork;
-use web::RequestContext;
 
 impl OnChange for Site {}
 
@@ -89,9 +88,13 @@ pub(crate) async fn plan_again<'a>(
 }
 
 /// 404 for a station that does not exist.
-async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<()> {
+async fn check_stations(request: &Request, stations: &[Id]) -> Result<()> {
     let kind = Kind::ChargingStation;
-    match app.store.missing(tenant, kind, stations).await? {
+    match request
+        .store()
+        .missing(request.tenant(), kind, stations)
+        .await?
+    {
         Some(_) => Err(Error::not_found(kind).at("stations")),
         None => Ok(()),
     }
@@ -134,18 +137,13 @@ fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) {
 }
 
 /// Sets a part of a series of a site, and plans the site again if that changes anything.
-async fn set_series(
-    app: &App,
-    context: &RequestContext,
-    change: SeriesChange,
-) -> Result<Reply<Site>> {
-    let tenant = context.tenant();
-    let mut site = app.store.load::<Site>(tenant, &change.site).await?;
+async fn set_series(request: &Request, change: SeriesChange) -> Result<Reply<Site>> {
+    let mut site = request.load::<Site>(&change.site).await?;
     let ids = |day: &Timestamp| SiteDay::id_of(&change.site, *day);
     let days = change.days();
     let known: Vec<Id> = days.iter().map(ids).collect();
-    let mut known = app.store.get_all::<SiteDay>(tenant, &known).await?;
-    let mut tx = app.store.begin(&context.origin);
+    let mut known = request.get_all::<SiteDay>(&known).await?;
+    let mut tx = request.begin();
     let mut has_changed = false;
     for day in days {
         let place = known
@@ -164,9 +162,9 @@ async fn set_series(
     }
     let aims_at_carbon = site.object.optimize == SiteOptimize::Carbon;
     if has_changed && (change.series == SiteSeries::Prices || aims_at_carbon) {
-        site.plan_again(SitePlanReason::Prices, context.now());
+        site.plan_again(SitePlanReason::Prices, request.now());
     }
-    let response = context.respond(&site.object)?;
+    let response = request.respond(&site.object)?;
     tx.save(&mut site)?;
     tx.commit(response).await
 }

@@ -2,22 +2,20 @@
 //! the same times. The body is JSON or `text/csv` with the columns `from`, `price_per_kwh` and, where needed, `until`. After the last price
 //! the plan uses the prices of the same hours of the day before, and shows this.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::site::{NewPrices, Site};
 use table::access::Items;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post("set-site-prices", "/v1/sites/{id}/prices", Resource::Sites)
     .writing(&[Items::Of(Kind::SiteDay)]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(new): Body<NewPrices>,
 ) -> Result<Reply<Site>, Error> {
-    super::set_series(&app, &context, new.check(&id)?).await
+    super::set_series(&request, new.check(&id)?).await
 }

@@ -6,7 +6,6 @@
 
 use std::future::Future;
 
-use crate::App;
 use futures::future::BoxFuture;
 use kernel::error::{Error, Result};
 use kernel::origin::Tenant;
@@ -20,8 +19,8 @@ use table::stored_item::{Record, decode, written};
 
 use super::actions;
 use super::record::read;
-use crate::search;
 use crate::webhooks::plan::publish;
+use crate::{App, search};
 
 /// An object before and after a write.
 pub struct Change<T: Record> {

@@ -14,7 +14,6 @@
 //! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed is sent to the failure
 //! destination. The sweeper finds objects whose message was lost by their next action.
 
-use crate::App;
 use kernel::Timestamp;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -50,7 +49,7 @@ use super::change::Followers;
 use super::record::{StreamRecord, read, text};
 use crate::job::Job as _;
 use crate::webhooks::{outcome, plan};
-use crate::{accounts, charge_cards, charging_stations, networks};
+use crate::{App, accounts, charge_cards, charging_stations, networks};
 
 /// The handlers for the changes of a kind of objects. None for a kind whose changes have no events and no effects.
 fn followers(kind: Kind) -> Option<Followers> {

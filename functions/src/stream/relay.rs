@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::App;
 use futures::stream::{self, StreamExt as _};
-use kernel::function_scope;
-use kernel::{Error, Kind};
+use kernel::{Error, Kind, function_scope};
 use models::ports::Message;
 use table::access::Items;
 use tokio::time::{Instant, timeout_at};

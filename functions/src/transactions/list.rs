@@ -1,10 +1,7 @@
 //! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`,
 //! `charging_session`, `invoice`, and `created[…]` with `gt`, `gte`, `lt` and `lte`.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::ChargingSession;
 use models::condition::Condition;
@@ -16,9 +13,9 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get(
     "list-transactions",
@@ -60,36 +57,34 @@ impl Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Transaction>>, Error> {
-    let (tenant, kind) = (context.tenant(), Kind::Transaction);
+    let (store, tenant, kind) = (request.store(), request.tenant(), Kind::Transaction);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     // No list has the transactions of one driver.
     let (of_driver, of_fleet) = (&[Kind::ChargingSession, Kind::Reservation], &[kind]);
     let (of_driver, _) = tokio::try_join!(
-        references::past::<Driver>(&app, tenant, driver, of_driver),
-        references::past::<Fleet>(&app, tenant, fleet, of_fleet),
+        references::past::<Driver>(&request, driver, of_driver),
+        references::past::<Fleet>(&request, fleet, of_fleet),
     )?;
     references::attached(of_driver.as_ref(), driver.and(fleet))?;
     let invoice = filters.invoice.as_ref();
     if let Some(id) = invoice {
-        app.store.get::<Invoice>(tenant, id).await?;
+        request.get::<Invoice>(id).await?;
     }
     if let Some(id) = &filters.charging_session {
-        let session = app.store.get::<ChargingSession>(tenant, id).await?;
-        let members = app.store.transactions_of(tenant, &session.object).await?;
+        let session = request.get::<ChargingSession>(id).await?;
+        let members = store.transactions_of(tenant, &session.object).await?;
         let members = Members::These(members);
         let keep = |transaction: &Transaction| filters.let_through(transaction);
-        let found = app
-            .store
+        let found = store
             .list_members(tenant, members, &page_request, keep)
             .await?;
-        return query.respond(&context, found.objects());
+        return query.respond(&request, found.objects());
     }
     let conditions = [
         Condition::given("driver", driver),
@@ -108,9 +103,6 @@ pub async fn handle(
         },
         (None, None) => Partition::Kind { tenant, kind },
     };
-    let found = app
-        .store
-        .list_objects::<Transaction>(partition, &page_request, filter)
-        .await?;
-    query.respond(&context, found)
+    let found = store.list_objects(partition, &page_request, filter);
+    query.respond(&request, found.await?)
 }

@@ -3,18 +3,15 @@
 //! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
 //! a refund that fails returns it.
 
-use crate::App;
-use axum::extract::State;
-use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::transaction::{NewRefund, RefundDestination, Transaction};
 use table::access::Items;
 use table::wallets::Wallet;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::payments;
+use crate::{Request, payments};
 
 pub const ROUTE: Route = Route::post(
     "refund-transaction",
@@ -29,26 +26,25 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(new): Body<NewRefund>,
 ) -> Result<Reply<Transaction>, Error> {
-    let mut transaction = app.store.load::<Transaction>(context.tenant(), &id).await?;
+    let mut transaction = request.load::<Transaction>(&id).await?;
     transaction.refundable()?;
-    let mut tx = app.store.begin(&context.origin);
+    let mut tx = request.begin();
     let mut refund = match (&transaction.internal.top_up, new.destination) {
         (Some(top_up), _) => {
             let wallet = top_up.wallet.clone();
-            payments::refund_top_up(&app, &mut tx, &mut transaction, &wallet, new).await?
+            payments::refund_top_up(&request.app, &mut tx, &mut transaction, &wallet, new).await?
         }
         (None, Some(RefundDestination::Wallet)) => {
-            let wallet = wallet(&app, context.tenant(), &transaction).await?;
-            transaction.refund(new, Some(wallet), context.now())?
+            let wallet = wallet(&request, &transaction).await?;
+            transaction.refund(new, Some(wallet), request.now())?
         }
-        (None, _) => transaction.refund(new, None, context.now())?,
+        (None, _) => transaction.refund(new, None, request.now())?,
     };
-    let response = context.respond(&refund.object)?;
+    let response = request.respond(&refund.object)?;
     tx.save(&mut transaction)?;
     tx.create(&mut refund)?;
     tx.commit(response).await
@@ -56,10 +52,10 @@ pub async fn handle(
 
 /// The owner of the wallet that receives the money of a charge: the owner of the payment method that was charged, or, if that was deleted
 /// long ago, the fleet or the account.
-async fn wallet(app: &App, tenant: &Tenant, charge: &Stored<Transaction>) -> Result<Id, Error> {
-    let charge = &charge.object;
+async fn wallet(request: &Request, charge: &Stored<Transaction>) -> Result<Id, Error> {
+    let (store, tenant, charge) = (request.store(), request.tenant(), &charge.object);
     let method = match &charge.payment_method {
-        Some(id) => app.store.payment_method_or_deleted(tenant, id).await?,
+        Some(id) => store.payment_method_or_deleted(tenant, id).await?,
         None => None,
     };
     let wallet = match (&method, &charge.fleet) {
@@ -68,7 +64,7 @@ async fn wallet(app: &App, tenant: &Tenant, charge: &Stored<Transaction>) -> Res
         (None, None) => Wallet::Account(&tenant.account),
     };
     let refuse = |why: String| Err(Error::conflict(why, Some("destination")));
-    match app.store.funds(tenant, wallet).await? {
+    match store.funds(tenant, wallet).await? {
         Some(funds) if funds.currency == charge.currency => Ok(wallet.owner().clone()),
         Some(funds) => refuse(format!(
             "The wallet that would take the money is in {}, and the charge in {}. Refund it to the method that was charged.",

@@ -9,21 +9,19 @@ use models::event::EventType;
 use models::invoice::{Invoice, InvoiceStatus};
 use models::ports::JobSubject;
 use models::reservation::Reservation;
-use models::transaction::PaymentOutcome;
-use models::transaction::{Transaction, TransactionStatus, TransactionType};
+use models::transaction::{PaymentOutcome, Transaction, TransactionStatus, TransactionType};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id};
 use models::stored::Stored;
-use table::access::Items;
 
 use crate::credit_notes::issue::{self, BACKOFF};
 use crate::function::Function;
 use crate::job::Job;
-use crate::payments::{self, top_up};
+use crate::payments::{self, topup};
 
 /// Sends a pending refund, or finishes a top-up.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,18 +35,7 @@ impl Job for SettleTransaction {
     const FUNCTION: Function = Function::worker(
         Self::NAME,
         Deployment::in_background()
-            .writing(&[
-                Items::Of(Kind::Adjustment),
-                Items::Of(Kind::Transaction),
-                Items::Of(Kind::ChargingSession),
-                Items::Of(Kind::CreditNote),
-                Items::DocumentNumbers,
-                Items::Of(Kind::Invoice),
-                Items::Of(Kind::Reservation),
-                Items::Of(Kind::Account),
-                Items::Of(Kind::Driver),
-                Items::Of(Kind::Fleet),
-            ])
+            .writing(payments::SETTLED)
             .needing(&[Need::Payments]),
     );
 
@@ -79,7 +66,7 @@ async fn settle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         (TransactionStatus::Pending, TransactionType::Refund | TransactionType::Adjustment) => {
             refund(app, &origin, transaction).await
         }
-        (TransactionStatus::Pending, _) => top_up::finish(app, &origin, transaction).await,
+        (TransactionStatus::Pending, _) => topup::finish(app, &origin, transaction).await,
         _ => Ok(()),
     }
 }

@@ -1,10 +1,6 @@
 //! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::origin::Tenant;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::MAX_LIST;
 use models::api_key::Resource;
 use models::driver::Driver;
@@ -13,9 +9,9 @@ use models::vehicle::{NewVehicle, Vehicle};
 use table::Store;
 use table::access::Items;
 use table::fleets::Counter;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
-use crate::{references, sites};
+use crate::{Request, references, sites};
 
 pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles)
     .refusing(&[
@@ -31,12 +27,11 @@ pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource:
     ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewVehicle>,
 ) -> Result<Reply<Vehicle>, Error> {
-    references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
-    let mut stored = Vehicle::new(new, context.now())?;
+    references::policies(&request, new.policy_ids.as_deref()).await?;
+    let mut stored = Vehicle::new(new, request.now())?;
     let vehicle = stored.object.clone();
     let no_fleet = Store::no_such_fleet;
     if !vehicle.fleet.is(Kind::Fleet) {
@@ -47,10 +42,9 @@ pub async fn handle(
         return Err(Store::no_such_driver(unknown));
     }
     let names_drivers = !vehicle.drivers.is_empty();
-    let response = context.respond(&vehicle.clone().warned())?;
-    let (origin, store) = (&context.origin, &app.store);
-    let mut tx = store.begin(origin);
-    sites::move_vehicle(&app, &mut tx, None, vehicle.site.as_ref()).await?;
+    let response = request.respond(&vehicle.clone().warned())?;
+    let mut tx = request.begin();
+    sites::move_vehicle(&request.app, &mut tx, None, vehicle.site.as_ref()).await?;
     tx.count(&vehicle.fleet, Counter::Vehicles, 1, no_fleet());
     for driver in &vehicle.drivers {
         tx.name_driver(driver, &vehicle.id)?;
@@ -65,21 +59,15 @@ pub async fn handle(
             Err(Error::invalid("drivers", message))
         }
         Err(error) if error.is(Code::VehicleOwnerNotFound) => {
-            Err(state_of_owners(&app, context.tenant(), &vehicle)
-                .await?
-                .unwrap_or(error))
+            Err(state_of_owners(&request, &vehicle).await?.unwrap_or(error))
         }
         done => done,
     }
 }
 
 /// The error for a fleet that is not active, or for a driver whom as many vehicles name as may. None if an owner does not exist.
-async fn state_of_owners(
-    app: &App,
-    tenant: &Tenant,
-    vehicle: &Vehicle,
-) -> Result<Option<Error>, Error> {
-    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+async fn state_of_owners(request: &Request, vehicle: &Vehicle) -> Result<Option<Error>, Error> {
+    let fleet = request.find::<Fleet>(&vehicle.fleet).await?;
     let Some(fleet) = fleet else {
         return Ok(None);
     };
@@ -87,10 +75,7 @@ async fn state_of_owners(
         let message = "The fleet is not active.";
         return Ok(Some(Error::conflict(message, Some("fleet"))));
     }
-    let drivers = app
-        .store
-        .get_all::<Driver>(tenant, &vehicle.drivers)
-        .await?;
+    let drivers = request.get_all::<Driver>(&vehicle.drivers).await?;
     let mut drivers = drivers.iter().map(|driver| &driver.object);
     let full = drivers.find(|driver| driver.vehicles.len() >= MAX_LIST);
     Ok(full.map(|driver| {

@@ -1,9 +1,6 @@
 //! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
-use crate::App;
-use axum::extract::State;
-use kernel::{Deleted, Reply};
-use kernel::{Error, Kind};
+use kernel::{Deleted, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
 use models::driver::Driver;
@@ -12,9 +9,9 @@ use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::access::Items;
 use table::fleets::Counter;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
-use crate::{references, sites};
+use crate::{Request, references, sites};
 
 pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .writing(&[
@@ -30,42 +27,33 @@ pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Re
 const OWN_WRITES: usize = 7;
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
 ) -> Result<Reply<Deleted<Vehicle>>, Error> {
-    let (origin, store) = (&context.origin, &app.store);
-    let mut vehicle = store.load::<Vehicle>(context.tenant(), &id).await?;
-    references::unreserved(&app, context.tenant(), Kind::Vehicle, &id).await?;
-    references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
-    let response = context.deleted(&id)?;
-    let mut tx = store.begin(origin);
+    let mut vehicle = request.load::<Vehicle>(&id).await?;
+    references::unreserved(&request, Kind::Vehicle, &id).await?;
+    references::not_charging(&request, Kind::Vehicle, &id).await?;
+    let response = request.deleted(&id)?;
+    let mut tx = request.begin();
     tx.check_version(&vehicle)?;
-    let mut drivers = store
-        .get_all::<Driver>(context.tenant(), &vehicle.object.drivers)
-        .await?;
+    let mut drivers = request.get_all::<Driver>(&vehicle.object.drivers).await?;
     for driver in &mut drivers {
-        driver.forget_vehicle(&id, context.now());
+        driver.forget_vehicle(&id, request.now());
     }
     // A crash between two parts leaves a vehicle that some of its drivers no longer name, and that can be deleted again.
     tx.save_in_parts(&mut drivers, OWN_WRITES).await?;
-    if let Some(telemetry) = store
-        .find::<VehicleTelemetry>(context.tenant(), &vehicle.object.telemetry)
-        .await?
-    {
+    let telemetry = &vehicle.object.telemetry;
+    if let Some(telemetry) = request.find::<VehicleTelemetry>(telemetry).await? {
         tx.delete(&telemetry)?;
     }
     let departures = VehicleDepartures::id_of(&id);
     let site = vehicle.object.site.as_ref();
-    match store
-        .find::<VehicleDepartures>(context.tenant(), &departures)
-        .await?
-    {
+    match request.find::<VehicleDepartures>(&departures).await? {
         Some(departures) => tx.delete(&departures)?,
         None if site.is_none() => {}
         None => tx.check_unchanged(&Stored::new(VehicleDepartures::of(&id))),
     }
-    sites::move_vehicle(&app, &mut tx, site, None).await?;
+    sites::move_vehicle(&request.app, &mut tx, site, None).await?;
     tx.count(
         &vehicle.object.fleet,
         Counter::Vehicles,

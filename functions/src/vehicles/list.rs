@@ -1,13 +1,10 @@
 //! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `site`,
 //! `registration_plate`, `vin`, `metadata[]`, `status`, `created[…]`.
 
-use crate::App;
 use crate::search::metadata::MetadataFilter;
-use axum::extract::State;
-use kernel::Reply;
 use kernel::fields::text::Text;
 use kernel::origin::Tenant;
-use kernel::{Code, Error, Id, Kind};
+use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::site::Site;
@@ -16,9 +13,9 @@ use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{Created, ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::Vehicles)
     .refusing(&[Code::DriverOrFleetNotFound]);
@@ -89,8 +86,7 @@ impl Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
@@ -100,14 +96,14 @@ pub async fn handle(
         let message = "cannot be combined with registration_plate";
         return Err(Error::invalid("vin", message));
     }
-    let tenant = context.tenant();
+    let (store, tenant) = (request.store(), request.tenant());
     let page_request = created.narrow(query.page_request(tenant, Kind::Vehicle)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
-    let driver = references::driver_and_fleet(&app, tenant, driver, fleet).await?;
+    let driver = references::driver_and_fleet(&request, driver, fleet).await?;
     if let Some(site) = &filters.site {
-        app.store.get::<Site>(tenant, site).await?;
+        request.get::<Site>(site).await?;
     }
-    let pair = metadata.checked(&app, tenant).await?;
+    let pair = metadata.checked(&request).await?;
     let members = match driver {
         Some(driver) => Some(Members::These(driver.vehicles)),
         None => pair.map(Members::WithMetadata),
@@ -116,17 +112,15 @@ pub async fn handle(
         Some(members) => {
             let keep =
                 |vehicle: &Vehicle| filters.keep(vehicle) && metadata.keeps(&vehicle.metadata);
-            app.store
+            store
                 .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
         }
         None => {
             let (partition, filter) = filters.partition(tenant);
-            app.store
-                .list_objects::<Vehicle>(partition, &page_request, filter)
-                .await?
+            store.list_objects(partition, &page_request, filter).await?
         }
     };
-    query.respond(&context, found)
+    query.respond(&request, found)
 }

@@ -1,15 +1,14 @@
 //! `POST /v1/vehicles/{id}/departures`: replaces all future departures of a vehicle, all or none. Its site is planned again. An unchanged
 //! departure keeps its id and its progress.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
 use models::departure::{NewDepartures, ReplacedDepartures, VehicleDepartures};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use table::access::Items;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "replace-vehicle-departures",
@@ -19,21 +18,20 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Items::Of(Kind::Vehicle), Items::Of(Kind::VehicleDepartures)]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(new): Body<NewDepartures>,
 ) -> Result<Reply<ReplacedDepartures>, Error> {
-    let tenant = context.tenant();
+    let tenant = request.tenant();
     let departures = VehicleDepartures::id_of(&id);
     let ids = [(Kind::Vehicle, &id), (Kind::VehicleDepartures, &departures)];
-    let mut found = app.store.find_together(tenant, ids).await?;
+    let mut found = request.store().find_together(tenant, ids).await?;
     let vehicle = found.require::<Vehicle>(&id)?;
     let known = found.take::<VehicleDepartures>(&departures)?;
     let mut stored = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
-    let results = stored.replace(new, &vehicle.object, context.now())?;
-    let response = context.respond(&ReplacedDepartures::new(stored.object.clone(), results))?;
-    let mut tx = app.store.begin(&context.origin);
+    let results = stored.replace(new, &vehicle.object, request.now())?;
+    let response = request.respond(&ReplacedDepartures::new(stored.object.clone(), results))?;
+    let mut tx = request.begin();
     // The departures are removed when the vehicle gets another site or is deleted.
     tx.check_unchanged(&vehicle);
     match stored.version {

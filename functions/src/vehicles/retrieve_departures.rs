@@ -1,12 +1,11 @@
 //! `GET /v1/vehicles/{id}/departures`: shows the future departures of a vehicle, and the results of its last ones.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
 use models::vehicle::Vehicle;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-vehicle-departures",
@@ -15,17 +14,12 @@ pub const ROUTE: Route = Route::get(
 );
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
 ) -> Result<Reply<VehicleDepartures>, Error> {
-    let tenant = context.tenant();
-    app.store.get::<Vehicle>(tenant, &id).await?;
+    request.get::<Vehicle>(&id).await?;
     let departures = VehicleDepartures::id_of(&id);
-    let found = app
-        .store
-        .find::<VehicleDepartures>(tenant, &departures)
-        .await?;
+    let found = request.find::<VehicleDepartures>(&departures).await?;
     let departures = found.map_or_else(|| VehicleDepartures::of(&id), |stored| stored.object);
-    context.respond(&departures)
+    request.respond(&departures)
 }

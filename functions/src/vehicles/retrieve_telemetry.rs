@@ -1,13 +1,11 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the telemetry of a vehicle.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use crate::Request;
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-vehicle-telemetry",
@@ -17,18 +15,10 @@ pub const ROUTE: Route = Route::get(
 .refusing(&[Code::VehicleTelemetryNotFound]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
 ) -> Result<Reply<VehicleTelemetry>, Error> {
-    let vehicle = app
-        .store
-        .get::<Vehicle>(context.tenant(), &id)
-        .await?
-        .object;
-    let telemetry = app
-        .store
-        .get::<VehicleTelemetry>(context.tenant(), &vehicle.telemetry)
-        .await?;
-    context.respond(&telemetry.object)
+    let vehicle = request.get::<Vehicle>(&id).await?.object;
+    let telemetry = request.get::<VehicleTelemetry>(&vehicle.telemetry).await?;
+    request.respond(&telemetry.object)
 }

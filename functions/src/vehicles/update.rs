@@ -1,17 +1,14 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::departure::VehicleDepartures;
 use models::stored::Stored;
 use models::vehicle::{Vehicle, VehicleChange};
 use table::access::Items;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::{references, sites};
+use crate::{Request, references, sites};
 
 pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .refusing(&[Code::PolicyNotFound, Code::SiteNotFound])
@@ -23,31 +20,22 @@ pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Reso
     ]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<VehicleChange>,
 ) -> Result<Reply<Vehicle>, Error> {
-    let mut vehicle = app.store.load::<Vehicle>(context.tenant(), &id).await?;
-    references::policies(
-        &app,
-        context.tenant(),
-        change.policy_ids.set().map(|ids| &**ids),
-    )
-    .await?;
+    let mut vehicle = request.load::<Vehicle>(&id).await?;
+    references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
     let site = vehicle.object.site.clone();
-    vehicle.update(change, context.now())?;
-    let response = context.changed(&vehicle)?;
-    let mut tx = app.store.begin(&context.origin);
+    vehicle.update(change, request.now())?;
+    let response = request.changed(&vehicle)?;
+    let mut tx = request.begin();
     let (before, after) = (site.as_ref(), vehicle.object.site.as_ref());
-    sites::move_vehicle(&app, &mut tx, before, after).await?;
+    sites::move_vehicle(&request.app, &mut tx, before, after).await?;
     if site.is_some() && before != after {
         // Departures are those from the site at which the vehicle charges.
         let departures = VehicleDepartures::id_of(&id);
-        let known = app
-            .store
-            .find::<VehicleDepartures>(context.tenant(), &departures)
-            .await?;
+        let known = request.find::<VehicleDepartures>(&departures).await?;
         let mut departures = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
         if departures.cancel() {
             tx.save(&mut departures)?;

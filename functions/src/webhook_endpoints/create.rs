@@ -1,17 +1,15 @@
 //! `POST /v1/webhook_endpoints`: creates a webhook endpoint. The key must be allowed to read the objects that these events show. An account
 //! has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
 
-use crate::App;
-use axum::extract::State;
 use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
 use table::access::Items;
 use web::deployment::Need;
-use web::{Body, RequestContext, Route};
+use web::{Body, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post(
     "create-webhook-endpoint",
@@ -24,21 +22,21 @@ pub const ROUTE: Route = Route::post(
 .needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     Body(new): Body<NewWebhookEndpoint>,
 ) -> Result<Reply<WebhookEndpoint>, Error> {
-    let tenant = context.tenant();
+    let tenant = request.tenant();
     if let Some(version) = &new.api_version {
-        app.settings.versions.existing(version, "api_version")?;
+        let versions = &request.app.settings.versions;
+        versions.existing(version, "api_version")?;
     }
-    references::fleets(&app, tenant, new.fleets.as_deref()).await?;
-    let (version, targets) = (&context.default_version, app.settings.targets);
-    let endpoint = WebhookEndpoint::new(new, tenant, version, targets, context.now())?;
-    endpoint.check_subscriptions(&context.key)?;
-    let response = context.respond(&endpoint)?.confidential();
-    let mut tx = app.store.begin(&context.origin);
-    tx.count_endpoint(&context.lineage, 1, app.settings.quotas.endpoints);
+    references::fleets(&request, new.fleets.as_deref()).await?;
+    let (version, targets) = (&request.default_version, request.app.settings.targets);
+    let endpoint = WebhookEndpoint::new(new, tenant, version, targets, request.now())?;
+    endpoint.check_subscriptions(&request.key)?;
+    let response = request.respond(&endpoint)?.confidential();
+    let mut tx = request.begin();
+    tx.count_endpoint(&request.lineage, 1, request.app.settings.quotas.endpoints);
     tx.create(&mut Stored::new(endpoint))?;
     tx.commit(response).await
 }

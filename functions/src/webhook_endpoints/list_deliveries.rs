@@ -2,10 +2,8 @@
 //! `status`, `event`, `type`, `created[gt|gte|lt|lte]`. The list has a first attempt at the time of its event, unless it was made more than
 //! a minute later.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use crate::Request;
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::event::{Event, EventType};
@@ -14,7 +12,7 @@ use models::webhook_endpoint::WebhookEndpoint;
 use serde::Deserialize;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{Created, ListQuery, PathId, Query, RequestContext, Route};
+use web::{Created, ListQuery, PathId, Query, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-webhook-endpoint-deliveries",
@@ -35,39 +33,37 @@ pub struct Filters {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<WebhookDelivery>>, Error> {
-    let tenant = context.tenant();
+    let (store, tenant) = (request.store(), request.tenant());
     let page_request = created.narrow(query.page_request(tenant, Kind::WebhookDelivery)?);
-    let page_request = page_request.since(Event::kept_since(context.now()));
+    let page_request = page_request.since(Event::kept_since(request.now()));
     let conditions = [
         Condition::given("status", filters.status),
         Condition::given("event_type", filters.kind),
     ];
     let filter = conditions.into_iter().flatten().collect();
-    app.store.get::<WebhookEndpoint>(tenant, &id).await?;
+    request.get::<WebhookEndpoint>(&id).await?;
     let found = match &filters.event {
         Some(event) => {
-            let found = app.store.get::<Event>(tenant, event).await?;
-            found.object.check_kept(context.now())?;
+            let found = request.get::<Event>(event).await?;
+            found.object.check_kept(request.now())?;
             let endpoints = [id];
-            let store = &app.store;
             let found =
                 store.deliveries_of_event(tenant, event, &endpoints, &page_request, &filter);
             found.await?
         }
         None => {
-            let found = app.store.deliveries(tenant, &id, &page_request, filter);
+            let found = store.deliveries(tenant, &id, &page_request, filter);
             found.await?
         }
     };
     let shown = found
         .objects()
         .try_map(|delivery| Ok(delivery.with_headers()))?;
-    query.respond(&context, shown)
+    query.respond(&request, shown)
 }

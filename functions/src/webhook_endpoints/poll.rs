@@ -8,12 +8,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::App;
-use axum::extract::State;
-use kernel::function_scope;
+use crate::{App, Request};
 use kernel::size::Size;
 use kernel::time::Timestamp;
-use kernel::{Error, Id, Kind, Reply};
+use kernel::{Error, Id, Kind, Reply, function_scope};
 use models::api_key::{Resource, Scope};
 use models::event::Event;
 use models::stored::Stored;
@@ -27,7 +25,7 @@ use web::deployment::Need;
 use web::list::MAX_PAGE;
 use web::page_token::Binding;
 use web::query::Whole;
-use web::{PathId, Query, RequestContext, Route};
+use web::{PathId, Query, Route};
 
 use crate::webhooks::attempt::rendered;
 
@@ -67,15 +65,13 @@ pub struct Place {
 }
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Query(place): Query<Place>,
 ) -> Result<Reply<EventFeed>, Error> {
     let begun = Instant::now();
-    let endpoint = app.store.get::<WebhookEndpoint>(context.tenant(), &id);
-    let endpoint = endpoint.await?.object;
-    endpoint.check_subscriptions(&context.key)?;
+    let endpoint = request.get::<WebhookEndpoint>(&id).await?.object;
+    endpoint.check_subscriptions(&request.key)?;
     if endpoint.kind != EndpointType::Polling {
         let message = "Events are delivered to the URL of this endpoint: only endpoints of the type `polling` are read.";
         return Err(Error::conflict(message, None));
@@ -85,17 +81,17 @@ pub async fn handle(
     }
     let path = format!("/v1/webhook_endpoints/{id}/events");
     let reader = Reader {
-        app: &app,
+        app: &request.app,
         binding: Binding {
-            tenant: context.tenant(),
+            tenant: request.tenant(),
             path: &path,
             filters: &[],
         },
-        secret: app.settings.page_secret()?,
+        secret: request.app.settings.page_secret()?,
         endpoint: &endpoint,
         limit: place.limit.map_or(10, |Whole(limit)| limit as usize),
     };
-    let mut from = reader.begin(&place, context.now())?;
+    let mut from = reader.begin(&place, request.now())?;
     let wait = match &place.cursor {
         Some(_) => place.wait.map_or(0, |Whole(seconds)| seconds),
         None => 0,
@@ -104,8 +100,8 @@ pub async fn handle(
     loop {
         let (feed, next) = reader.page(from).await?;
         let is_over = !feed.data.is_empty() || feed.has_more || Instant::now() + INTERVAL > until;
-        if is_over || !may_wait(&app, &context).await? {
-            return context.respond(&feed);
+        if is_over || !may_wait(&request).await? {
+            return request.respond(&feed);
         }
         from = next;
         sleep(INTERVAL).await;
@@ -114,11 +110,13 @@ pub async fn handle(
 
 /// Returns whether the request may wait for another interval, which counts as a request of its account: a request that waits occupies an
 /// instance of the function, so the rate of the account bounds how many wait at the same time.
-async fn may_wait(app: &App, context: &RequestContext) -> Result<bool, Error> {
-    let admitted = app
-        .edge
-        .rates
-        .admit(&app.store, &context.lineage, app.now());
+async fn may_wait(request: &Request) -> Result<bool, Error> {
+    let admitted =
+        request
+            .app
+            .edge
+            .rates
+            .admit(request.store(), &request.lineage, request.app.now());
     match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
         Ok(_) => Ok(true),
         Err(Error::RateLimited { .. }) => Ok(false),

@@ -3,14 +3,13 @@
 //! endpoint has one replay at a time: while one is running, 409. The key must be allowed to read the objects of all events that the
 //! endpoint is subscribed to.
 
-use crate::App;
-use axum::extract::State;
+use crate::Request;
 use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
 use models::webhook_replay::{NewWebhookReplay, ReplayStatus, WebhookReplay};
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "replay-webhook-endpoint",
@@ -20,22 +19,20 @@ pub const ROUTE: Route = Route::post(
 .sometimes_requiring(&[super::SUBSCRIBES]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(new): Body<NewWebhookReplay>,
 ) -> Result<Reply<WebhookReplay>, Error> {
-    let tenant = context.tenant();
-    let endpoint = app.store.load::<WebhookEndpoint>(tenant, &id).await?.object;
-    endpoint.check_subscriptions(&context.key)?;
-    let (replay, internal) = WebhookReplay::new(new, &endpoint, context.now())?;
+    let endpoint = request.load::<WebhookEndpoint>(&id).await?.object;
+    endpoint.check_subscriptions(&request.key)?;
+    let (replay, internal) = WebhookReplay::new(new, &endpoint, request.now())?;
     if endpoint.kind == EndpointType::Polling {
         let message = "A polling endpoint is sent nothing: read its events again with `from`.";
         return Err(Error::conflict(message, None));
     }
-    let last = app.store.find::<WebhookReplay>(tenant, &replay.id).await?;
-    let response = context.respond(&replay)?;
-    let mut tx = app.store.begin(&context.origin);
+    let last = request.find::<WebhookReplay>(&replay.id).await?;
+    let response = request.respond(&replay)?;
+    let mut tx = request.begin();
     match last {
         Some(last) if last.object.status == ReplayStatus::Running => {
             let message = "A replay of this webhook endpoint is running already.";

@@ -1,17 +1,15 @@
 //! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret and masked
 //! headers. `health` is derived from the newest lines of the endpoint's log: about 100 at most, of the last 24 hours.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use crate::Request;
+use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::stored::Object as _;
 use models::webhook_endpoint::WebhookEndpoint;
 use models::webhooks::health::{self, EndpointHealth};
 use tokio::try_join;
 use web::deployment::Need;
-use web::{PathId, RequestContext, Route};
+use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-webhook-endpoint",
@@ -21,13 +19,9 @@ pub const ROUTE: Route = Route::get(
 .sometimes_requiring(&[super::SHOWS_SECRET])
 .needing(&[Need::EncryptionKeys]);
 
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-) -> Result<Reply<WebhookEndpoint>, Error> {
-    let (store, tenant) = (&app.store, context.tenant());
-    let since = context.now().plus(-health::PERIOD);
+pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<WebhookEndpoint>, Error> {
+    let (store, tenant) = (request.store(), request.tenant());
+    let since = request.now().plus(-health::PERIOD);
     let attempts = store.newest_attempts(tenant, &id, since, health::MOST_ATTEMPTS);
     let (stored, attempts) = try_join!(store.get::<WebhookEndpoint>(tenant, &id), attempts)?;
     let version = WebhookEndpoint::shown_version(&stored);
@@ -35,6 +29,6 @@ pub async fn handle(
         health: Some(EndpointHealth::of(&attempts)),
         ..stored.object
     };
-    let reply = context.respond(&super::shown(&context, endpoint))?;
+    let reply = request.respond(&super::shown(&request, endpoint))?;
     Ok(reply.at_version(version))
 }

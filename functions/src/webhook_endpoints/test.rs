@@ -1,9 +1,7 @@
 //! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` event to this endpoint only, whatever events it is subscribed to.
 
-use crate::App;
-use axum::extract::State;
-use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use crate::Request;
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::stored::Stored;
@@ -11,7 +9,7 @@ use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
 use models::webhooks::feed::FeedEntry;
 use serde_json::json;
 use web::body::Nothing;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(
     "test-webhook-endpoint",
@@ -20,37 +18,32 @@ pub const ROUTE: Route = Route::post(
 );
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Event>, Error> {
-    let endpoint = app
-        .store
-        .load::<WebhookEndpoint>(context.tenant(), &id)
-        .await?
-        .object;
+    let endpoint = request.load::<WebhookEndpoint>(&id).await?.object;
     if endpoint.status != EndpointStatus::Enabled {
         return Err(Error::conflict("The endpoint is disabled.", None));
     }
-    let (origin, now) = (&context.origin, context.now());
+    let (origin, now) = (&request.origin, request.now());
     let cause = Cause {
-        version: context.default_version.clone(),
+        version: request.default_version.clone(),
         ..Cause::of(origin)
     };
-    let request = origin
+    let subject = origin
         .request
         .clone()
         .unwrap_or_else(|| Id::new(Kind::Request, now));
     let object = json!({"webhook_endpoint": id});
     let occurrence = Occurrence {
-        subject: &request,
+        subject: &subject,
         version: 0,
         sequence: 1,
     };
     let mut event = Event::of(
         EventType::Ping,
-        context.tenant(),
+        request.tenant(),
         occurrence,
         object,
         None,
@@ -58,8 +51,8 @@ pub async fn handle(
     );
     let is_read = endpoint.kind == EndpointType::Polling;
     event.pending_webhooks = u32::from(!is_read);
-    let response = context.respond(&event)?;
-    let mut tx = app.store.begin(origin);
+    let response = request.respond(&event)?;
+    let mut tx = request.begin();
     let internal = if is_read {
         tx.append_to_feed(&FeedEntry::on_request(&event, now, &id));
         EventInternal::planned(Vec::new())

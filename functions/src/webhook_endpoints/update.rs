@@ -2,15 +2,13 @@
 //! objects of all events that the endpoint is subscribed to afterwards. A change takes effect within five seconds: until then events may
 //! be sent as before.
 
-use crate::App;
-use axum::extract::State;
 use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
 use web::deployment::Need;
-use web::{Body, PathId, RequestContext, Route};
+use web::{Body, PathId, Route};
 
-use crate::references;
+use crate::{Request, references};
 
 pub const ROUTE: Route = Route::post(
     "update-webhook-endpoint",
@@ -22,26 +20,23 @@ pub const ROUTE: Route = Route::post(
 .needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
+    request: Request,
     PathId(id): PathId,
     Body(change): Body<WebhookEndpointChange>,
 ) -> Result<Reply<WebhookEndpoint>, Error> {
-    let mut endpoint = app
-        .store
-        .load::<WebhookEndpoint>(context.tenant(), &id)
-        .await?;
+    let mut endpoint = request.load::<WebhookEndpoint>(&id).await?;
     if let Some(version) = change.api_version.set() {
-        app.settings.versions.existing(version, "api_version")?;
+        let versions = &request.app.settings.versions;
+        versions.existing(version, "api_version")?;
     }
     let fleets = change.fleets.set().map(|fleets| &**fleets);
-    references::fleets(&app, context.tenant(), fleets).await?;
-    endpoint.update(change, app.settings.targets, context.now())?;
-    endpoint.object.check_subscriptions(&context.key)?;
-    let response = context.changed(&endpoint)?.confidential();
-    let mut tx = app.store.begin(&context.origin);
+    references::fleets(&request, fleets).await?;
+    endpoint.update(change, request.app.settings.targets, request.now())?;
+    endpoint.object.check_subscriptions(&request.key)?;
+    let response = request.changed(&endpoint)?.confidential();
+    let mut tx = request.begin();
     tx.save(&mut endpoint)?;
     let committed = tx.commit(response).await;
-    app.forget_endpoint(context.tenant(), &id);
+    request.app.forget_endpoint(request.tenant(), &id);
     committed
 }

@@ -12,8 +12,7 @@ mod schemas;
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
-use kernel::Kind;
-use kernel::version;
+use kernel::{Kind, version};
 use models::departure::ReplacedDepartures;
 use models::event::EventType;
 use models::schema::Named;

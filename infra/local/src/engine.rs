@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use functions::App;
-use functions::jobs;
 use functions::stream::{relay, sweep};
+use functions::{App, jobs};
 use kernel::Timestamp;
 use kernel::error::{Error, Result};
 use kernel::time::{SignedDuration, seconds};

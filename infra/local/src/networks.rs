@@ -10,8 +10,7 @@ use kernel::error::Result;
 use kernel::origin::Mode;
 use web::edge::base_url;
 
-use crate::guard::check_json;
-use crate::guard::refused;
+use crate::guard::{check_json, refused};
 
 /// The path of the charging networks.
 pub const ROUTE: &str = "/_local/networks";

@@ -10,9 +10,7 @@
 //! The standard asks for the status `REMOVED` of an EVSE that is removed. The EVSEs that a location has lost without it are kept in the
 //! member `#dropped`, likewise, because a session at one of them may be reported or billed later.
 
-use std::collections::BTreeSet;
-
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 

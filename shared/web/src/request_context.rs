@@ -1,5 +1,4 @@
-//! The context of an authenticated request. A handler with a [`RequestContext`] in its signature runs only for a key with the
-//! route's scopes.
+//! The context of an authenticated request. A request has a [`RequestContext`] only if its key has the route's scopes.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;

@@ -3,8 +3,7 @@
 //! The sums are computed once, when the invoice is drafted, and updated by its transitions, without reading the lines again. The lines add
 //! up to `due` plus `paid` plus `credited`, and to `net` plus `tax`.
 
-use rust_decimal::Decimal;
-use rust_decimal::RoundingStrategy;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -6,11 +6,10 @@
 //! far as profiles can achieve that. Until a charging point has accepted a new profile, both the new and the old one count. A profile
 //! that would not fit then waits: the smaller of both is sent first, and the plan's own one when the others have become smaller.
 
-use super::Site;
 use super::charge::{PlanInputs, SiteSession};
 use super::limits::Limits;
 use super::plan::Planned;
-use super::{LimitType, charge};
+use super::{LimitType, Site, charge};
 use crate::charging_session::profile::PowerProfile;
 use kernel::id::Id;
 use kernel::time::Timestamp;

@@ -15,17 +15,15 @@ use tokio::time::{Instant, timeout_at};
 use super::repeats::{idempotency, recalled, run};
 use super::{AuthenticatedRequest, Edge, Rendered, base_url, too_long};
 use crate::auth::Principal;
-use crate::body;
-use crate::errors;
 use crate::expand::{self, Expansions, Reader};
 use crate::query::QueryString;
 use crate::request_context::RequestContext;
 use crate::route::{DRY_RUN, Route};
+use crate::{body, errors};
 use kernel::error::{Error, Result};
-use kernel::function_scope;
 use kernel::id::Id;
 use kernel::origin::{Origin, Precondition, Tenant};
-use kernel::version;
+use kernel::{function_scope, version};
 use models::api_key::ActingKey;
 
 /// Middleware around each handler: the checks before it, and the time limit of its route, which does not include the time that the client

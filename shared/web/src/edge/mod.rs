@@ -23,12 +23,11 @@ use super::route::PATIENCE;
 use super::source::{Source, SourceLimiter};
 use crate::settings::Settings;
 use kernel::error::{Error, ErrorClass, Result};
-use kernel::function_scope;
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::targets::Targets;
 use kernel::time::Timestamp;
-use kernel::version;
+use kernel::{function_scope, version};
 use models::ports::Clock;
 use table::Store;
 

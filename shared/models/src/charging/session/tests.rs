@@ -3,11 +3,9 @@
 use super::*;
 use crate::account::Account;
 use crate::charging_session::SessionStatus;
-use crate::charging_station::Price;
-use crate::charging_station::{OpeningHours, Plug, PriceType, Tax, Weekday};
+use crate::charging_station::{OpeningHours, Plug, Price, PriceType, Tax, Weekday};
 use crate::fleet::FleetStatus;
-use crate::transaction::PaymentOutcome;
-use crate::transaction::TransactionStatus;
+use crate::transaction::{PaymentOutcome, TransactionStatus};
 use crate::vehicle::ConnectorType;
 use kernel::origin::Mode;
 use kernel::time::{HOUR, hours, millis};

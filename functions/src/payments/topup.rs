@@ -3,29 +3,26 @@
 //! [`handle`] serves the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be run at any stage,
 //! concurrently and any number of times: the provider's response is the same for all runs, and one of them commits.
 
-use crate::App;
-use kernel::Response;
 use kernel::money::Money;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Code, Error, Kind};
+use kernel::origin::Origin;
+use kernel::{Code, Error, Kind, Reply, Response};
 use models::action::Action;
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};
-use models::stored::Stored;
-use models::transaction::PaymentOutcome;
+use models::stored::{Object, Stored};
 use models::transaction::{
-    Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
-    TransactionStatus, TransactionType,
+    Movement, PaymentOutcome, RefundReason, TopUp, TopUpStage, TopUpState, Transaction,
+    TransactionInternal, TransactionStatus, TransactionType,
 };
 use table::Recalled;
 use table::access::Items;
 use table::wallets::{Wallet, WalletOwner};
 use web::deployment::Need;
-use web::{RequestContext, Route};
+use web::{Body, PathId, RequestContext, Route};
 
 use super::{Progress, declined, key_expired, wallet_of, within_limit};
-use crate::references;
+use crate::{App, Request, references};
 
 /// A route that tops up a wallet.
 pub const fn route(name: &'static str, path: &'static str, resource: Resource) -> Route {
@@ -47,29 +44,31 @@ pub const fn route(name: &'static str, path: &'static str, resource: Resource) -
 /// # Errors
 /// The 404 of the owner; `payment_method_not_found`; `payment_method_scope_invalid` for a method of another owner or a wallet;
 /// `PaymentInterrupted`.
-pub async fn handle(
-    app: &App,
-    context: &RequestContext,
-    wallet: Wallet<'_>,
-    body: &TopUp,
-) -> Result<Response, Error> {
+pub async fn handle<T: Object>(
+    request: Request,
+    PathId(id): PathId,
+    Body(body): Body<TopUp>,
+) -> Result<Reply<T>, Error> {
+    let wallet = match T::KIND {
+        Kind::Account => Wallet::Account(&id),
+        Kind::Driver => Wallet::Driver(&id),
+        _ => Wallet::Fleet(&id),
+    };
     let progress = Progress::default();
-    within_limit(app, &progress, || {
-        run(app, context, wallet, body, &progress)
-    })
-    .await
+    let run = || run(&request, wallet, &body, &progress);
+    let topped_up = within_limit(&request.app, &progress, run).await;
+    topped_up.map(Reply::from)
 }
 
 async fn run(
-    app: &App,
-    context: &RequestContext,
+    request: &Request,
     wallet: Wallet<'_>,
     body: &TopUp,
     progress: &Progress,
 ) -> Result<Response, Error> {
-    let origin = &context.origin;
+    let origin = &request.origin;
     let begun = match &origin.idempotency {
-        Some(idempotency) => match app.store.recall_open(origin, idempotency).await? {
+        Some(idempotency) => match request.store().recall_open(origin, idempotency).await? {
             Some(Recalled::Response(first)) => return Ok(first),
             Some(Recalled::Open(id)) => Some(id),
             None => None,
@@ -80,45 +79,45 @@ async fn run(
     let transaction = match begun {
         Some(id) => {
             progress.note(&id);
-            app.store.find::<Transaction>(&origin.tenant, &id).await?
+            request.find::<Transaction>(&id).await?
         }
         None => None,
     };
     let transaction = match transaction {
         Some(transaction) => transaction,
-        None => begin(app, context, wallet, body, progress).await?,
+        None => begin(request, wallet, body, progress).await?,
     };
-    settle(app, origin, Some(context), transaction).await
+    settle(&request.app, origin, Some(request), transaction).await
 }
 
 /// The owner of a wallet. A parent may top up the wallet of a child that is active.
-async fn owner(app: &App, tenant: &Tenant, wallet: Wallet<'_>) -> Result<WalletOwner, Error> {
+async fn owner(request: &Request, wallet: Wallet<'_>) -> Result<WalletOwner, Error> {
     let Wallet::Account(id) = wallet else {
-        let owner = app.store.wallet_owner(tenant, wallet).await?;
+        let (store, tenant) = (request.store(), request.tenant());
+        let owner = store.wallet_owner(tenant, wallet).await?;
         return owner.ok_or_else(|| Error::not_found(kind(wallet)));
     };
-    let account = references::active_account(app, tenant, id).await?;
+    let account = references::active_account(request, id).await?;
     Ok(WalletOwner::Account(Box::new(account)))
 }
 
 /// Checks the request, and writes the pending transaction.
 async fn begin(
-    app: &App,
-    context: &RequestContext,
+    request: &Request,
     wallet: Wallet<'_>,
     body: &TopUp,
     progress: &Progress,
 ) -> Result<Stored<Transaction>, Error> {
-    let (origin, param) = (&context.origin, Kind::PaymentMethod.name());
+    let (origin, param) = (&request.origin, Kind::PaymentMethod.name());
     let tenant = &origin.tenant;
-    let owner = owner(app, tenant, wallet).await?;
+    let owner = owner(request, wallet).await?;
     let payer = match wallet {
         Wallet::Account(_) => Payer::account(),
         Wallet::Driver(id) => Payer::driver(id),
         Wallet::Fleet(id) => Payer::fleet(id),
     };
     let id = Some(&body.payment_method);
-    let method = references::payment_method(app, tenant, id, payer, param).await?;
+    let method = references::payment_method(&request.app, tenant, id, payer, param).await?;
     let method = method.ok_or_else(|| Error::not_found(Kind::PaymentMethod))?;
     let token = match (method.object.kind, method.internal.token) {
         (PaymentMethodType::Wallet, _) | (_, None) => {
@@ -128,7 +127,7 @@ async fn begin(
         }
         (_, Some(token)) => token,
     };
-    app.payments.of(tenant.mode)?;
+    request.app.payments.of(tenant.mode)?;
     let movement = Movement {
         kind: TransactionType::Charge,
         amount: Money::new(body.amount.minor_units(), owner.currency()),
@@ -149,7 +148,7 @@ async fn begin(
     let internal =
         TransactionInternal::topping_up(wallet, token, method.internal.customer, origin.now);
     let mut stored = Stored::with_internal(transaction, internal);
-    let mut tx = app.store.begin(origin);
+    let mut tx = request.begin();
     tx.create(&mut stored)?;
     progress.note(&stored.object.id);
     let committed = tx.commit_open(&stored.object.id);
