@@ -519,6 +519,33 @@ async fn a_draft_with_many_lines_takes_further_ones() {
 }
 
 #[tokio::test]
+async fn an_invoice_with_long_lines_can_be_updated() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    let draft = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    let body = json!({"amount": 1, "reason": "\u{1d11e}".repeat(1_000)});
+    for _ in 0..32 {
+        credit(&app.alice, &draft, body.clone()).await.expect(200);
+    }
+    let draft = agree(&app.alice, &draft).await;
+    assert_has!(draft, {"line_items_has_more": true, "amount_due": 1190 - 32});
+    let list = format!("{}/line_items", path(&draft));
+    let lines = app.alice.walk(&list).await;
+    let shown = draft["line_items"].as_array().expect("lines").iter();
+    let shown: Vec<String> = shown.map(|line| id_of(line).to_owned()).collect();
+    assert!((1..33).contains(&shown.len()), "{}", shown.len());
+    assert_eq!((lines.len(), &lines[..shown.len()]), (33, &shown[..]));
+    let finalize = format!("{}/finalize", path(&draft));
+    app.alice.post_ok(&finalize, json!({})).await;
+    let change =
+        json!({"description": "Late", "due_date": app.in_minutes(60), "metadata": {"order": "7"}});
+    let updated = app.alice.post_ok(&path(&draft), change).await;
+    assert_has!(updated, {"status": "open", "description": "Late", "/metadata/order": "7"});
+    assert_eq!(app.alice.walk(&list).await, lines);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn voiding_makes_a_credit_note_of_all_that_is_left() {
     let app = TestApp::start().await;
     let (crew, invoice) = invoiced(&app, &[1190]).await;
