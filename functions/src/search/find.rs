@@ -6,7 +6,7 @@ use axum::extract::State;
 use kernel::fields::text::Text;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
-use models::search::{Search, compared};
+use models::search::{Search, SearchResultType, compared};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use web::{Query, RequestContext, Route};
@@ -30,11 +30,9 @@ pub async fn handle(
     if text.is_empty() {
         return Err(Error::invalid("query", "must have a letter or a digit"));
     }
-    let may_read = |id: &kernel::Id| id.kind().is_some_and(|kind| context.key.may_read(kind));
-    let data = app
-        .store
-        .found_by(context.tenant(), &text, may_read)
-        .await?;
+    let kinds = SearchResultType::KINDS.into_iter();
+    let kinds = kinds.filter(|kind| context.key.may_read(*kind));
+    let data = app.store.found_by(context.tenant(), &text, kinds).await?;
     context.respond(&Search {
         object: Kind::Search,
         data,

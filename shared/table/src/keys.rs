@@ -30,7 +30,7 @@
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
 //! | sums of a vehicle by the day in a month | `<acct>#<mode>#<flt>#MONTHS` | `VEHICLE#<yyyy-mm>#<veh>` | |
-//! | text by which an object is found | `<acct>#<mode>#SEARCH` | `<text>#<id>` | |
+//! | text by which an object is found | `<acct>#<mode>#SEARCH` | `<kind>#<text>#<id>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
@@ -352,7 +352,12 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
-            Self::Found { tenant, text, id } => (search_partition(tenant), format!("{text}#{id}")),
+            Self::Found { tenant, text, id } => {
+                let kind = id
+                    .kind()
+                    .map_or_else(String::new, |kind| found_prefix(kind, ""));
+                (search_partition(tenant), format!("{kind}{text}#{id}"))
+            }
             Self::WithMetadata { tenant, pair, id } => {
                 (metadata_partition(tenant, pair), id.to_string())
             }
@@ -813,11 +818,17 @@ pub fn metadata_partition(tenant: &Tenant, pair: &MetadataPair) -> String {
     of_tenant(tenant, &format!("META#{}", hex::encode(&hash[..16])))
 }
 
-/// Returns the object in the sort key of a search text.
-pub fn parse_found(sk: &str) -> Option<Id> {
-    let (_, id) = sk.split_once('#')?;
+/// Returns the prefix of the sort keys of the texts with a beginning by which objects of a kind are found.
+pub fn found_prefix(kind: Kind, text: &str) -> String {
+    format!("{}#{text}", kind.name())
+}
+
+/// Returns the text and the object in the sort key of a search text.
+pub fn parse_found(sk: &str) -> Option<(&str, Id)> {
+    let (_, found) = sk.split_once('#')?;
+    let (text, id) = found.split_once('#')?;
     let id = Id::from(id);
-    id.kind().is_some().then_some(id)
+    id.kind().is_some().then_some((text, id))
 }
 
 /// Returns the prefix of the sort keys of the sums of vehicles in a month.
