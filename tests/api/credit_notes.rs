@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
+use kernel::time::hours;
+use kernel::window::Window;
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};
@@ -469,6 +471,38 @@ async fn the_credit_of_a_draft_stays_with_its_past_period() {
     let third = app.alice.post_ok("/v1/invoices", past).await;
     assert_eq!(third["amount_due"], due);
     app.drain().await;
+}
+
+#[tokio::test]
+async fn invoices_read_no_adjustments_of_paid_ones() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    let draft = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    for _ in 0..3 {
+        let body = json!({"amount": 100});
+        credit(&app.alice, &draft, body).await.expect(200);
+    }
+    app.alice.delete_ok(&path(&draft)).await;
+    let invoice = finalized(&app.alice, window(&app, &crew)).await;
+    assert_has!(invoice, {"amount_due": 890});
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let open = async || {
+        let found = store.open_adjustments(&tenant).await;
+        found.expect("the table").len()
+    };
+    app.drain().await;
+    assert_eq!(open().await, 3);
+    pay(&app.alice, &crew, &invoice).await;
+    app.drain().await;
+    assert_eq!(open().await, 0);
+    let next = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    assert_eq!(next["line_items"], json!([]));
+    let hour = Window {
+        from: app.now().plus(hours(-1)),
+        until: app.now().plus(hours(1)),
+    };
+    let all = store.adjustments_within(&tenant, hour, app.now()).await;
+    assert_eq!(all.expect("the table").len(), 3);
 }
 
 #[tokio::test]

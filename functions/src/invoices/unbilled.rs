@@ -44,7 +44,7 @@ pub async fn is_any(app: &App, origin: &Origin, fleet: &Stored<Fleet>) -> Result
             return Ok(true);
         }
     }
-    for adjustment in app.store.adjustments(tenant).await? {
+    for adjustment in app.store.open_adjustments(tenant).await? {
         let currency = adjustment.object.currency;
         let new = recur::body(&fleet.object, period, currency);
         let billable = new.bills_adjustment(currency, &adjustment);

@@ -9,6 +9,7 @@
 //! | transaction | | | also `payment`: of one that pays an invoice, of its refunds and of those of a session, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
 //! | credit note | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<inv>` by id |
+//! | adjustment | | | only `fleet`: `<acct>#<mode>#ADJUSTMENTS` by id, and once its invoice is paid `<acct>#<mode>#ADJUSTMENTS#<yyyy-mm>`; of a session or a reservation also `network`: `<acct>#<mode>#ADJUSTMENTS#<cs or res>` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
@@ -516,8 +517,12 @@ pub enum Partition<'a> {
     PaidFees { tenant: &'a Tenant, month: Date },
     /// The pending reservations by need of all accounts whose block is at a station.
     Planned { mode: Mode, station: &'a Id },
-    /// The adjustments of sessions.
-    Adjustments { tenant: &'a Tenant },
+    /// The adjustments that no paid invoice bills.
+    OpenAdjustments { tenant: &'a Tenant },
+    /// The adjustments that were created in a month and that a paid invoice bills. The date is the first day of the month, UTC.
+    PaidAdjustments { tenant: &'a Tenant, month: Date },
+    /// The adjustments of a session or a reservation.
+    AdjustmentsOf { tenant: &'a Tenant, what: &'a Id },
     /// The document with a number.
     Number {
         tenant: &'a Tenant,
@@ -597,7 +602,17 @@ impl Partition<'_> {
             Self::Planned { mode, station } => {
                 ("network", "network_pk", format!("{mode}#PLANNED#{station}"))
             }
-            Self::Adjustments { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS")),
+            Self::OpenAdjustments { tenant } => {
+                ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS"))
+            }
+            Self::PaidAdjustments { tenant, month } => {
+                let month = format!("ADJUSTMENTS#{}", month.strftime("%Y-%m"));
+                ("fleet", "fleet_pk", of_tenant(tenant, &month))
+            }
+            Self::AdjustmentsOf { tenant, what } => {
+                let what = format!("ADJUSTMENTS#{what}");
+                ("network", "network_pk", of_tenant(tenant, &what))
+            }
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
                 ("network", "network_pk", of_tenant(tenant, &month))
