@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
+use kernel::time::hours;
+use kernel::window::Window;
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};
@@ -472,6 +474,38 @@ async fn the_credit_of_a_draft_stays_with_its_past_period() {
 }
 
 #[tokio::test]
+async fn invoices_read_no_adjustments_of_paid_ones() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    let draft = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    for _ in 0..3 {
+        let body = json!({"amount": 100});
+        credit(&app.alice, &draft, body).await.expect(200);
+    }
+    app.alice.delete_ok(&path(&draft)).await;
+    let invoice = finalized(&app.alice, window(&app, &crew)).await;
+    assert_has!(invoice, {"amount_due": 890});
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let open = async || {
+        let found = store.open_adjustments(&tenant).await;
+        found.expect("the table").len()
+    };
+    app.drain().await;
+    assert_eq!(open().await, 3);
+    pay(&app.alice, &crew, &invoice).await;
+    app.drain().await;
+    assert_eq!(open().await, 0);
+    let next = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    assert_eq!(next["line_items"], json!([]));
+    let hour = Window {
+        from: app.now().plus(hours(-1)),
+        until: app.now().plus(hours(1)),
+    };
+    let all = store.adjustments_within(&tenant, hour, app.now()).await;
+    assert_eq!(all.expect("the table").len(), 3);
+}
+
+#[tokio::test]
 async fn a_line_of_a_draft_is_credited_once() {
     let (app, crew) = TestApp::with_crew().await;
     for _ in 0..3 {
@@ -515,6 +549,33 @@ async fn a_draft_with_many_lines_takes_further_ones() {
         .walk(&format!("{}/line_items", path(&draft)))
         .await;
     assert_eq!(lines.into_iter().collect::<BTreeSet<_>>().len(), 102);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_invoice_with_long_lines_can_be_updated() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.completed_session(&crew, json!({})).await;
+    let draft = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    let body = json!({"amount": 1, "reason": "\u{1d11e}".repeat(1_000)});
+    for _ in 0..32 {
+        credit(&app.alice, &draft, body.clone()).await.expect(200);
+    }
+    let draft = agree(&app.alice, &draft).await;
+    assert_has!(draft, {"line_items_has_more": true, "amount_due": 1190 - 32});
+    let list = format!("{}/line_items", path(&draft));
+    let lines = app.alice.walk(&list).await;
+    let shown = draft["line_items"].as_array().expect("lines").iter();
+    let shown: Vec<String> = shown.map(|line| id_of(line).to_owned()).collect();
+    assert!((1..33).contains(&shown.len()), "{}", shown.len());
+    assert_eq!((lines.len(), &lines[..shown.len()]), (33, &shown[..]));
+    let finalize = format!("{}/finalize", path(&draft));
+    app.alice.post_ok(&finalize, json!({})).await;
+    let change =
+        json!({"description": "Late", "due_date": app.in_minutes(60), "metadata": {"order": "7"}});
+    let updated = app.alice.post_ok(&path(&draft), change).await;
+    assert_has!(updated, {"status": "open", "description": "Late", "/metadata/order": "7"});
+    assert_eq!(app.alice.walk(&list).await, lines);
     app.drain().await;
 }
 

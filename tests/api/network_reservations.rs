@@ -1,6 +1,7 @@
 //! Confirmed reservations at the stations of charging networks: RESERVE_NOW, its results, and CANCEL_RESERVATION.
 
 use kernel::time::minutes;
+use kernel::window::Window;
 use serde_json::{Value, json};
 use tests::platform::{Connected, Received, fixture, manage_ok, send, session_of};
 use tests::{Crew, TestApp, TestResponse, assert_has, with};
@@ -718,7 +719,12 @@ mod unused {
             "total_reservation_cost": {"excl_vat": -4.13, "incl_vat": -5.0}});
         bill(&stage, credit).await;
         let tenant = stage.app.alice.tenant();
-        let adjustments = stage.app.app().store.adjustments(&tenant);
+        let (store, now) = (&stage.app.app().store, stage.app.now());
+        let today = Window {
+            from: now.plus(days(-1)),
+            until: now.plus(minutes(1)),
+        };
+        let adjustments = store.adjustments_within(&tenant, today, now);
         let adjustments = adjustments.await.expect("the table");
         let mut amounts: Vec<i64> = adjustments
             .iter()

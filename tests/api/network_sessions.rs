@@ -1328,6 +1328,10 @@ mod billing {
         let totals = &shown["totals"];
         let found = ["paid", "credited", "refunded", "due"].map(|name| totals[name].as_i64());
         assert_eq!(found, [968, 0, 242, 0].map(Some));
+        // No other invoice will bill the adjustment.
+        let (store, tenant) = (&scene.app.app().store, scene.app.alice.tenant());
+        let open = store.open_adjustments(&tenant).await.expect("the table");
+        assert_eq!(open, []);
     }
 
     #[tokio::test]

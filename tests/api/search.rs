@@ -1,8 +1,11 @@
 //! `GET /v1/search`, and the texts that the relay stores for it.
 
+use std::collections::BTreeMap;
+use std::iter;
 use std::sync::atomic::Ordering::Relaxed;
 
-use kernel::Mode;
+use kernel::{Id, Kind, Mode};
+use models::search::SearchField;
 use serde_json::{Value, json};
 use tests::faulty::KILLS;
 use tests::records::Records;
@@ -148,6 +151,32 @@ async fn ten_objects_are_shown_and_none_that_the_key_may_not_read() {
     let key = app.restricted(&app.alice, &["drivers:read"]).await;
     let refused = key.get("/v1/search?query=depot").await;
     assert_eq!(refused.status, 403);
+}
+
+#[tokio::test]
+async fn kinds_that_a_key_may_not_read_hide_no_others() {
+    let app = TestApp::start().await;
+    let text = |number| (format!("driver{number:04}smith"), SearchField::Name);
+    let texts: BTreeMap<_, _> = (0..2_001).map(text).collect();
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let id = Id::from_number(Kind::Driver, 1);
+    let saved = store.save_entries(&tenant, &id, "Driver 0001 Smith", &texts, iter::empty());
+    saved.await.expect("the table");
+    let create = async |path: &str, body: Value| app.alice.create(path, body).await;
+    let name = json!({"name": "Dzeta Line"});
+    let fleet = create("/v1/fleets", with(fleet(), name)).await;
+    let name = json!({"name": "Dzeta Aoki"});
+    let driver = create("/v1/drivers", with(driver(), name)).await;
+    let plate = json!({"registration_plate": "DZETA 1"});
+    let car = create("/v1/vehicles", with(vehicle(&fleet), plate)).await;
+    app.drain().await;
+    let scopes = ["search:read", "fleets:read"];
+    let key = app.restricted(&app.alice, &scopes).await;
+    assert_eq!(found(&key, "d").await, only_result(&fleet, "name"));
+    // All kinds together are in the order of their texts.
+    let ids = found(&app.alice, "dzeta").await.into_iter();
+    let ids: Vec<String> = ids.map(|(id, _)| id).collect();
+    assert_eq!(ids, [car, driver, fleet]);
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use functions::stripe::Stripe;
 use kernel::time::{DAY, MINUTE, days, minutes};
+use kernel::window::Window;
 use kernel::{Id, Mode, Timestamp};
 use models::adjustment::Adjustment;
 use models::ports::payments::{Charge, Providers};
@@ -880,6 +881,18 @@ impl World {
         objects
     }
 
+    async fn adjustments(&self) -> Vec<Stored<Adjustment>> {
+        let app = &self.stage.app;
+        let always = Window {
+            from: Timestamp::from_unix_millis(0),
+            until: app.now().plus(MINUTE),
+        };
+        let found = app
+            .store
+            .adjustments_within(&self.stage.tenant, always, app.now());
+        found.await.expect("the table")
+    }
+
     /// Checks that the cost analysis of the fleet has the same amounts as all invoices that are not void together with the adjustments
     /// that wait for one, for every grouping.
     async fn check_report(&mut self, records: &mut Records) {
@@ -913,8 +926,7 @@ impl World {
                 |invoice: &&Value| invoice["id"] == json!(id) && invoice["status"] != "void";
             invoices.iter().any(|invoice| is_it(&invoice))
         };
-        let adjustments = self.stage.app.store.adjustments(&self.stage.tenant);
-        for adjustment in adjustments.await.expect("the table") {
+        for adjustment in self.adjustments().await {
             let billed_by = adjustment.internal.invoice.as_ref();
             let is_elsewhere = json!(adjustment.object.fleet) != json!(self.fleet);
             if is_elsewhere {
@@ -1001,8 +1013,7 @@ impl World {
         let reservations = self.all("reservations").await;
         let transactions = self.all("transactions").await;
         let fees = self.fees(&reservations).await;
-        let adjustments = self.stage.app.store.adjustments(&self.stage.tenant);
-        let adjustments = adjustments.await.expect("the table");
+        let adjustments = self.adjustments().await;
         self.check_keys(&sessions, &reservations, &invoices, &transactions);
         let (top_ups, others): (Vec<Value>, Vec<Value>) =
             transactions.into_iter().partition(is_top_up);
@@ -1575,6 +1586,16 @@ impl World {
                 waits, None,
                 "seed {seed}: {:?} is not given",
                 adjustment.object
+            );
+            let internal = &adjustment.internal;
+            let billed_by = json!(internal.invoice);
+            let mut paid = invoices
+                .iter()
+                .filter(|invoice| invoice["status"] == "paid");
+            let is_paid = paid.any(|invoice| invoice["id"] == billed_by);
+            assert_eq!(
+                internal.invoice_paid, is_paid,
+                "seed {seed}: {adjustment:?}"
             );
         }
         // A credit note is not a line, unless its invoice is void.

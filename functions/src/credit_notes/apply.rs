@@ -165,11 +165,10 @@ async fn choose(
     adjustment: &Stored<Adjustment>,
 ) -> Result<Target> {
     let origin = tx.origin();
-    let mut others = app.store.adjustments(&origin.tenant).await?;
-    others.retain(|Stored { object, .. }| {
-        let line = &adjustment.object.line;
-        object.id != adjustment.object.id && object.line.subject() == line.subject()
-    });
+    let subject = adjustment.object.line.subject();
+    let subject = subject.ok_or_else(|| Error::permanent("a credit of nothing"))?;
+    let mut others = app.store.adjustments_of(&origin.tenant, subject).await?;
+    others.retain(|other| other.object.id != adjustment.object.id);
     others.sort_by(|a, b| b.object.id.cmp(&a.object.id));
     let credited = credited(app, tx, adjustment, &others).await?;
     let own = target(app, origin, credited).await?;
@@ -326,6 +325,9 @@ async fn on_final(
     let mut note = issue::issue(app, tx, invoice, credit, None).await?;
     adjustment.apply(Some(&invoice.object.id));
     adjustment.internal.credited_on = Some(invoice.object.id.clone());
+    if invoice.object.status == InvoiceStatus::Paid {
+        adjustment.mark_invoice_paid();
+    }
     tx.create(&mut note)
 }
 

@@ -1,4 +1,4 @@
-//! Marks the sessions and fees of an invoice as paid, once it is paid.
+//! Marks the sessions and fees of an invoice as paid, once it is paid, and its adjustments as those of a paid invoice.
 
 use kernel::origin::Origin;
 use models::charging_session::ChargingSession;
@@ -12,10 +12,10 @@ use models::stored::Stored;
 use table::list::{Cursor, PageRequest};
 use table::stored_item::ById;
 
-/// The number of sessions and reservations that are written at once.
+/// The number of sessions, reservations or adjustments that are written at once.
 const BATCH: usize = 50;
 
-/// Marks every session and reservation as paid, and then the invoice's lines. An interrupted run is repeated.
+/// Marks every session, reservation and adjustment, and then the invoice's lines. An interrupted run is repeated.
 pub async fn handle(app: &App, origin: &Origin, mut invoice: Stored<Invoice>) -> Result<(), Error> {
     let mut page_request = PageRequest::first(BATCH);
     loop {
@@ -51,10 +51,30 @@ pub async fn handle(app: &App, origin: &Origin, mut invoice: Stored<Invoice>) ->
             _ => break,
         }
     }
+    mark_adjustments(app, origin, &invoice).await?;
     invoice.mark_lines_paid();
     let mut tx = app.store.begin(origin);
     tx.save(&mut invoice)?;
     tx.commit_without_response().await
+}
+
+/// Marks the adjustments that the invoice has claimed. Those for which it has a credit note are not lines of it.
+async fn mark_adjustments(
+    app: &App,
+    origin: &Origin,
+    invoice: &Stored<Invoice>,
+) -> Result<(), Error> {
+    let mut claimed = app.store.open_adjustments(&origin.tenant).await?;
+    claimed.retain(|adjustment| adjustment.internal.invoice.as_ref() == Some(&invoice.object.id));
+    for batch in claimed.chunks_mut(BATCH) {
+        let mut tx = app.store.begin(origin);
+        for adjustment in batch {
+            adjustment.mark_invoice_paid();
+            tx.save(adjustment)?;
+        }
+        tx.commit_without_response().await?;
+    }
+    Ok(())
 }
 
 /// Adds the objects that `pay` has changed to the unit of work.

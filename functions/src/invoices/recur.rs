@@ -66,7 +66,7 @@ pub async fn draft_all(
             }
         }
     }
-    for adjustment in app.store.adjustments(&origin.tenant).await? {
+    for adjustment in app.store.open_adjustments(&origin.tenant).await? {
         let currency = adjustment.object.currency;
         let billed = body(fleet, period, currency).bills_adjustment(currency, &adjustment);
         if billed.is_some() && adjustment.object.created < period.until {

@@ -44,7 +44,7 @@ pub async fn is_any(request: &Request, fleet: &Stored<Fleet>) -> Result<bool, Er
             return Ok(true);
         }
     }
-    for adjustment in request.store().adjustments(tenant).await? {
+    for adjustment in request.store().open_adjustments(tenant).await? {
         let currency = adjustment.object.currency;
         let new = recur::body(&fleet.object, period, currency);
         let billable = new.bills_adjustment(currency, &adjustment);

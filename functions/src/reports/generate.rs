@@ -182,7 +182,9 @@ async fn adjustments(
     tenant: &Tenant,
     report: &Report,
 ) -> Result<Vec<(Stored<Adjustment>, i64)>, Error> {
-    let mut found = app.store.adjustments(tenant).await?;
+    let window = report.parameters.window();
+    let found = app.store.adjustments_within(tenant, window, app.now());
+    let mut found = found.await?;
     found.retain(|adjustment| report.parameters.covers_adjustment(&adjustment.object));
     if is_by_fleet(report) {
         let of_account = found

@@ -6,7 +6,7 @@ use crate::Request;
 use kernel::fields::text::Text;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
-use models::search::{Search, compared};
+use models::search::{Search, SearchResultType, compared};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use web::{Query, Route};
@@ -27,10 +27,11 @@ pub async fn handle(
     if text.is_empty() {
         return Err(Error::invalid("query", "must have a letter or a digit"));
     }
-    let may_read = |id: &kernel::Id| id.kind().is_some_and(|kind| request.key.may_read(kind));
+    let kinds = SearchResultType::KINDS.into_iter();
+    let kinds = kinds.filter(|kind| request.key.may_read(*kind));
     let data = request
         .store()
-        .found_by(request.tenant(), &text, may_read)
+        .found_by(request.tenant(), &text, kinds)
         .await?;
     request.respond(&Search {
         object: Kind::Search,

@@ -120,12 +120,12 @@ async fn cover(
         return Ok(covered);
     }
     let subject = refund.charging_session.as_ref();
-    let subject = subject.or(refund.reservation.as_ref());
+    let Some(subject) = subject.or(refund.reservation.as_ref()) else {
+        return Ok(covered);
+    };
     let mut left = refund.amount.min(charge.internal.unreturned);
-    for mut adjustment in app.store.adjustments(&tx.origin().tenant).await? {
-        if adjustment.object.line.subject() != subject {
-            continue;
-        }
+    let tenant = &tx.origin().tenant;
+    for mut adjustment in app.store.adjustments_of(tenant, subject).await? {
         let part = adjustment.cover(left);
         if part > 0 {
             left -= part;

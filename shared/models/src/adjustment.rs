@@ -51,6 +51,9 @@ pub struct AdjustmentInternal {
     pub credited_on: Option<Id>,
     /// The invoice that has claimed the adjustment.
     pub invoice: Option<Id>,
+    /// Whether that invoice is paid. It can be neither deleted nor voided any more, so no other invoice bills the adjustment.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub invoice_paid: bool,
     /// For a credit on a draft: the amounts of the lines that it credits individually. They are not credited again on an invoice with both
     /// the credit and the line.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -90,6 +93,11 @@ impl Stored<Adjustment> {
     pub fn apply(&mut self, invoice: Option<&Id>) {
         self.internal.apply_at = None;
         self.internal.invoice = invoice.cloned();
+    }
+
+    /// Records that the invoice that has claimed the adjustment is paid.
+    pub fn mark_invoice_paid(&mut self) {
+        self.internal.invoice_paid = true;
     }
 
     /// Reduces the credit to `amount` and returns the rest as another credit, which is to be applied as well. Returns none if there is

@@ -56,6 +56,16 @@ pub enum SearchResultType {
 }
 
 impl SearchResultType {
+    /// The kinds of objects that can be searched for.
+    pub const KINDS: [Kind; 6] = [
+        Kind::CreditNote,
+        Kind::Driver,
+        Kind::Fleet,
+        Kind::Invoice,
+        Kind::Site,
+        Kind::Vehicle,
+    ];
+
     /// Returns the search result type of a kind; none if the kind cannot be searched for.
     pub fn of(kind: Kind) -> Option<Self> {
         Some(match kind {
@@ -76,6 +86,8 @@ pub const MOST_RESULTS: usize = 10;
 const MOST_LETTERS: usize = 64;
 /// The number of words of a name at which a match may begin.
 const MOST_WORDS: usize = 4;
+/// The maximum number of texts by which an object is found: the words of a name, and an e-mail address.
+pub const MOST_TEXTS: usize = MOST_WORDS + 1;
 
 /// Returns the form of a text in which searches compare it: its letters and digits in lowercase, and the other characters that e-mail
 /// addresses have. `AB12 CDE` and `ab-12cde` are the same, and so are the composed and the decomposed form of a letter with an accent.

@@ -9,6 +9,7 @@
 //! | transaction | | | also `payment`: of one that pays an invoice, of its refunds and of those of a session, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
 //! | credit note | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<inv>` by id |
+//! | adjustment | | | only `fleet`: `<acct>#<mode>#ADJUSTMENTS` by id, and once its invoice is paid `<acct>#<mode>#ADJUSTMENTS#<yyyy-mm>`; of a session or a reservation also `network`: `<acct>#<mode>#ADJUSTMENTS#<cs or res>` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
@@ -30,7 +31,7 @@
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
 //! | sums of a vehicle by the day in a month | `<acct>#<mode>#<flt>#MONTHS` | `VEHICLE#<yyyy-mm>#<veh>` | |
-//! | text by which an object is found | `<acct>#<mode>#SEARCH` | `<text>#<id>` | |
+//! | text by which an object is found | `<acct>#<mode>#SEARCH` | `<kind>#<text>#<id>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
@@ -360,7 +361,12 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
-            Self::Found { tenant, text, id } => (search_partition(tenant), format!("{text}#{id}")),
+            Self::Found { tenant, text, id } => {
+                let kind = id
+                    .kind()
+                    .map_or_else(String::new, |kind| found_prefix(kind, ""));
+                (search_partition(tenant), format!("{kind}{text}#{id}"))
+            }
             Self::WithMetadata { tenant, pair, id } => {
                 (metadata_partition(tenant, pair), id.to_string())
             }
@@ -520,8 +526,12 @@ pub enum Partition<'a> {
     PaidFees { tenant: &'a Tenant, month: Date },
     /// The pending reservations by need of all accounts whose block is at a station.
     Planned { mode: Mode, station: &'a Id },
-    /// The adjustments of sessions.
-    Adjustments { tenant: &'a Tenant },
+    /// The adjustments that no paid invoice bills.
+    OpenAdjustments { tenant: &'a Tenant },
+    /// The adjustments that were created in a month and that a paid invoice bills. The date is the first day of the month, UTC.
+    PaidAdjustments { tenant: &'a Tenant, month: Date },
+    /// The adjustments of a session or a reservation.
+    AdjustmentsOf { tenant: &'a Tenant, what: &'a Id },
     /// The document with a number.
     Number {
         tenant: &'a Tenant,
@@ -596,7 +606,14 @@ impl Partition<'_> {
             } => ("fleet", of_fleet(tenant, fleet, kind)),
             Self::Fees { tenant } => ("network", of_tenant(tenant, "FEES")),
             Self::Planned { mode, station } => ("network", format!("{mode}#PLANNED#{station}")),
-            Self::Adjustments { tenant } => ("fleet", of_tenant(tenant, "ADJUSTMENTS")),
+            Self::OpenAdjustments { tenant } => ("fleet", of_tenant(tenant, "ADJUSTMENTS")),
+            Self::PaidAdjustments { tenant, month } => {
+                let month = format!("ADJUSTMENTS#{}", month.strftime("%Y-%m"));
+                ("fleet", of_tenant(tenant, &month))
+            }
+            Self::AdjustmentsOf { tenant, what } => {
+                ("network", of_tenant(tenant, &format!("ADJUSTMENTS#{what}")))
+            }
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
                 ("network", of_tenant(tenant, &month))
@@ -818,11 +835,17 @@ pub fn metadata_partition(tenant: &Tenant, pair: &MetadataPair) -> String {
     of_tenant(tenant, &format!("META#{}", hex::encode(&hash[..16])))
 }
 
-/// Returns the object in the sort key of a search text.
-pub fn parse_found(sk: &str) -> Option<Id> {
-    let (_, id) = sk.split_once('#')?;
+/// Returns the prefix of the sort keys of the texts with a beginning by which objects of a kind are found.
+pub fn found_prefix(kind: Kind, text: &str) -> String {
+    format!("{}#{text}", kind.name())
+}
+
+/// Returns the text and the object in the sort key of a search text.
+pub fn parse_found(sk: &str) -> Option<(&str, Id)> {
+    let (_, found) = sk.split_once('#')?;
+    let (text, id) = found.split_once('#')?;
     let id = Id::from(id);
-    id.kind().is_some().then_some(id)
+    id.kind().is_some().then_some((text, id))
 }
 
 /// Returns the prefix of the sort keys of the sums of vehicles in a month.

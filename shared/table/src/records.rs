@@ -263,8 +263,16 @@ records! {
     }
 
     Adjustment: ById {
-        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
-            vec![Partition::Adjustments { tenant }]
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
+            let month = self.created.utc_date().first_of_month();
+            let list = if internal.invoice_paid {
+                Partition::PaidAdjustments { tenant, month }
+            } else {
+                Partition::OpenAdjustments { tenant }
+            };
+            let subject = self.line.subject();
+            let of_subject = subject.map(|what| Partition::AdjustmentsOf { tenant, what });
+            std::iter::once(list).chain(of_subject).collect()
         }
     }
 

@@ -1,11 +1,12 @@
 //! The texts and the metadata by which objects are found.
 //!
 //! The relay writes an entry for each text of an object, and deletes the entries of removed texts. These writes are idempotent, so a change
-//! may be relayed again. An entry contains all data that a search shows: a search is one Query.
+//! may be relayed again. An entry contains all data that a search shows: a search is one Query for each kind of object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
+use futures::future::try_join_all;
 
 use super::keys::{self, Key, search_partition};
 use super::list::{Page, PageRequest};
@@ -14,12 +15,10 @@ use kernel::error::{Error, Result};
 use kernel::fields::metadata::MetadataPair;
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
-use models::search::{MOST_RESULTS, SearchField, SearchResult, SearchResultType};
+use models::search::{MOST_RESULTS, MOST_TEXTS, SearchField, SearchResult, SearchResultType};
 
-/// The number of entries that a search reads at a time, and how often. An object can have several entries with the same beginning, and a
-/// key may lack the scope to read some objects.
-const AT_ONCE: i32 = 100;
-const PAGES: usize = 20;
+/// The number of entries that a search reads of each kind: all entries of an object can have the same beginning.
+const AT_ONCE: usize = MOST_RESULTS * MOST_TEXTS;
 
 /// The maximum number of items that one BatchWriteItem writes or deletes, and how often unprocessed items are sent again.
 pub(super) const AT_A_TIME: usize = 25;
@@ -124,7 +123,7 @@ impl Store {
         }
     }
 
-    /// Returns the objects that a text finds, each once, of those that `shows` permits: at most [`MOST_RESULTS`].
+    /// Returns the objects of these kinds that a text finds, each once, in the order of their texts: at most [`MOST_RESULTS`].
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -132,35 +131,32 @@ impl Store {
         &self,
         tenant: &Tenant,
         text: &str,
-        shows: impl Fn(&Id) -> bool,
+        kinds: impl Iterator<Item = Kind>,
     ) -> Result<Vec<SearchResult>> {
+        let entries = try_join_all(kinds.map(|kind| self.found_of(tenant, kind, text))).await?;
+        let results = entries.iter().flatten().map(result);
+        let results: Option<Vec<(&str, SearchResult)>> = results.collect();
+        let mut results =
+            results.ok_or_else(|| Error::permanent("an entry that no object is found by"))?;
+        results.sort_by(|(text, a), (other, b)| (text, &a.id).cmp(&(other, &b.id)));
+        let mut ids = HashSet::new();
+        results.retain(|(_, result)| ids.insert(result.id.clone()));
+        let results = results.into_iter().map(|(_, result)| result);
+        Ok(results.take(MOST_RESULTS).collect())
+    }
+
+    /// Returns the first entries of the objects of a kind that a text finds: those of at least [`MOST_RESULTS`] objects, unless it finds
+    /// fewer.
+    async fn found_of(&self, tenant: &Tenant, kind: Kind, text: &str) -> Result<Vec<Item>> {
         let query = self.client.query().table_name(&self.table);
-        let mut pages = query
+        let page = query
             .key_condition_expression("pk = :pk AND begins_with(sk, :text)")
             .expression_attribute_values(":pk", s(search_partition(tenant)))
-            .expression_attribute_values(":text", s(text))
-            .limit(AT_ONCE)
-            .into_paginator()
+            .expression_attribute_values(":text", s(keys::found_prefix(kind, text)))
+            .set_limit(i32::try_from(AT_ONCE).ok())
             .send();
-        let mut results: Vec<SearchResult> = Vec::new();
-        for _ in 0..PAGES {
-            let Some(page) = pages.next().await else {
-                break;
-            };
-            for item in page.map_err(client::failure)?.items.unwrap_or_default() {
-                let Some(result) = result(&item) else {
-                    return Err(Error::permanent("an entry that no object is found by"));
-                };
-                let is_new = results.iter().all(|other| other.id != result.id);
-                if is_new && shows(&result.id) {
-                    results.push(result);
-                }
-                if results.len() == MOST_RESULTS {
-                    return Ok(results);
-                }
-            }
-        }
-        Ok(results)
+        let page = page.await.map_err(client::failure)?;
+        Ok(page.items.unwrap_or_default())
     }
 }
 
@@ -176,14 +172,16 @@ pub(super) fn deletion(key: Item) -> Result<WriteRequest> {
     Ok(WriteRequest::builder().delete_request(deletion).build())
 }
 
-fn result(item: &Item) -> Option<SearchResult> {
-    let id = keys::parse_found(string(item, "sk"))?;
+/// Returns the result of an entry, with its text.
+fn result(item: &Item) -> Option<(&str, SearchResult)> {
+    let (text, id) = keys::parse_found(string(item, "sk"))?;
     let kind = SearchResultType::of(id.kind()?)?;
     let matched = item.get("matched").cloned()?;
-    Some(SearchResult {
+    let result = SearchResult {
         id,
         matched: serde_dynamo::from_attribute_value(matched).ok()?,
         title: string(item, "title").to_owned(),
         kind,
-    })
+    };
+    Some((text, result))
 }

@@ -15,6 +15,8 @@ pub mod tests;
 pub mod totals;
 mod transitions;
 
+use std::iter;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,9 +32,9 @@ use super::event_type::EventType;
 use super::party::Language;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
 use super::search::SearchField;
-use super::sized;
 use super::stored::{Object, Stored, is_default};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use super::{MAX_OBJECT, sized};
 use kernel::error::{Code, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
@@ -291,14 +293,20 @@ impl InvoiceFilter {
 /// # Errors
 /// `Internal` if a line cannot be serialized.
 pub fn shown_lines(billed: &[Billable]) -> Result<usize> {
-    let mut bytes = 0;
-    for (place, billable) in billed.iter().take(SHOWN_LINES).enumerate() {
-        bytes += Size::of(&billable.line)?.bytes;
-        if bytes > SHOWN_BYTES {
-            return Ok(place);
+    lines_within(SHOWN_BYTES, billed.iter().map(|billable| &billable.line))
+}
+
+/// Returns the number of the first lines, at most 100, that have at most this total size in bytes of JSON.
+fn lines_within<'a>(most: usize, lines: impl Iterator<Item = &'a LineItem>) -> Result<usize> {
+    let (mut shown, mut bytes) = (0, 0);
+    for line in lines.take(SHOWN_LINES) {
+        bytes += Size::of(line)?.bytes;
+        if bytes > most {
+            break;
         }
+        shown += 1;
     }
-    Ok(billed.len().min(SHOWN_LINES))
+    Ok(shown)
 }
 
 impl Invoice {
@@ -361,6 +369,23 @@ impl Invoice {
         let invoice =
             sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         Ok(Stored::with_internal(invoice, internal).recording(EventType::InvoiceCreated))
+    }
+
+    /// Returns the number of lines that the draft shows itself if this one is added before the others. With them it is not larger than an
+    /// object may be after a request.
+    ///
+    /// # Errors
+    /// `Internal` if a line cannot be serialized.
+    pub fn shown_with(&self, line: &LineItem) -> Result<usize> {
+        let lines = Size::of(&self.line_items)?.bytes;
+        let others = Size::of(self)?.bytes - lines;
+        let most = SHOWN_BYTES.min(MAX_OBJECT.saturating_sub(others));
+        lines_within(most, iter::once(line).chain(&self.line_items))
+    }
+
+    /// Returns the size of the texts that requests set, in bytes of JSON.
+    fn text_size(&self) -> Result<usize> {
+        Ok(Size::of(&(&self.description, &self.metadata))?.bytes)
     }
 
     /// Checks that the invoice may be finalized.

@@ -365,3 +365,17 @@ fn an_open_invoice_is_checked_when_overdue_or_a_payment_is_lost() {
     invoice.void().unwrap();
     assert_eq!(invoice.next_action_at(), None);
 }
+
+#[test]
+fn only_added_text_makes_an_invoice_too_large() {
+    let mut invoice = invoice(0);
+    let line = invoice.object.line_items[0].clone();
+    invoice.object.line_items = vec![line; 400];
+    let mut update = |change| {
+        let change = serde_json::from_value(change).unwrap();
+        invoice.update(change)
+    };
+    update(json!({"due_date": "2026-05-01T00:00:00Z"})).unwrap();
+    let refused = update(json!({"metadata": {"order": "7"}})).unwrap_err();
+    assert!(refused.is(Code::InvoiceValidationError));
+}

@@ -13,7 +13,7 @@ use crate::{Item, Store, client, key_item, new_item, s};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
-use models::invoice::{Invoice, LineItem, SHOWN_LINES};
+use models::invoice::{Invoice, LineItem};
 use models::stored::Stored;
 
 impl Store {
@@ -146,9 +146,10 @@ impl UnitOfWork<'_> {
         line: LineItem,
     ) -> Result<()> {
         let id = invoice.object.id.clone();
+        let most = invoice.object.shown_with(&line)?;
         let shown = &mut invoice.object.line_items;
         let has_more = &mut invoice.object.line_items_has_more;
-        if !*has_more && shown.len() >= SHOWN_LINES {
+        if !*has_more && shown.len() >= most {
             // These items are not read until the invoice states that it has more lines.
             let alone = Origin::background(self.origin.tenant.clone(), self.origin.now);
             for batch in shown.chunks(BATCH) {
@@ -162,7 +163,7 @@ impl UnitOfWork<'_> {
             self.add_line(&id, &line)?;
         }
         shown.insert(0, line);
-        shown.truncate(SHOWN_LINES);
+        shown.truncate(most);
         Ok(())
     }
 

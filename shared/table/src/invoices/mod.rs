@@ -9,6 +9,7 @@
 //! respected. The item is deleted in the transaction that writes the invoice. So a request that claims sessions of an abandoned invoice
 //! deletes that item first: then the abandoned invoice can never be created. A repeated request continues where the first was interrupted.
 
+mod adjustments;
 mod lines;
 mod making;
 mod paid;
@@ -18,7 +19,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use self::making::{Making, owner, request};
-use super::entries::key_of_entry;
 use super::keys::{Key, Partition};
 use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
@@ -30,7 +30,6 @@ use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::Timestamp;
 use kernel::window::Window;
-use models::adjustment::Adjustment;
 use models::charging_station::ChargingStation;
 use models::driver::Driver;
 use models::invoice::{
@@ -109,7 +108,7 @@ impl Store {
                 .filter_map(|session| new.bills(mode, currency, session));
             billed.extend(billable);
         }
-        for adjustment in self.adjustments(&origin.tenant).await? {
+        for adjustment in self.open_adjustments(&origin.tenant).await? {
             billed.extend(new.bills_adjustment(currency, &adjustment));
         }
         leave_later(&mut billed, window.until);
@@ -209,17 +208,6 @@ impl Store {
             line.name_fee(reservation, names);
         }
         Ok(())
-    }
-
-    /// Returns the adjustments of a tenant, which are few, as they are now: they decide what is billed and returned.
-    ///
-    /// # Errors
-    /// Fails if an item cannot be read; `Unavailable` if DynamoDB cannot be reached.
-    pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
-        let entries = self.entries_in(Partition::Adjustments { tenant }).await?;
-        let keys = entries.iter().map(key_of_entry).collect();
-        let items = self.items(keys, None, true).await?;
-        items.into_iter().map(stored_item::from_item).collect()
     }
 
     /// Returns the reservations that are over and whose fee is due.

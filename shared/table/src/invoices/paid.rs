@@ -21,8 +21,8 @@ use models::reservation::Reservation;
 use models::stored::Stored;
 use models::transaction::{Transaction, TransactionStatus};
 
-/// No fee was paid before 2026, when the service began; in milliseconds since 1970.
-const FIRST_FEE: i64 = 1_767_225_600_000;
+/// Nothing was paid before 2026, when the service began; in milliseconds since 1970.
+const FIRST_PAYMENT: i64 = 1_767_225_600_000;
 
 impl Store {
     /// Returns the reservations with a fee that is due, and those with a paid fee that became due in the months that a window touches.
@@ -155,8 +155,8 @@ impl Store {
 }
 
 /// Returns the first days of the months that a window touches until now.
-fn months(window: Window, now: Timestamp) -> impl Iterator<Item = Date> {
-    let first = window.from.max(Timestamp::from_unix_millis(FIRST_FEE));
+pub(super) fn months(window: Window, now: Timestamp) -> impl Iterator<Item = Date> {
+    let first = window.from.max(Timestamp::from_unix_millis(FIRST_PAYMENT));
     let months = first.utc_date().first_of_month().series(1.month());
     let last = window.until.min(now).utc_date();
     months.take_while(move |month| *month <= last)
