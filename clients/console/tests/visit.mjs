@@ -88,6 +88,48 @@ try {
     assert.equal(await page.getByRole('searchbox').inputValue(), 'NIGHT 33');
   });
 
+  await step('Enter chooses nothing that was found for another text, and Back finds what was entered', async () => {
+    await visit('/reserve');
+    const vehicle = page.getByRole('combobox', { name: 'Vehicle' });
+    await vehicle.focus();
+    await page.getByRole('option', { name: 'NIGHT 49' }).waitFor();
+    await vehicle.pressSequentially('NIGHT 12');
+    await vehicle.press('Enter');
+    await page.getByRole('option', { name: 'NIGHT 12' }).waitFor();
+    assert.equal(await vehicle.inputValue(), 'NIGHT 12');
+    assert.equal(await vehicle.getAttribute('aria-expanded'), 'true');
+    await vehicle.press('Enter');
+    assert.equal(await vehicle.getAttribute('aria-expanded'), 'false');
+    assert.equal(await vehicle.inputValue(), 'NIGHT 12');
+    // Typing begins anew after a choice, and after Escape.
+    for (const plate of ['NIGHT 33', 'NIGHT 34']) {
+      await vehicle.pressSequentially(plate);
+      assert.equal(await vehicle.inputValue(), plate);
+      await page.getByRole('option', { name: plate }).waitFor();
+      if (plate === 'NIGHT 33') await vehicle.press('Escape');
+    }
+    await vehicle.press('Enter');
+    await page.getByLabel('Preferred start').fill('2030-11-01T10:00');
+    await page.getByLabel('For', { exact: true }).selectOption('120');
+    await page.getByLabel('Within').selectOption('25000');
+    await page.getByLabel('Place (latitude, longitude)').fill('51.5, -0.1');
+    await page.keyboard.press('Tab');
+    await page.evaluate(() => (location.hash = '#/fleets'));
+    await page.getByRole('heading', { name: 'Fleets' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Reserve' }).waitFor();
+    const has = (field, value) => page.waitForFunction(([input, expected]) => input.value === expected, [field, value]);
+    await has(await vehicle.elementHandle(), 'NIGHT 34');
+    await has(await page.getByRole('combobox', { name: 'Driver' }).elementHandle(), 'Night driver');
+    for (const [label, value] of [
+      ['Preferred start', '2030-11-01T10:00'],
+      ['For', '120'],
+      ['Within', '25000'],
+      ['Place (latitude, longitude)', '51.5000, -0.1000'],
+    ])
+      assert.equal(await page.getByLabel(label, { exact: true }).inputValue(), value);
+  });
+
   await step('a page begins at its top, however far the one before it was scrolled', async () => {
     // Another page first: the list begins anew.
     await visit('/fleets');
