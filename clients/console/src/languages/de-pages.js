@@ -53,6 +53,7 @@ export default {
   'A ping will be among the events.': 'Ein Ping wird unter den Ereignissen sein.',
   'A policy limits where, when and at which price vehicles charge.':
     'Eine Richtlinie begrenzt, wo, wann und zu welchem Preis Fahrzeuge laden.',
+  'A quote is not closed': 'Ein Anführungszeichen ist nicht geschlossen',
   'A replay delivers them.': 'Eine Wiederholung stellt sie zu.',
   'A report sums up sessions by vehicle, driver, station or fleet, as CSV or JSON.':
     'Ein Bericht summiert Ladevorgänge je Fahrzeug, Fahrer, Station oder Flotte, als CSV oder JSON.',
@@ -747,6 +748,7 @@ export default {
     'Die Datei konnte hier nicht gelesen werden. Die Kommandozeile kann es: Kopieren Sie den Befehl als curl.',
   'The file has no lines below its header.': 'Die Datei hat keine Zeilen unter ihrer Kopfzeile.',
   'The file is longer than 10 MB.': 'Die Datei ist länger als 10 MB.',
+  'The file is not UTF-8: save it as “CSV UTF-8”.': 'Die Datei ist nicht in UTF-8: Speichern Sie sie als „CSV UTF-8“.',
   'The first attempt is still to come.': 'Der erste Versuch steht noch aus.',
   'The first line names the members as the API does; a cell may be empty. Several values are separated by semicolons, and a file that was saved here can be read again.':
     'Die erste Zeile nennt die Felder wie die API; eine Zelle darf leer sein. Mehrere Werte sind durch Strichpunkte getrennt, und eine hier gespeicherte Datei lässt sich wieder einlesen.',
@@ -1401,6 +1403,7 @@ export default {
   '{0} is missing': '{0} fehlt',
   '{0} is neither true nor false': '{0} ist weder true noch false',
   '{0} is none of {1}': '{0} ist keines von {1}',
+  '{0} is not JSON': '{0} ist kein JSON',
   '{0} is not a number': '{0} ist keine Zahl',
   '{0} is refunded.': '{0} wird erstattet.',
   '{0} is returned to {1}.': '{0} geht zurück an: {1}.',

@@ -15,7 +15,7 @@ import { bodyOf, openApi } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
 import { number } from '../format.js';
 import { createAll } from './import/batches.js';
-import { previewOf } from './import/logic.js';
+import { previewOf, textOf } from './import/logic.js';
 
 /**
  * @typedef {import('./import/logic.js').Entry} Entry
@@ -69,7 +69,7 @@ export function ImportDialog({ name, onClose }) {
   const kind = KINDS[name];
   const [fleet, setFleet] = useState(/** @type {string | null} */ (null));
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));
-  const [tooLong, setTooLong] = useState(false);
+  const [fault, setFault] = useState('');
   const api = useRead(() => openApi(), []);
   const preview = useMemo(
     () =>
@@ -83,8 +83,11 @@ export function ImportDialog({ name, onClose }) {
   );
   const choose = async (/** @type {InputChange} */ event) => {
     const [chosen] = event.currentTarget.files ?? [];
-    setTooLong(chosen?.size > LONGEST);
-    setFile(chosen && chosen.size <= LONGEST ? { name: chosen.name, text: await chosen.text() } : null);
+    const tooLong = chosen?.size > LONGEST;
+    const text = chosen && !tooLong ? textOf(await chosen.arrayBuffer()) : null;
+    const unread = chosen && text === null ? t('The file is not UTF-8: save it as “CSV UTF-8”.') : '';
+    setFault(tooLong ? t('The file is longer than 10 MB.') : unread);
+    setFile(text === null ? null : { name: chosen.name, text });
   };
   const [running, setRunning] = useState(/** @type {Entry[] | null} */ (null));
   const good = preview?.missing.length ? [] : (preview?.entries.filter(({ errors }) => !errors.length) ?? []);
@@ -98,7 +101,7 @@ export function ImportDialog({ name, onClose }) {
       <${Field} label="CSV file">${(/** @type {string} */ id) => html`<input id=${id} type="file" accept=".csv,.txt,text/csv" onChange=${choose} />`}</${Field}>
       <${Field} label=${choice}>${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="fleet" label=${choice} value=${fleet} onChange=${setFleet} />`}</${Field}></div>
     <${ResourceError} resource=${api} />
-    ${tooLong ? html`<p class="notice bad" role="alert">The file is longer than 10 MB.</p>` : null}
+    ${fault ? html`<p class="notice bad" role="alert">${fault}</p>` : null}
     ${file && api.loading ? html`<${Loading} what="the form" />` : null}
     ${preview ? html`<${Preview} preview=${preview} />` : null}
     <footer><button type="button" onClick=${onClose}>Cancel</button>
@@ -142,7 +145,7 @@ const shown = (value) =>
   value === undefined
     ? ''
     : Array.isArray(value)
-      ? value.join('; ')
+      ? value.map(shown).join('; ')
       : isObject(value)
         ? Object.entries(value)
             .map(([name, one]) => `${name}: ${one}`)
