@@ -49,7 +49,7 @@ import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/p
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
 const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart } = await import('../src/format.js');
-const { bodyOf } = await import('../src/forms/schema.js');
+const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
 const { digitsOf, money } = await import('../src/money.js');
 
@@ -885,6 +885,35 @@ test('a vehicle that was saved is read again with its charging curve', () => {
   assert.deepEqual(read(csvOfObjects([{ charging_curve }])).body, { charging_curve });
   assert.deepEqual(read(csvOf(['charging_curve'], [[JSON.stringify(charging_curve)]])).body, { charging_curve });
   assert.deepEqual(read('charging_curve\n{x}').errors, ['charging_curve: {x} is not JSON']);
+});
+
+test('a text that is cleared is unset as its schema allows, and what cannot be unset is required', () => {
+  const api = JSON.parse(readFileSync(new URL('../../../api/openapi.json', import.meta.url), 'utf8'));
+  const fleet = {
+    name: 'North',
+    phone: '1',
+    description: 'x',
+    timezone: 'UTC',
+    address: { line1: 'Quay 1', line2: 'Floor 7', city: 'Hull', postal_code: 'HU1', country: 'GB', state: '' },
+    preferences: { default_currency: 'gbp', billing_cycle: 'monthly', notifications: true },
+  };
+  const shape = bodyOf(api, '/v1/fleets/{id}', 'post');
+  const edited = { ...fleet, phone: undefined, description: undefined };
+  assert.deepEqual(changes(fleet, edited, shape), { phone: null, description: '' });
+  const address = { ...fleet.address, line2: undefined };
+  assert.deepEqual(changes(fleet, { ...fleet, address }, shape), { address: { ...fleet.address, line2: '' } });
+  assert.equal(changes({ ...fleet, description: '' }, { ...fleet, description: undefined }, shape), undefined);
+  assert.equal(changes({}, {}, shape), undefined);
+  const required = (one, before) =>
+    (one.fields ?? []).flatMap((field) => (field.required ? [field.name] : required(field, before))).sort();
+  assert.deepEqual(
+    required(shapeOfUpdate(shape, fleet)).filter((name) => name in fleet || name in fleet.preferences),
+    ['billing_cycle', 'default_currency', 'name', 'notifications', 'timezone'],
+  );
+  assert.deepEqual(
+    required(shapeOfUpdate(shape, {})).filter((name) => name in fleet),
+    [],
+  );
 });
 
 test('a number with one mark before three digits is read as the language writes it, or refused', () => {

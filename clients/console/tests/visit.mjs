@@ -130,6 +130,32 @@ try {
       assert.equal(await page.getByLabel(label, { exact: true }).inputValue(), value);
   });
 
+  await step('a text is cleared, and what cannot be without a value is required', async () => {
+    const path = `/v1/fleets/${fleet.id}`;
+    await runner.api('POST', path, { description: 'By night', phone: '+44 1' });
+    const edit = async (label, value) => {
+      await visit(`/fleets/${fleet.id}`);
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const field = page.getByRole('dialog').getByLabel(label, { exact: true });
+      await field.waitFor({ state: 'attached' });
+      await page.evaluate(() => document.querySelectorAll('dialog details').forEach((part) => (part.open = true)));
+      await field.fill(value);
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      return field;
+    };
+    for (const label of ['Description', 'Phone']) {
+      await edit(label, '');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    const saved = await runner.api('GET', path);
+    assert.deepEqual([saved.description, saved.phone], ['', null]);
+    const zone = await edit('Time zone', '');
+    assert.ok(await zone.evaluate((input) => input.validity.valueMissing));
+    await page.keyboard.press('Escape');
+    await page.getByRole('alert').getByRole('button', { name: 'Close' }).click();
+    assert.equal((await runner.api('GET', path)).timezone, 'Asia/Tokyo');
+  });
+
   await step('a page begins at its top, however far the one before it was scrolled', async () => {
     // Another page first: the list begins anew.
     await visit('/fleets');
