@@ -168,6 +168,29 @@ try {
     await page.getByRole('button', { name: 'Import 1 line', exact: true }).waitFor();
   });
 
+  await step('an import that is closed while it runs stops, and shows what was created', async () => {
+    const lines = Array.from({ length: 600 }, (_, number) => `Driver ${number},d${number}@fleet.example`);
+    await visit('/drivers?import=1');
+    await choose(`name,email\n${lines.join('\n')}\n`);
+    let release = () => {};
+    const held = new Promise((resolve) => (release = () => resolve(undefined)));
+    await page.route('**/v1/batches/*', (route) => held.then(() => route.continue()));
+    await page.getByRole('button', { name: 'Import 600 lines' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Stop', exact: true }).waitFor();
+    // A browser closes a dialog by the second press, whatever the page wants.
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Stopping…' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    release();
+    await dialog.getByText('Imported: 400 of 600.').waitFor();
+    await dialog.getByRole('button', { name: 'Undo' }).waitFor();
+    await dialog.getByRole('button', { name: 'Done', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
   await step('a search makes at most three requests, and finds a plate of any age', async () => {
     const add = (number) =>
       runner.api('POST', '/v1/vehicles', {

@@ -130,6 +130,25 @@ try {
       assert.equal(await page.getByLabel(label, { exact: true }).inputValue(), value);
   });
 
+  await step('the focus begins at the first field of a dialog, and at the answer that does nothing', async () => {
+    const focused = (dialog) => dialog.locator(':focus');
+    const dialog = page.getByRole('dialog');
+    await visit('/drivers');
+    await page.getByRole('button', { name: 'Add a driver' }).first().press('Enter');
+    await dialog.getByLabel('Name', { exact: true }).waitFor();
+    await page.keyboard.type('Ann');
+    assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'Ann');
+    await visit(`/fleets/${fleet.id}`);
+    await page.getByRole('button', { name: 'Delete' }).press('Enter');
+    assert.equal(await focused(dialog).textContent(), 'Cancel');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    // The list of a first field that chooses an object would cover those below.
+    await visit('/invoices?new=1');
+    await dialog.getByRole('combobox', { name: 'Fleet (optional)' }).waitFor();
+    assert.equal(await focused(dialog).getAttribute('aria-expanded'), 'false');
+  });
+
   await step('a text is cleared, and what cannot be without a value is required', async () => {
     const path = `/v1/fleets/${fleet.id}`;
     await runner.api('POST', path, { description: 'By night', phone: '+44 1' });

@@ -684,6 +684,7 @@ export default {
   'Stop after (kWh, optional)': 'Beenden nach (kWh, freiwillig)',
   'Stop charging': 'Laden beenden',
   'Stop sessions': 'Ladevorgänge beenden',
+  'Stopping…': 'Wird angehalten …',
   Succeeded: 'Erfolgreich',
   'Such as 2026.': 'Etwa 2026.',
   'Such as Europe/London.': 'Etwa Europe/London.',

@@ -160,11 +160,13 @@ function Run({ kind, entries, fleet, onClose }) {
   const [stage, setStage] = useState(/** @type {'doing' | 'done' | 'undoing' | 'undone'} */ ('doing'));
   const [outcomes, setOutcomes] = useState(/** @type {Outcome[]} */ ([]));
   const [progress, setProgress] = useState({ done: 0, total: entries.length });
+  const [stopping, setStopping] = useState(false);
   const stop = useRef(new AbortController());
   const created = useRef(/** @type {Map<number, string>} */ (new Map()));
   const finish = (/** @type {Outcome[]} */ all, /** @type {'done' | 'undone'} */ after) => {
     setOutcomes(all);
     setStage(after);
+    setStopping(false);
     notifyTabs();
   };
   const create = async () => {
@@ -203,6 +205,11 @@ function Run({ kind, entries, fleet, onClose }) {
   const failed = outcomes.filter(({ error }) => error);
   const busy = stage === 'doing' || stage === 'undoing';
   const [done, all] = [number(outcomes.length - failed.length), number(progress.total)];
+  // What runs is completed: the dialog stays until its outcome is there.
+  const end = () => {
+    stop.current.abort();
+    setStopping(true);
+  };
   const save = () =>
     download(
       'failed.csv',
@@ -211,7 +218,7 @@ function Run({ kind, entries, fleet, onClose }) {
         failed.map(({ item, error }) => [item.line, error?.message]),
       ),
     );
-  return html`<${Dialog} title=${kind.title} onClose=${onClose}>
+  return html`<${Dialog} title=${kind.title} onClose=${busy ? end : onClose}>
     <progress max=${progress.total} value=${progress.done} aria-label="Progress"></progress>
     <p role="status">${busy ? t`${number(progress.done)} of ${all}` : stage === 'undone' ? t`Undone: ${done} of ${all}.` : t`Imported: ${done} of ${all}.`}</p>
     ${
@@ -220,7 +227,7 @@ function Run({ kind, entries, fleet, onClose }) {
       ${busy ? null : html`<button type="button" class="small" onClick=${save}>Save what failed as CSV</button>`}`
         : null
     }
-    <footer>${busy ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : null}
+    <footer>${busy ? html`<button type="button" disabled=${stopping} onClick=${end}>${stopping ? t('Stopping…') : t('Stop')}</button>` : null}
       ${stage === 'done' && created.current.size ? html`<button type="button" onClick=${undo}>Undo</button>` : null}
       ${busy ? null : html`<button type="button" class="primary" onClick=${onClose}>Done</button>`}</footer></${Dialog}>`;
 }
