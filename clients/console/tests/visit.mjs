@@ -2,7 +2,7 @@
 // is said once, times are those of the chosen zone, and nothing is offered that cannot be done.
 
 import assert from 'node:assert/strict';
-import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
+import { checkAccessibility, openSignedIn, openTab, startBrowser, startRunner, step } from './harness.mjs';
 
 const runner = await startRunner();
 const browser = await startBrowser();
@@ -173,6 +173,33 @@ try {
     await page.keyboard.press('Escape');
     await page.getByRole('alert').getByRole('button', { name: 'Close' }).click();
     assert.equal((await runner.api('GET', path)).timezone, 'Asia/Tokyo');
+  });
+
+  await step('a key that may not read what a page expands shows the ids', async () => {
+    const { secret } = await runner.api('POST', '/v1/api_keys', { scopes: ['vehicles:read'] });
+    const tab = await openTab(browser, runner.url);
+    await tab.context.addInitScript(
+      (key) => globalThis.sessionStorage.setItem('service-console-session', JSON.stringify({ api: '', key })),
+      secret,
+    );
+    await tab.page.goto(`${runner.url}/#/vehicles`);
+    const table = tab.page.getByRole('table', { name: 'Vehicles' });
+    await table.getByRole('link', { name: 'NIGHT 49' }).waitFor();
+    await table
+      .getByRole('link', { name: `flt_…${fleet.id.slice(-8)}` })
+      .first()
+      .waitFor();
+    const [file] = await Promise.all([
+      tab.page.waitForEvent('download'),
+      tab.page.getByRole('button', { name: 'Save as CSV' }).click(),
+    ]);
+    assert.equal(file.suggestedFilename(), 'vehicles.csv');
+    await tab.page.getByRole('searchbox').fill('NIGHT 12');
+    await table.waitFor({ state: 'detached' });
+    await tab.page.getByRole('link', { name: 'NIGHT 12' }).click();
+    await tab.page.getByRole('heading', { name: 'NIGHT 12' }).waitFor();
+    assert.deepEqual(tab.faults, []);
+    await tab.context.close();
   });
 
   await step('a page begins at its top, however far the one before it was scrolled', async () => {

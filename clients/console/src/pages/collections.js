@@ -5,7 +5,7 @@ import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
 import { search } from '../api/search.js';
-import { useAction, useList, useRead, useRemembered, useResource } from '../api/resource.js';
+import { readAllowed, useAction, useList, useRead, useRemembered, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
@@ -457,7 +457,7 @@ function Found({ collection, filters, text, columns, expand }) {
       const onProgress = (/** @type {Thing[]} */ rows, /** @type {number} */ read) =>
         setState({ ...empty, rows, note: t`Searching: ${rows.length} found in ${number(read)}…` });
       const options = { signal: controller.signal, whole: whole === text, onProgress };
-      search(path, collection.prefix, text.trim(), options).then(
+      readAllowed(path, (one) => search(one, collection.prefix, text.trim(), options)).then(
         ({ matches, read, more }) =>
           setState({
             rows: matches,
