@@ -48,7 +48,8 @@ import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/p
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
-const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart } = await import('../src/format.js');
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays } =
+  await import('../src/format.js');
 const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
 const { digitsOf, money } = await import('../src/money.js');
@@ -914,6 +915,12 @@ test('a text that is cleared is unset as its schema allows, and what cannot be u
     required(shapeOfUpdate(shape, {})).filter((name) => name in fleet),
     [],
   );
+});
+
+test('a period names its years', () => {
+  const days = (period_start, period_end) => periodDays({ period_start, period_end }, 'Europe/Berlin');
+  assert.match(days('2026-10-31T23:00:00Z', '2026-11-30T23:00:00Z'), /^Sun,? 1 Nov – Mon,? 30 Nov 2026$/);
+  assert.match(days('2025-11-30T23:00:00Z', '2026-11-30T23:00:00Z'), /^Mon,? 1 Dec 2025 – Mon,? 30 Nov 2026$/);
 });
 
 test('a number with one mark before three digits is read as the language writes it, or refused', () => {

@@ -94,6 +94,7 @@ export default {
   'Add the {0}': 'Hinzufügen: {0}',
   Address: 'Adresse',
   'Adjusted after the price was final: {0}': 'Angepasst, nachdem der Preis endgültig war: {0}',
+  Adjustments: 'Anpassungen',
   Advice: 'Hinweis',
   Agrees: 'Stimmt überein',
   'All events': 'Alle Ereignisse',
@@ -457,10 +458,10 @@ export default {
   'No reservation is {0}': 'Keine Reservierung mit dem Status {0}',
   'No reservation matches the filters': 'Keine Reservierung passt zu den Filtern',
   'No reservation yet': 'Noch keine Reservierung',
+  'No session in {0} that ended in the period is still to be billed. Sessions in another currency need an invoice of their own.':
+    'Kein Ladevorgang in {0}, der in diesem Zeitraum endete, ist noch abzurechnen. Ladevorgänge in einer anderen Währung brauchen eine eigene Rechnung.',
   'No session is {0}': 'Kein Ladevorgang mit dem Status {0}',
   'No session matches the filters': 'Kein Ladevorgang passt zu den Filtern',
-  'No session that ended in the period is still to be billed.':
-    'Kein Ladevorgang, der in dem Zeitraum endete, ist noch abzurechnen.',
   'No session yet': 'Noch kein Ladevorgang',
   'No station can be booked': 'Keine Station kann gebucht werden',
   'No station here': 'Hier ist keine Station',
@@ -595,6 +596,7 @@ export default {
     'Anfragen mit dem Schlüssel, der auf {0} endet, werden innerhalb einer Minute abgelehnt.',
   Reservable: 'Reservierbar',
   Reservation: 'Reservierung',
+  'Reservation fees': 'Reservierungsgebühren',
   'Reservation of {0}': 'Reservierung von {0}',
   'Reservations and sessions': 'Reservierungen und Ladevorgänge',
   'Reservations and sessions appear here.': 'Hier erscheinen Reservierungen und Ladevorgänge.',
