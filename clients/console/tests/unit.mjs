@@ -106,6 +106,7 @@ test('the next day has what is urgent first and nothing that begins later', () =
 
 test('weeks are added up by currency, with adjustments and less what was refunded', () => {
   const session = (age, amount_due, currency = 'gbp', amount_refunded = 0, amount_adjusted = 0) => ({
+    status: 'completed',
     session_started: iso(AT - age),
     energy_consumed: 1000,
     currency,
@@ -121,6 +122,7 @@ test('weeks are added up by currency, with adjustments and less what was refunde
       session(1, 70, 'eur'),
       session(7 * DAY, 400, 'gbp', 0, -50),
       session(14 * DAY, 999),
+      ...['pending', 'failed', 'cancelled'].map((status) => ({ ...session(0, 1), status })),
     ],
     AT,
   );
@@ -390,6 +392,7 @@ test('help is one sentence, without what only programs need', () => {
 
 test('sessions are added up by the day on which they began', () => {
   const session = (at, energy_consumed) => ({
+    status: 'active',
     session_started: iso(at),
     energy_consumed,
     currency: 'gbp',
