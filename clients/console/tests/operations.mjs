@@ -292,6 +292,7 @@ try {
     await page.getByLabel('Amount (GBP)').fill('999999');
     assert.ok(await page.getByRole('dialog').getByRole('button', { name: 'Refund', exact: true }).isDisabled());
     await page.getByLabel('Amount (GBP)').fill('0.5');
+    await page.getByLabel('Refund to').selectOption('original');
     await page.getByLabel('Reason (optional)').fill('A cable was slow');
     await checkAccessibility(page, 'a refund');
     await page
