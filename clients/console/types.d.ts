@@ -157,6 +157,7 @@ export type Planned = Pick<Reservation, 'status' | 'reserved_start' | 'ideal_sta
 };
 export type Billed = Pick<
   ChargingSession,
+  | 'status'
   | 'session_started'
   | 'energy_consumed'
   | 'currency'

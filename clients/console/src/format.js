@@ -1,16 +1,20 @@
 // Values as people read them: in the language of the texts around them, and in the chosen time zone.
 
 import { locale, t } from './i18n.js';
-import { day, momentOf, number, wallClock } from './values.js';
+import { momentOf, number, wallClock } from './values.js';
+import { zone } from './state/zone.js';
 
 export * from './values.js';
 export { minorUnits, price } from './amounts.js';
 
 /** @typedef {import('./values.js').Moment} Moment */
 
+/** @type {Intl.DateTimeFormatOptions} */
+const DAY = { weekday: 'short', day: 'numeric', month: 'short' };
+
 /** Days and months of a calendar, which are the same everywhere. */
 const CALENDAR = {
-  day: new Intl.DateTimeFormat(locale, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' }),
+  day: new Intl.DateTimeFormat(locale, { ...DAY, timeZone: 'UTC' }),
   month: new Intl.DateTimeFormat(locale, { month: 'short', year: 'numeric', timeZone: 'UTC' }),
 };
 
@@ -30,12 +34,14 @@ export const clockOfHour = (hour) =>
   new Intl.DateTimeFormat(locale, { timeStyle: 'short', timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1, hour));
 
 /**
- * The first and the last day of a period, which ends before its last moment: "Sun 1 Nov – Mon 30 Nov".
+ * The first and the last day of a period, which ends before its last moment: "Sun, 1 Nov – Mon, 30 Nov 2026".
  * @param {{ period_start: string, period_end: string }} period
  * @param {string} [timeZone] in place of the chosen one
  */
-export const periodDays = ({ period_start: from, period_end: until }, timeZone) =>
-  `${day(from, timeZone)} – ${day(Date.parse(until) - 1, timeZone)}`;
+export const periodDays = ({ period_start: from, period_end: until }, timeZone = zone.get()) =>
+  new Intl.DateTimeFormat(locale, { ...DAY, year: 'numeric', timeZone })
+    .formatRange(Date.parse(from), Date.parse(until) - 1)
+    .replaceAll('\u2009', ' ');
 
 /**
  * A length of time: "1 h 20 min".

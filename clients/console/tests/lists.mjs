@@ -111,9 +111,11 @@ try {
     assert.equal((await statuses()).length, 30);
   });
 
-  /** Chooses a file with this content. */
-  const choose = (text) =>
-    page.getByLabel('CSV file').setInputFiles({ name: 'file.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+  /** Chooses a file with this content. @param {string} text @param {BufferEncoding} [encoding] */
+  const choose = (text, encoding) =>
+    page
+      .getByLabel('CSV file')
+      .setInputFiles({ name: 'file.csv', mimeType: 'text/csv', buffer: Buffer.from(text, encoding) });
 
   await step('vehicles are imported from a file after a preview, and that is undone', async () => {
     await visit('/vehicles');
@@ -151,6 +153,42 @@ try {
       data.map(({ name, metadata }) => [name, metadata]),
       [['Grace Hopper', { depot: 'east' }]],
     );
+  });
+
+  await step('a file in another encoding is refused, and a quote that is not closed is a mistake', async () => {
+    await visit('/drivers?import=1');
+    await choose('name;email\nZoë Weiß;zoe@fleet.example\n', 'latin1');
+    await page.getByText('The file is not UTF-8').waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Import 0 lines' }).isDisabled());
+    await choose('\uFEFFname;email\nZoë Weiß;zoe@fleet.example\n', 'utf16le');
+    await page.getByRole('cell', { name: 'Zoë Weiß' }).waitFor();
+    assert.equal(await page.getByText('The file is not UTF-8').count(), 0);
+    await choose('name,email\n"Ann,ann@fleet.example\nBob,bob@fleet.example\n');
+    await page.getByText('Line 2: A quote is not closed').waitFor();
+    await page.getByRole('button', { name: 'Import 1 line', exact: true }).waitFor();
+  });
+
+  await step('an import that is closed while it runs stops, and shows what was created', async () => {
+    const lines = Array.from({ length: 600 }, (_, number) => `Driver ${number},d${number}@fleet.example`);
+    await visit('/drivers?import=1');
+    await choose(`name,email\n${lines.join('\n')}\n`);
+    let release = () => {};
+    const held = new Promise((resolve) => (release = () => resolve(undefined)));
+    await page.route('**/v1/batches/*', (route) => held.then(() => route.continue()));
+    await page.getByRole('button', { name: 'Import 600 lines' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Stop', exact: true }).waitFor();
+    // A browser closes a dialog by the second press, whatever the page wants.
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Stopping…' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    release();
+    await dialog.getByText('Imported: 400 of 600.').waitFor();
+    await dialog.getByRole('button', { name: 'Undo' }).waitFor();
+    await dialog.getByRole('button', { name: 'Done', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
   await step('a search makes at most three requests, and finds a plate of any age', async () => {

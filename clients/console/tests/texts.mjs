@@ -10,7 +10,7 @@ import { keyOf, t } from '../src/i18n.js';
 import first from '../src/languages/de.js';
 import hints from '../src/languages/de-hints.js';
 import others from '../src/languages/de-pages.js';
-import { firstSentence, helpOf, inOrder } from '../src/forms/fields.js';
+import { firstSentence, helpOf, inOrder, labelOf } from '../src/forms/fields.js';
 import { replaceTexts } from '../src/ui/texts.js';
 
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
@@ -142,16 +142,22 @@ const FORMS = [
   'webhook_endpoints',
 ];
 
-test('every field of a form has a German hint, and no other hint is kept', () => {
+test('every field of a form has a German name and hint, and no other hint is kept', () => {
   const api = JSON.parse(readFileSync(join(console, '../../api/openapi.json'), 'utf8'));
   const sentences = new Set();
+  const names = new Set();
   const add = (shape, place) => {
     if (shape.description && !helpOf(place)) sentences.add(firstSentence(shape.description.replaceAll('`', '')));
+    for (const field of inOrder(shape.fields ?? [])) names.add(labelOf(field.name));
     for (const field of inOrder(shape.fields ?? [])) add(field, place ? `${place}.${field.name}` : field.name);
     if (shape.items) add(shape.items.type === 'object' ? shape.items : { fields: shape.items.fields }, place);
   };
   for (const path of FORMS.flatMap((name) => [`/v1/${name}`, `/v1/${name}/{id}`]))
     if (api.paths[path]?.post) add({ fields: bodyOf(api, path, 'post').fields }, '');
+  assert.deepEqual(
+    [...names].filter((name) => !(name in german)),
+    [],
+  );
   sentences.delete('');
   assert.ok(sentences.size > 100);
   assert.deepEqual(Object.keys(hints), [...sentences].sort());

@@ -12,7 +12,7 @@ import { countryNames, find, fold, read } from '../src/map/gazetteer.js';
 import { PLACES } from '../vendor/places.js';
 import { runAll } from '../src/api/pool.js';
 import { chunksOf, createAll } from '../src/pages/import/batches.js';
-import { cellsOf, numberOf, previewOf } from '../src/pages/import/logic.js';
+import { linesOf, numberOf, previewOf, textOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import {
   attendanceOf,
@@ -48,7 +48,9 @@ import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/p
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
-const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart } = await import('../src/format.js');
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays } =
+  await import('../src/format.js');
+const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
 const { digitsOf, money } = await import('../src/money.js');
 
@@ -104,6 +106,7 @@ test('the next day has what is urgent first and nothing that begins later', () =
 
 test('weeks are added up by currency, with adjustments and less what was refunded', () => {
   const session = (age, amount_due, currency = 'gbp', amount_refunded = 0, amount_adjusted = 0) => ({
+    status: 'completed',
     session_started: iso(AT - age),
     energy_consumed: 1000,
     currency,
@@ -119,6 +122,7 @@ test('weeks are added up by currency, with adjustments and less what was refunde
       session(1, 70, 'eur'),
       session(7 * DAY, 400, 'gbp', 0, -50),
       session(14 * DAY, 999),
+      ...['pending', 'failed', 'cancelled'].map((status) => ({ ...session(0, 1), status })),
     ],
     AT,
   );
@@ -388,6 +392,7 @@ test('help is one sentence, without what only programs need', () => {
 
 test('sessions are added up by the day on which they began', () => {
   const session = (at, energy_consumed) => ({
+    status: 'active',
     session_started: iso(at),
     energy_consumed,
     currency: 'gbp',
@@ -827,17 +832,98 @@ test('work that is stopped begins nothing more', async () => {
 });
 
 test('a CSV file is read with its quotes, line breaks, separators and mark', () => {
-  assert.deepEqual(cellsOf('\uFEFFa,"b ""x"", y"\r\n1,"two\nlines"\n\n 3 ,\n'), [
-    ['a', 'b "x", y'],
-    ['1', 'two\nlines'],
-    [],
-    ['3', ''],
-  ]);
+  const cellsOf = (text) => linesOf(text).map(({ cells, unclosed }) => (assert.ok(!unclosed, text), cells));
+  const file = '\uFEFFa,"b ""x"", y"\r\n1,"two\nlines"\n\n 3 ,\n';
+  assert.deepEqual(cellsOf(file), [['a', 'b "x", y'], ['1', 'two\nlines'], [], ['3', '']]);
+  assert.deepEqual(
+    linesOf(file).map(({ line }) => line),
+    [1, 2, 4, 5],
+  );
   assert.deepEqual(cellsOf('a;"b,c";d\n1,5;2;3'), [
     ['a', 'b,c', 'd'],
     ['1,5', '2', '3'],
   ]);
-  assert.deepEqual([cellsOf(''), cellsOf('a\tb')], [[], [['a', 'b']]]);
+  assert.deepEqual([cellsOf(''), cellsOf('a\tb'), cellsOf('"a" ,"",b')], [[], [['a', 'b']], [['a', '', 'b']]]);
+});
+
+test('a quote that is not closed takes no more than its line, which has a mistake', () => {
+  const wrong = (text) =>
+    linesOf(text)
+      .filter(({ unclosed }) => unclosed)
+      .map(({ cells, line }) => [line, cells]);
+  const file = 'a,b\r\n1,"12\r\n2,13\r\n';
+  assert.deepEqual(wrong(file), [[2, ['1', '12']]]);
+  assert.deepEqual(linesOf(file)[2], { cells: ['2', '13'], line: 3, unclosed: false });
+  assert.deepEqual(wrong('a,b\n1,"12\n2,13\n3,"14\n4,"15"'), [
+    [2, ['1', '12']],
+    [4, ['3', '14']],
+  ]);
+  const name = { name: 'name', type: 'text', required: true, nullable: false, description: '' };
+  const { entries } = previewOf('name\n"x\ny', { type: 'object', fields: [name] });
+  assert.deepEqual(
+    entries.map(({ line, errors }) => [line, errors]),
+    [
+      [2, ['A quote is not closed']],
+      [3, []],
+    ],
+  );
+});
+
+test('a file is read as UTF-8, or as UTF-16 by its mark, and not in another encoding', () => {
+  const read = (...bytes) => textOf(new Uint8Array(bytes).buffer);
+  assert.equal(read(0x4a, 0xc3, 0xb6), 'Jö');
+  assert.equal(read(0xef, 0xbb, 0xbf, 0x4a), 'J');
+  assert.equal(read(0xff, 0xfe, 0x4a, 0, 0xf6, 0), 'Jö');
+  assert.equal(read(0xfe, 0xff, 0, 0x4a, 0, 0xf6), 'Jö');
+  assert.equal(read(0x4a, 0xf6, 0x72, 0x67), null);
+});
+
+test('a vehicle that was saved is read again with its charging curve', () => {
+  const api = JSON.parse(readFileSync(new URL('../../../api/openapi.json', import.meta.url), 'utf8'));
+  const charging_curve = [
+    { level: 0, power_w: 100_000 },
+    { level: 80, power_w: 50_000 },
+  ];
+  const shape = bodyOf(api, '/v1/vehicles', 'post');
+  const read = (text) => previewOf(text, shape).entries[0];
+  assert.deepEqual(read(csvOfObjects([{ charging_curve }])).body, { charging_curve });
+  assert.deepEqual(read(csvOf(['charging_curve'], [[JSON.stringify(charging_curve)]])).body, { charging_curve });
+  assert.deepEqual(read('charging_curve\n{x}').errors, ['charging_curve: {x} is not JSON']);
+});
+
+test('a text that is cleared is unset as its schema allows, and what cannot be unset is required', () => {
+  const api = JSON.parse(readFileSync(new URL('../../../api/openapi.json', import.meta.url), 'utf8'));
+  const fleet = {
+    name: 'North',
+    phone: '1',
+    description: 'x',
+    timezone: 'UTC',
+    address: { line1: 'Quay 1', line2: 'Floor 7', city: 'Hull', postal_code: 'HU1', country: 'GB', state: '' },
+    preferences: { default_currency: 'gbp', billing_cycle: 'monthly', notifications: true },
+  };
+  const shape = bodyOf(api, '/v1/fleets/{id}', 'post');
+  const edited = { ...fleet, phone: undefined, description: undefined };
+  assert.deepEqual(changes(fleet, edited, shape), { phone: null, description: '' });
+  const address = { ...fleet.address, line2: undefined };
+  assert.deepEqual(changes(fleet, { ...fleet, address }, shape), { address: { ...fleet.address, line2: '' } });
+  assert.equal(changes({ ...fleet, description: '' }, { ...fleet, description: undefined }, shape), undefined);
+  assert.equal(changes({}, {}, shape), undefined);
+  const required = (one, before) =>
+    (one.fields ?? []).flatMap((field) => (field.required ? [field.name] : required(field, before))).sort();
+  assert.deepEqual(
+    required(shapeOfUpdate(shape, fleet)).filter((name) => name in fleet || name in fleet.preferences),
+    ['billing_cycle', 'default_currency', 'name', 'notifications', 'timezone'],
+  );
+  assert.deepEqual(
+    required(shapeOfUpdate(shape, {})).filter((name) => name in fleet),
+    [],
+  );
+});
+
+test('a period names its years', () => {
+  const days = (period_start, period_end) => periodDays({ period_start, period_end }, 'Europe/Berlin');
+  assert.match(days('2026-10-31T23:00:00Z', '2026-11-30T23:00:00Z'), /^Sun,? 1 Nov – Mon,? 30 Nov 2026$/);
+  assert.match(days('2025-11-30T23:00:00Z', '2026-11-30T23:00:00Z'), /^Mon,? 1 Dec 2025 – Mon,? 30 Nov 2026$/);
 });
 
 test('a number with one mark before three digits is read as the language writes it, or refused', () => {

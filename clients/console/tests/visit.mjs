@@ -2,7 +2,7 @@
 // is said once, times are those of the chosen zone, and nothing is offered that cannot be done.
 
 import assert from 'node:assert/strict';
-import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
+import { checkAccessibility, openSignedIn, openTab, startBrowser, startRunner, step } from './harness.mjs';
 
 const runner = await startRunner();
 const browser = await startBrowser();
@@ -86,6 +86,120 @@ try {
     await page.goBack();
     await page.getByRole('link', { name: 'NIGHT 33' }).waitFor();
     assert.equal(await page.getByRole('searchbox').inputValue(), 'NIGHT 33');
+  });
+
+  await step('Enter chooses nothing that was found for another text, and Back finds what was entered', async () => {
+    await visit('/reserve');
+    const vehicle = page.getByRole('combobox', { name: 'Vehicle' });
+    await vehicle.focus();
+    await page.getByRole('option', { name: 'NIGHT 49' }).waitFor();
+    await vehicle.pressSequentially('NIGHT 12');
+    await vehicle.press('Enter');
+    await page.getByRole('option', { name: 'NIGHT 12' }).waitFor();
+    assert.equal(await vehicle.inputValue(), 'NIGHT 12');
+    assert.equal(await vehicle.getAttribute('aria-expanded'), 'true');
+    await vehicle.press('Enter');
+    assert.equal(await vehicle.getAttribute('aria-expanded'), 'false');
+    assert.equal(await vehicle.inputValue(), 'NIGHT 12');
+    // Typing begins anew after a choice, and after Escape.
+    for (const plate of ['NIGHT 33', 'NIGHT 34']) {
+      await vehicle.pressSequentially(plate);
+      assert.equal(await vehicle.inputValue(), plate);
+      await page.getByRole('option', { name: plate }).waitFor();
+      if (plate === 'NIGHT 33') await vehicle.press('Escape');
+    }
+    await vehicle.press('Enter');
+    await page.getByLabel('Preferred start').fill('2030-11-01T10:00');
+    await page.getByLabel('For', { exact: true }).selectOption('120');
+    await page.getByLabel('Within').selectOption('25000');
+    await page.getByLabel('Place (latitude, longitude)').fill('51.5, -0.1');
+    await page.keyboard.press('Tab');
+    await page.evaluate(() => (location.hash = '#/fleets'));
+    await page.getByRole('heading', { name: 'Fleets' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Reserve' }).waitFor();
+    const has = (field, value) => page.waitForFunction(([input, expected]) => input.value === expected, [field, value]);
+    await has(await vehicle.elementHandle(), 'NIGHT 34');
+    await has(await page.getByRole('combobox', { name: 'Driver' }).elementHandle(), 'Night driver');
+    for (const [label, value] of [
+      ['Preferred start', '2030-11-01T10:00'],
+      ['For', '120'],
+      ['Within', '25000'],
+      ['Place (latitude, longitude)', '51.5000, -0.1000'],
+    ])
+      assert.equal(await page.getByLabel(label, { exact: true }).inputValue(), value);
+  });
+
+  await step('the focus begins at the first field of a dialog, and at the answer that does nothing', async () => {
+    const focused = (dialog) => dialog.locator(':focus');
+    const dialog = page.getByRole('dialog');
+    await visit('/drivers');
+    await page.getByRole('button', { name: 'Add a driver' }).first().press('Enter');
+    await dialog.getByLabel('Name', { exact: true }).waitFor();
+    await page.keyboard.type('Ann');
+    assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'Ann');
+    await visit(`/fleets/${fleet.id}`);
+    await page.getByRole('button', { name: 'Delete' }).press('Enter');
+    assert.equal(await focused(dialog).textContent(), 'Cancel');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    // The list of a first field that chooses an object would cover those below.
+    await visit('/invoices?new=1');
+    await dialog.getByRole('combobox', { name: 'Fleet (optional)' }).waitFor();
+    assert.equal(await focused(dialog).getAttribute('aria-expanded'), 'false');
+  });
+
+  await step('a text is cleared, and what cannot be without a value is required', async () => {
+    const path = `/v1/fleets/${fleet.id}`;
+    await runner.api('POST', path, { description: 'By night', phone: '+44 1' });
+    const edit = async (label, value) => {
+      await visit(`/fleets/${fleet.id}`);
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const field = page.getByRole('dialog').getByLabel(label, { exact: true });
+      await field.waitFor({ state: 'attached' });
+      await page.evaluate(() => document.querySelectorAll('dialog details').forEach((part) => (part.open = true)));
+      await field.fill(value);
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      return field;
+    };
+    for (const label of ['Description', 'Phone']) {
+      await edit(label, '');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    const saved = await runner.api('GET', path);
+    assert.deepEqual([saved.description, saved.phone], ['', null]);
+    const zone = await edit('Time zone', '');
+    assert.ok(await zone.evaluate((input) => input.validity.valueMissing));
+    await page.keyboard.press('Escape');
+    await page.getByRole('alert').getByRole('button', { name: 'Close' }).click();
+    assert.equal((await runner.api('GET', path)).timezone, 'Asia/Tokyo');
+  });
+
+  await step('a key that may not read what a page expands shows the ids', async () => {
+    const { secret } = await runner.api('POST', '/v1/api_keys', { scopes: ['vehicles:read'] });
+    const tab = await openTab(browser, runner.url);
+    await tab.context.addInitScript(
+      (key) => globalThis.sessionStorage.setItem('service-console-session', JSON.stringify({ api: '', key })),
+      secret,
+    );
+    await tab.page.goto(`${runner.url}/#/vehicles`);
+    const table = tab.page.getByRole('table', { name: 'Vehicles' });
+    await table.getByRole('link', { name: 'NIGHT 49' }).waitFor();
+    await table
+      .getByRole('link', { name: `flt_…${fleet.id.slice(-8)}` })
+      .first()
+      .waitFor();
+    const [file] = await Promise.all([
+      tab.page.waitForEvent('download'),
+      tab.page.getByRole('button', { name: 'Save as CSV' }).click(),
+    ]);
+    assert.equal(file.suggestedFilename(), 'vehicles.csv');
+    await tab.page.getByRole('searchbox').fill('NIGHT 12');
+    await table.waitFor({ state: 'detached' });
+    await tab.page.getByRole('link', { name: 'NIGHT 12' }).click();
+    await tab.page.getByRole('heading', { name: 'NIGHT 12' }).waitFor();
+    assert.deepEqual(tab.faults, []);
+    await tab.context.close();
   });
 
   await step('a page begins at its top, however far the one before it was scrolled', async () => {

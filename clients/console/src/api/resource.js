@@ -19,6 +19,25 @@ export { nullIfMissing, readPages, useRead } from './read.js';
  */
 
 /**
+ * Reads a path, and where the key may not read what it expands, once more with ids in place of that.
+ * @template T
+ * @param {string} path
+ * @param {(path: string) => Promise<T>} read
+ * @returns {Promise<T>}
+ */
+export async function readAllowed(path, read) {
+  try {
+    return await read(path);
+  } catch (error) {
+    const [place, query] = path.split('?');
+    const rest = new URLSearchParams(query);
+    if (!(error instanceof ApiError) || error.kind !== 'forbidden' || !rest.has('expand[]')) throw error;
+    rest.delete('expand[]');
+    return read(`${place}?${rest}`);
+  }
+}
+
+/**
  * An object or a page of the API.
  * @template {string} Path
  * @param {Path | null} path with its query; null reads nothing
@@ -27,7 +46,10 @@ export { nullIfMissing, readPages, useRead } from './read.js';
  */
 export function useResource(path, options) {
   return useRead(
-    async (signal) => (path === null ? null : request('GET', path, undefined, { signal })),
+    async (signal) =>
+      path === null
+        ? null
+        : readAllowed(path, (one) => request('GET', /** @type {Path} */ (one), undefined, { signal })),
     [path],
     options,
   );

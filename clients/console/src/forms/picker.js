@@ -54,8 +54,11 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(/** @type {Choice | null} */ (null));
-  const nothing = { matches: /** @type {Choice[]} */ ([]), note: '', more: false };
-  const [found, setFound] = useState(nothing);
+  const asked = `${filter} ${text}`;
+  const nothing = { asked, matches: /** @type {Choice[]} */ ([]), note: t('Searching…'), more: false };
+  const [latest, setFound] = useState(nothing);
+  // What was found for another text is neither shown nor chosen.
+  const found = latest.asked === asked ? latest : nothing;
   // The text for which the whole list is read.
   const [whole, setWhole] = useState('');
   const [active, setActive] = useState(0);
@@ -77,13 +80,14 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     const controller = new AbortController();
     const timer = setTimeout(
       () => {
-        setFound({ ...nothing, note: t('Searching…') });
+        setFound(nothing);
         const onProgress = (/** @type {Choice[]} */ matches, /** @type {number} */ read) =>
           setFound({ ...nothing, matches: matches.slice(0, 20), note: t`Searching, ${read} read…` });
         const options = { signal: controller.signal, whole: Boolean(text) && whole === text, onProgress };
         search(filter ? `${path}?${filter}` : path, prefix, text, options).then(
           ({ matches, read, more }) =>
             setFound({
+              asked,
               matches: matches.slice(0, 20),
               note: noteOf(matches.length, more, read),
               more: more && Boolean(text) && whole !== text,
@@ -99,6 +103,10 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       controller.abort();
     };
   }, [open, text, filter, whole === text]);
+  // Typing begins a new search in place of the name that is shown.
+  useEffect(() => {
+    if (!open && document.activeElement === input.current) input.current?.select();
+  }, [open]);
 
   const choose = (/** @type {Choice | null} */ object) => {
     setChosen(object);
@@ -122,13 +130,16 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       setOpen(false);
     }
   };
+  // A dialog that opens moves the focus from its heading here: the list would cover what is below.
+  const focus = (/** @type {FocusEvent} */ { relatedTarget: before }) =>
+    before instanceof HTMLHeadingElement ? input.current?.select() : setOpen(true);
   const shown = open ? text : value ? (chosen?.id === value ? nameOf(chosen) : shortId(value)) : '';
   return html`<div class="picker">
     <input id=${id} ref=${input} type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label=${label} aria-expanded=${open}
       aria-controls=${list} aria-autocomplete="list" aria-describedby=${describedBy} required=${required}
       aria-activedescendant=${open && found.matches[active] ? `${list}-${active}` : undefined}
-      placeholder=${open ? t('Type to search') : t('Choose…')} value=${shown} onFocus=${() => setOpen(true)} onClick=${() => setOpen(true)}
-      onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {InputChange} */ event) => setText(event.currentTarget.value)} />
+      placeholder=${open ? t('Type to search') : t('Choose…')} value=${shown} onFocus=${focus} onClick=${() => setOpen(true)}
+      onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {InputChange} */ event) => (setText(event.currentTarget.value), setActive(0), setOpen(true))} />
     ${value && !required ? html`<button type="button" class="quiet small" aria-label=${t`Clear ${label ?? t('the choice')}`} onClick=${() => choose(null)}>✕</button>` : null}
     <div class="picker-list" hidden=${!open}>
       <ul id=${list} role="listbox" aria-label="Choices">${found.matches.map(

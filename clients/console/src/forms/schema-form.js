@@ -23,7 +23,7 @@ import {
   toField,
   unitOf,
 } from './fields.js';
-import { bodyOf, changes, openApi } from './schema.js';
+import { bodyOf, changes, openApi, shapeOfUpdate } from './schema.js';
 import { MomentInput } from './moment-input.js';
 import { Picker } from './picker.js';
 import { PRESETS } from './presets.js';
@@ -114,6 +114,7 @@ function Form({
   }, [api, path, method]);
   // As it was when the form was opened: what changes elsewhere meanwhile is not the user's.
   const [before] = useState(() => (original ? membersOf(known(shape, original)) : initial));
+  const fields = useMemo(() => (original ? shapeOfUpdate(shape, before) : shape).fields ?? [], [shape]);
   const [value, setValue] = useState(before);
   const [nothing, setNothing] = useState(false);
   const periodZone = useZoneOf(typeof value.fleet === 'string' ? value.fleet : null, zoneWithoutFleet, (from, to) =>
@@ -134,19 +135,19 @@ function Form({
   return html`<form class="schema-form" onSubmit=${onSubmit}>
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
-    ${inGroups(path, shape.fields ?? []).map(
+    ${inGroups(path, fields).map(
       ({
         title: name,
         help,
         folded,
-        fields,
-      }) => html`<${Part} key=${fields[0].name} title=${name} help=${help} folded=${folded} names=${fields.map((field) => field.name)} value=${value} error=${error}>
+        fields: some,
+      }) => html`<${Part} key=${some[0].name} title=${name} help=${help} folded=${folded} names=${some.map((field) => field.name)} value=${value} error=${error}>
       ${
-        fields.some((field) => field.name === 'battery_capacity')
+        some.some((field) => field.name === 'battery_capacity')
           ? html`<${Presets} onChoose=${(/** @type {Figures} */ members) => setValue((all) => ({ ...all, ...members, information: { ...membersOf(all.information), ...members.information } }))} />`
           : null
       }
-      ${fields.map(
+      ${some.map(
         (
           field,
         ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${asSiblings(value, { currency })} error=${error} update=${Boolean(original)} periodZone=${periodZone.name}
@@ -283,7 +284,7 @@ const messageAt = (error, place) => (error?.param === place ? error.message : nu
 /**
  * @param {{ field: import('./schema.js').Field, place: string, value: unknown, siblings?: Siblings, error: ApiError |
  *   null, update: boolean, periodZone?: string, onChange: (value: unknown) => void }} props
- *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field.
+ *   `update`: nothing is marked as optional. `siblings`: the object that has the field.
  *   `periodZone`: the time zone of a period
  */
 function Control({ field, place, value, siblings, error, update, periodZone, onChange }) {

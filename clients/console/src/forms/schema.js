@@ -20,6 +20,7 @@ import { isObject } from '../json.js';
  * @property {string[]} [required]
  * @property {number} [minimum]
  * @property {number} [maximum]
+ * @property {number} [minLength]
  * @property {number} [maxLength]
  * @property {string} [pattern]
  *
@@ -43,6 +44,7 @@ import { isObject } from '../json.js';
  * @property {Shape} [items] of a list
  * @property {number} [minimum]
  * @property {number} [maximum]
+ * @property {number} [minLength]
  * @property {number} [maxLength]
  * @property {string} [pattern]
  *
@@ -132,8 +134,9 @@ export function shapeOf(api, given, depth = 0) {
   const types = [schema.type].flat().filter((type) => type !== undefined);
   nullable ||= types.includes('null');
   const type = types.find((one) => one !== 'null');
-  const { minimum, maximum, maxLength, pattern } = schema;
-  const shape = { nullable, description: description.find(Boolean) ?? '', minimum, maximum, maxLength, pattern };
+  const { minimum, maximum, minLength, maxLength, pattern } = schema;
+  const limits = { minimum, maximum, minLength, maxLength, pattern };
+  const shape = { nullable, description: description.find(Boolean) ?? '', ...limits };
   if (schema.enum) return { ...shape, type: 'choice', options: optionsOf(schema) };
   switch (type) {
     case 'string':
@@ -202,6 +205,32 @@ export function changes(original, edited, shape) {
     const set = Object.entries(edited).filter(([name, value]) => original[name] !== value);
     return removed.length + set.length ? Object.fromEntries([...removed, ...set]) : undefined;
   }
-  if (JSON.stringify(original ?? null) === JSON.stringify(edited ?? null)) return undefined;
-  return edited === undefined ? null : edited;
+  // A text that is never null is unset by an empty one.
+  const next = edited ?? (shape.type === 'text' && !shape.nullable ? '' : null);
+  const same = (/** @type {unknown} */ one) => JSON.stringify(original ?? null) === JSON.stringify(one ?? null);
+  return same(edited) || same(next) ? undefined : next;
+}
+
+/** Texts that are never empty, though their schemas do not say so. */
+const NEVER_EMPTY = ['api_version', 'time_zone', 'timezone', 'url'];
+
+/**
+ * The shape of an update of an object, in which every value that the object has and cannot be without is required.
+ * @template {Shape} S
+ * @param {S} shape
+ * @param {unknown} original
+ * @returns {S}
+ */
+export function shapeOfUpdate(shape, original) {
+  const isKept = (/** @type {Field} */ { name, type, nullable, minLength, pattern }) =>
+    !nullable &&
+    (type === 'text'
+      ? minLength || pattern || NEVER_EMPTY.includes(name)
+      : !['list', 'choices', 'pairs'].includes(type));
+  const fields = shape.fields?.map((field) => {
+    const value = isObject(original) ? original[field.name] : undefined;
+    if (field.type === 'object') return shapeOfUpdate(field, value);
+    return { ...field, required: field.required || Boolean((value ?? '') !== '' && isKept(field)) };
+  });
+  return fields ? { ...shape, fields } : shape;
 }

@@ -5,7 +5,7 @@ import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
 import { search } from '../api/search.js';
-import { useAction, useList, useRead, useRemembered, useResource } from '../api/resource.js';
+import { readAllowed, useAction, useList, useRead, useRemembered, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
@@ -211,13 +211,13 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     initial: () => ({ time_zone: zone.get() }),
     columns: [
       column(t('Plan'), readiness),
-      column(t('Limits'), (one) => limitTexts(one.limits).join(', ') || 'none'),
+      column(t('Limits'), (one) => limitTexts(one.limits).join(', ') || t('none')),
       column(t('Stations'), (one) => number(one.stations.length), true),
       created,
     ],
     facts: (one) => [
       [t('Stations'), refs(one.stations)],
-      [t('Limits'), limitTexts(one.limits).join(', ') || 'none'],
+      [t('Limits'), limitTexts(one.limits).join(', ') || t('none')],
       [t('Time zone'), one.time_zone],
       [t('Currency'), one.currency.toUpperCase()],
     ],
@@ -260,7 +260,7 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
     columns: [
       status,
       column(t('Mode'), (one) => title(one.mode)),
-      column(t('Rules'), (one) => rulesOf(one).join(', ') || 'none'),
+      column(t('Rules'), (one) => rulesOf(one).join(', ') || t('none')),
       created,
     ],
     facts: (one) => [
@@ -271,7 +271,7 @@ const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
           : t('Suggestion: what breaks a rule is reported'),
       ],
       [t('Description'), one.description],
-      [t('Rules'), rulesOf(one).join(', ') || 'none'],
+      [t('Rules'), rulesOf(one).join(', ') || t('none')],
     ],
     extra: ({ object }) =>
       html`<section class="card"><h2>Rules</h2><${Json} label="Rules" value=${object.rules} /></section>`,
@@ -457,7 +457,7 @@ function Found({ collection, filters, text, columns, expand }) {
       const onProgress = (/** @type {Thing[]} */ rows, /** @type {number} */ read) =>
         setState({ ...empty, rows, note: t`Searching: ${rows.length} found in ${number(read)}…` });
       const options = { signal: controller.signal, whole: whole === text, onProgress };
-      search(path, collection.prefix, text.trim(), options).then(
+      readAllowed(path, (one) => search(one, collection.prefix, text.trim(), options)).then(
         ({ matches, read, more }) =>
           setState({
             rows: matches,

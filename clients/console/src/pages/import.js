@@ -15,7 +15,7 @@ import { bodyOf, openApi } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
 import { number } from '../format.js';
 import { createAll } from './import/batches.js';
-import { previewOf } from './import/logic.js';
+import { previewOf, textOf } from './import/logic.js';
 
 /**
  * @typedef {import('./import/logic.js').Entry} Entry
@@ -69,7 +69,7 @@ export function ImportDialog({ name, onClose }) {
   const kind = KINDS[name];
   const [fleet, setFleet] = useState(/** @type {string | null} */ (null));
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));
-  const [tooLong, setTooLong] = useState(false);
+  const [fault, setFault] = useState('');
   const api = useRead(() => openApi(), []);
   const preview = useMemo(
     () =>
@@ -83,8 +83,11 @@ export function ImportDialog({ name, onClose }) {
   );
   const choose = async (/** @type {InputChange} */ event) => {
     const [chosen] = event.currentTarget.files ?? [];
-    setTooLong(chosen?.size > LONGEST);
-    setFile(chosen && chosen.size <= LONGEST ? { name: chosen.name, text: await chosen.text() } : null);
+    const tooLong = chosen?.size > LONGEST;
+    const text = chosen && !tooLong ? textOf(await chosen.arrayBuffer()) : null;
+    const unread = chosen && text === null ? t('The file is not UTF-8: save it as “CSV UTF-8”.') : '';
+    setFault(tooLong ? t('The file is longer than 10 MB.') : unread);
+    setFile(text === null ? null : { name: chosen.name, text });
   };
   const [running, setRunning] = useState(/** @type {Entry[] | null} */ (null));
   const good = preview?.missing.length ? [] : (preview?.entries.filter(({ errors }) => !errors.length) ?? []);
@@ -98,7 +101,7 @@ export function ImportDialog({ name, onClose }) {
       <${Field} label="CSV file">${(/** @type {string} */ id) => html`<input id=${id} type="file" accept=".csv,.txt,text/csv" onChange=${choose} />`}</${Field}>
       <${Field} label=${choice}>${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="fleet" label=${choice} value=${fleet} onChange=${setFleet} />`}</${Field}></div>
     <${ResourceError} resource=${api} />
-    ${tooLong ? html`<p class="notice bad" role="alert">The file is longer than 10 MB.</p>` : null}
+    ${fault ? html`<p class="notice bad" role="alert">${fault}</p>` : null}
     ${file && api.loading ? html`<${Loading} what="the form" />` : null}
     ${preview ? html`<${Preview} preview=${preview} />` : null}
     <footer><button type="button" onClick=${onClose}>Cancel</button>
@@ -142,7 +145,7 @@ const shown = (value) =>
   value === undefined
     ? ''
     : Array.isArray(value)
-      ? value.join('; ')
+      ? value.map(shown).join('; ')
       : isObject(value)
         ? Object.entries(value)
             .map(([name, one]) => `${name}: ${one}`)
@@ -157,11 +160,13 @@ function Run({ kind, entries, fleet, onClose }) {
   const [stage, setStage] = useState(/** @type {'doing' | 'done' | 'undoing' | 'undone'} */ ('doing'));
   const [outcomes, setOutcomes] = useState(/** @type {Outcome[]} */ ([]));
   const [progress, setProgress] = useState({ done: 0, total: entries.length });
+  const [stopping, setStopping] = useState(false);
   const stop = useRef(new AbortController());
   const created = useRef(/** @type {Map<number, string>} */ (new Map()));
   const finish = (/** @type {Outcome[]} */ all, /** @type {'done' | 'undone'} */ after) => {
     setOutcomes(all);
     setStage(after);
+    setStopping(false);
     notifyTabs();
   };
   const create = async () => {
@@ -200,6 +205,11 @@ function Run({ kind, entries, fleet, onClose }) {
   const failed = outcomes.filter(({ error }) => error);
   const busy = stage === 'doing' || stage === 'undoing';
   const [done, all] = [number(outcomes.length - failed.length), number(progress.total)];
+  // What runs is completed: the dialog stays until its outcome is there.
+  const end = () => {
+    stop.current.abort();
+    setStopping(true);
+  };
   const save = () =>
     download(
       'failed.csv',
@@ -208,7 +218,7 @@ function Run({ kind, entries, fleet, onClose }) {
         failed.map(({ item, error }) => [item.line, error?.message]),
       ),
     );
-  return html`<${Dialog} title=${kind.title} onClose=${onClose}>
+  return html`<${Dialog} title=${kind.title} onClose=${busy ? end : onClose}>
     <progress max=${progress.total} value=${progress.done} aria-label="Progress"></progress>
     <p role="status">${busy ? t`${number(progress.done)} of ${all}` : stage === 'undone' ? t`Undone: ${done} of ${all}.` : t`Imported: ${done} of ${all}.`}</p>
     ${
@@ -217,7 +227,7 @@ function Run({ kind, entries, fleet, onClose }) {
       ${busy ? null : html`<button type="button" class="small" onClick=${save}>Save what failed as CSV</button>`}`
         : null
     }
-    <footer>${busy ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : null}
+    <footer>${busy ? html`<button type="button" disabled=${stopping} onClick=${end}>${stopping ? t('Stopping…') : t('Stop')}</button>` : null}
       ${stage === 'done' && created.current.size ? html`<button type="button" onClick=${undo}>Undo</button>` : null}
       ${busy ? null : html`<button type="button" class="primary" onClick=${onClose}>Done</button>`}</footer></${Dialog}>`;
 }

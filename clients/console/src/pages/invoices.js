@@ -194,7 +194,7 @@ function Invoice({ id }) {
       ['Id', html`<${Id} id=${invoice.id} />`],
     ]} /></section>
     <h2>Lines</h2>
-    ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`}`;
+    ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session in ${invoice.currency.toUpperCase()} that ended in the period is still to be billed. Sessions in another currency need an invoice of their own.</p></${Empty}>`} />`}`;
 }
 
 /**

@@ -46,8 +46,9 @@ export function nextDay(reservations, at) {
   );
 }
 
-/** @param {Billed[]} sessions @returns {Sum} */
-function sumOf(sessions) {
+/** The sums of those that charge or have charged. @param {Billed[]} all @returns {Sum} */
+function sumOf(all) {
+  const sessions = all.filter(({ status }) => ['active', 'completed'].includes(status));
   /** @type {Record<string, number>} */
   const spend = {};
   for (const one of sessions) {

@@ -140,7 +140,7 @@ export function PlanCard({ plan, need, currency }) {
       plan.revision > 1
         ? [
             t('Planned'),
-            `${number(plan.revision)} times${plan.replanned_because ? `: ${REASONS[plan.replanned_because] ?? plan.replanned_because}` : ''}`,
+            t`${number(plan.revision)} times${plan.replanned_because ? `: ${REASONS[plan.replanned_because] ?? plan.replanned_because}` : ''}`,
           ]
         : null,
     ]} /></section>`;

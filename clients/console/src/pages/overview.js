@@ -247,26 +247,20 @@ function Night() {
         return /** @type {Page<Listed<Path>> | null} */ (page)?.data ?? [];
       };
       const changed = (/** @type {Reserved} */ one) => Date.parse(one.updated) >= since;
+      const query = { status: 'failed', limit: 100 };
+      const recent = { ...query, 'created[gte]': from };
+      const named = { 'expand[]': 'data.vehicle' };
       const [failed, expired, sessions, payments, endpoints] = await Promise.all([
-        get('/v1/reservations', { status: 'failed', limit: 100, 'expand[]': 'data.vehicle' }),
-        get('/v1/reservations', { status: 'expired', limit: 100, 'expand[]': 'data.vehicle' }),
-        get('/v1/charging_sessions', {
-          status: 'failed',
-          'created[gte]': from,
-          limit: 100,
-          'expand[]': 'data.vehicle',
-        }),
-        get('/v1/transactions', { status: 'failed', 'created[gte]': from, limit: 100 }),
+        get('/v1/reservations', { ...query, ...named }),
+        get('/v1/reservations', { ...query, ...named, status: 'expired' }),
+        get('/v1/charging_sessions', { ...recent, ...named }),
+        get('/v1/transactions', recent),
         get('/v1/webhook_endpoints', { limit: 100 }),
       ]);
       const deliveries = await Promise.all(
         endpoints.map(async (endpoint) => ({
           endpoint,
-          failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, {
-            status: 'failed',
-            'created[gte]': from,
-            limit: 100,
-          }),
+          failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, recent),
         })),
       );
       return {

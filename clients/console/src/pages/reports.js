@@ -101,6 +101,18 @@ function Download({ report }) {
     ${fetchLink.error ? html`<${ErrorNotice} error=${fetchLink.error} />` : null}`;
 }
 
+/**
+ * What is shown of totals where it is not 0.
+ * @type {['credited' | 'refunded' | 'reservation_fees' | 'adjustments', string, (value: number, currency: string) =>
+ *   string][]}
+ */
+const MORE = [
+  ['credited', t('Credited'), money],
+  ['refunded', t('Refunded'), money],
+  ['reservation_fees', t('Reservation fees'), number],
+  ['adjustments', t('Adjustments'), number],
+];
+
 /** @param {{ id: string }} props */
 function Report({ id }) {
   const resource = useResource(address(`/v1/reports/${encodeURIComponent(id)}`, { 'expand[]': 'fleet' }), {
@@ -120,6 +132,11 @@ function Report({ id }) {
     { label: t('Gross'), number: true, cell: (/** @type {Total} */ one) => money(one.gross, one.currency) },
     { label: t('Paid'), number: true, cell: (/** @type {Total} */ one) => money(one.paid, one.currency) },
     { label: t('Due'), number: true, cell: (/** @type {Total} */ one) => money(one.due, one.currency) },
+    ...MORE.filter(([name]) => totals?.some((one) => one[name])).map(([name, label, show]) => ({
+      label,
+      number: true,
+      cell: (/** @type {Total} */ one) => show(one[name], one.currency),
+    })),
   ];
   return html`<${PageHead} title=${title(parameters.type)}><${Status} value=${report.status} />${report.status === 'succeeded' ? html`<${Download} report=${report} />` : null}</${PageHead}>
     <${ResourceError} resource=${resource} />

@@ -281,7 +281,7 @@ function PlaceMap({ reservation, found }) {
       layer.current,
     );
     map.fitBounds(circle.getBounds(), { animate: false });
-    if (station) {
+    if (typeof station === 'object' && station) {
       /** @type {[number, number]} */
       const at = [station.location.latitude, station.location.longitude];
       L.polyline([[latitude, longitude], at], { className: 'search-area', interactive: false }).addTo(layer.current);

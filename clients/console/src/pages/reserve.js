@@ -3,7 +3,7 @@
 import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
-import { useAction } from '../api/resource.js';
+import { useAction, useRemembered } from '../api/resource.js';
 import { Field, PageHead, Select } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
@@ -42,36 +42,42 @@ function pointOf(text) {
 export default function Reserve({ route }) {
   const asked = Number(route.query.get('start'));
   const [vehicle, setVehicle] = useState(/** @type {Vehicle | null} */ (null));
-  const [vehicleId, setVehicleId] = useState(route.query.get('vehicle'));
-  const [driver, setDriver] = useState(/** @type {string | null} */ (null));
-  const [place, setPlace] = useState(pointOf(route.query.get('at')));
-  const [radius, setRadius] = useState(5000);
-  const [start, setStart] = useState(localInput(asked > 0 ? asked : defaultStart()));
-  const [length, setLength] = useState(60);
-  const [flexibility, setFlexibility] = useState(30);
+  // What was entered is there again for whoever comes back from the page of a station.
+  const [vehicleId, setVehicleId] = useRemembered('vehicle', route.query.get('vehicle'));
+  const [driver, setDriver] = useRemembered('driver', /** @type {string | null} */ (null));
+  const [place, setPlace] = useRemembered('place', pointOf(route.query.get('at')));
+  // The text of the place until it is entered.
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const [radius, setRadius] = useRemembered('radius', 5000);
+  const [start, setStart] = useRemembered('start', localInput(asked > 0 ? asked : defaultStart()));
+  const [length, setLength] = useRemembered('length', 60);
+  const [flexibility, setFlexibility] = useRemembered('flexibility', 30);
   const by = route.query.get('by') === 'need' ? 'need' : 'window';
-  const [needForm, setNeedForm] = useState(defaultNeed);
+  const [needForm, setNeedForm] = useRemembered('need', defaultNeed());
   // Why the vehicle that the address names is not known.
   const [unread, setUnread] = useState(/** @type {Error | null} */ (null));
   const send = useAction((key, body) => request('POST', '/v1/reservations', body, { idempotencyKey: key }));
 
   useEffect(() => {
     if (!vehicleId || vehicle?.id === vehicleId) return;
-    request('GET', `/v1/vehicles/${encodeURIComponent(vehicleId)}`).then(chooseVehicle, setUnread);
+    request('GET', `/v1/vehicles/${encodeURIComponent(vehicleId)}`).then(
+      (found) => chooseVehicle(found, driver),
+      setUnread,
+    );
   }, [vehicleId]);
-  function chooseVehicle(/** @type {Vehicle | null} */ next) {
+  function chooseVehicle(/** @type {Vehicle | null} */ next, /** @type {string | null} */ known = null) {
     setUnread(null);
     setVehicle(next);
     setVehicleId(next?.id ?? null);
     if (!next) return;
-    setDriver(idOf(next.drivers[0]) ?? null);
+    setDriver(known ?? idOf(next.drivers[0]) ?? null);
   }
   const battery = useReading(vehicle?.id ?? null);
   const reading = battery.data;
   useEffect(() => {
     // The place where the vehicle was last seen is a better beginning than an empty map.
     const location = reading?.location;
-    if (location) setPlace((before) => before ?? [location.latitude, location.longitude]);
+    if (location && !place) setPlace([location.latitude, location.longitude]);
   }, [reading]);
 
   const asksNeed = by === 'need';
@@ -114,8 +120,9 @@ export default function Reserve({ route }) {
         <${Field} label="Place (latitude, longitude)" hint="Find it by name, click on the map, or enter it.">
           ${(
             /** @type {string} */ id,
-          ) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}
-            onChange=${(/** @type {InputChange} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
+          ) => html`<input id=${id} required placeholder="51.507, -0.128" value=${typed ?? place?.map((one) => one.toFixed(4)).join(', ') ?? ''}
+            onInput=${(/** @type {InputChange} */ event) => setTyped(event.currentTarget.value)}
+            onChange=${(/** @type {InputChange} */ event) => (setTyped(null), setPlace(pointOf(event.currentTarget.value)))} />`}</${Field}>
         ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
         <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? t('Reserving…') : t('Reserve')}</button>
           ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, time: Boolean(asksNeed ? need : start) })}</span>`}</footer>

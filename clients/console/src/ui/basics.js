@@ -23,7 +23,7 @@ export function Time(/** @type {{ at: string | number | null | undefined, ago?: 
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    toast(`${what} copied.`);
+    toast(t`${what} copied.`);
   } catch {
     toast(t`${what} could not be copied: the browser refused.`, 'bad');
   }
@@ -55,7 +55,7 @@ export function PageHead(
   /** @type {{ title: string, children?: Content, intro?: Content }} */ { title: text, children, intro },
 ) {
   useEffect(() => {
-    document.title = t`${text} · Fleet Charging`;
+    document.title = `${text} · Fleet Charging`;
   }, [text]);
   return html`<header class="page-head"><div><h1 tabindex="-1">${text}</h1>${intro ? html`<p class="intro">${intro}</p>` : null}</div>
     <div class="actions">${children}</div></header>`;

@@ -63,13 +63,14 @@ export function BulkDialog({ action, objects, onClose }) {
     void run(done, action.undo, 'undone');
   };
   const busy = stage === 'doing' || stage === 'undoing';
-  const close = () => onClose(stage !== 'asking');
+  // What runs is completed: the dialog stays until its outcome is there.
+  const close = () => (busy ? stop.current.abort() : onClose(stage !== 'asking'));
   return html`<${Dialog} title=${action.label} onClose=${close}>
     ${stage === 'asking' ? html`<p>${action.question}</p><${Before} action=${action} chosen=${chosen} left=${objects.length - chosen.length} />` : html`<${Progress} outcomes=${outcomes ?? []} total=${total.current} stage=${stage} name=${action.label} />`}
     <footer>
       ${
         stage === 'asking'
-          ? html`<button type="button" onClick=${close}>Cancel</button>
+          ? html`<button type="button" autofocus onClick=${close}>Cancel</button>
         <button type="button" class=${action.danger ? 'danger' : 'primary'} disabled=${!chosen.length} onClick=${begin}>${action.label}: ${number(chosen.length)}</button>`
           : null
       }

@@ -41,7 +41,7 @@ function Question({ label, question, danger, trial, onConfirm, onClose }) {
     <p>${question}</p>
     ${trial ? html`<${Outcome} tried=${tried} effects=${trial.effects} />` : null}
     <footer>
-      <button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" autofocus onClick=${onClose}>Cancel</button>
       <button type="button" class=${danger ? 'danger' : 'primary'} disabled=${Boolean(trial && (tried.loading || tried.error))} onClick=${onConfirm}>${label}</button>
     </footer>
   </${Dialog}>`;

@@ -74,7 +74,8 @@ export const Json = (/** @type {{ value: unknown, label: string }} */ { value, l
   html`<pre class="json" tabindex="0" role="region" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`;
 
 /**
- * A dialog that covers the page. It closes with Escape, and asks first if something was entered.
+ * A dialog that covers the page. It closes with Escape, and asks first if something was entered. The focus is on its
+ * heading until it has a field, or a button that does nothing.
  */
 export function Dialog(
   /** @type {{ title: string, onClose: () => void, wide?: boolean, children?: Content }} */ {
@@ -89,8 +90,16 @@ export function Dialog(
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
+    const focus = (/** @type {string} */ selector) =>
+      /** @type {HTMLElement | null | undefined} */ (dialog?.querySelector(selector))?.focus();
+    const begin = () => document.activeElement?.id === heading && focus('[autofocus], input, select, textarea');
+    const watch = new MutationObserver(begin);
+    if (dialog) watch.observe(dialog, { childList: true, subtree: true });
     dialog?.showModal();
+    focus('h2');
+    begin();
     return () => {
+      watch.disconnect();
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
     };
@@ -99,12 +108,17 @@ export function Dialog(
   const [asking, setAsking] = useState(false);
   const cancel = (/** @type {Event} */ event) => {
     event.preventDefault();
-    // A browser lets a dialog refuse to close once; the second time it closes whatever is entered.
     if (entered && !asking) setAsking(true);
     else onClose();
   };
-  return html`<dialog ref=${element} class=${wide ? 'wide' : ''} aria-labelledby=${heading} onCancel=${cancel} onClose=${() => element.current && onClose()} onInput=${() => setEntered(true)}>
-    <header><h2 id=${heading}>${text}</h2><button type="button" class="quiet" onClick=${cancel} aria-label="Close">✕</button></header>
+  // A browser lets a dialog refuse to close once. The second time it closes, and is opened again if it is to stay.
+  const closed = () => {
+    if (!element.current) return;
+    onClose();
+    setTimeout(() => element.current?.open === false && element.current.showModal());
+  };
+  return html`<dialog ref=${element} class=${wide ? 'wide' : ''} aria-labelledby=${heading} onCancel=${cancel} onClose=${closed} onInput=${() => setEntered(true)}>
+    <header><h2 id=${heading} tabindex="-1">${text}</h2><button type="button" class="quiet" onClick=${cancel} aria-label="Close">✕</button></header>
     ${
       asking
         ? html`<div class="notice wait" role="alert"><p>Close, and lose what you have entered?</p>

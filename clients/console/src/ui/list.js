@@ -5,7 +5,7 @@ import { html, useEffect, useState } from './html.js';
 import { Field, Loading } from './elements.js';
 import { ErrorNotice, ResourceError } from './errors.js';
 import { csvOfObjects, download, fileName } from './csv.js';
-import { readPages, useAction } from '../api/resource.js';
+import { readAllowed, readPages, useAction } from '../api/resource.js';
 import { toast } from './toasts.js';
 import { lazy } from './lazy.js';
 import { dayStart, fromLocalInput, number } from '../format.js';
@@ -114,9 +114,7 @@ function chooser(rows, chosen, onChange) {
 function Chosen({ list, chosen, actions, onChange }) {
   const [action, setAction] = useState(/** @type {BulkAction<T> | null} */ (null));
   const whole = useAction(async () => {
-    const { objects, more } = /** @type {{ objects: T[], more: boolean }} */ (
-      await readPages(wholeList(list), { most: MOST })
-    );
+    const { objects, more } = /** @type {{ objects: T[], more: boolean }} */ (await wholeList(list));
     onChange(new Map(objects.map((one) => [one.id, one])));
     if (more) toast(t`The first ${number(MOST)} of the list are chosen.`);
   });
@@ -185,15 +183,14 @@ export const PageButtons = (/** @type {{ list: ApiList<unknown>, caption: string
     <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
   </nav>`;
 
-/** The address of a list from its first page on, in pages as long as they can be. @param {ApiList<unknown>} list */
-const wholeList = ({ path }) => (/[?&]limit=/.test(path) ? path.replace(/([?&]limit=)\d+/, '$1100') : path);
+/** Reads a list from its first page on, in pages as long as they can be. @param {ApiList<unknown>} list */
+const wholeList = ({ path }) =>
+  readAllowed(path.replace(/([?&]limit=)\d+/, '$1100'), (one) => readPages(one, { most: MOST }));
 
 /** Saves the whole list with every member of its objects, in the units of the API. */
 function CsvButton(/** @type {{ list: ApiList<unknown>, caption: string }} */ { list, caption }) {
   const save = useAction(async () => {
-    const { objects, more } = /** @type {{ objects: object[], more: boolean }} */ (
-      await readPages(wholeList(list), { most: MOST })
-    );
+    const { objects, more } = /** @type {{ objects: object[], more: boolean }} */ (await wholeList(list));
     download(fileName(caption), csvOfObjects(objects));
     toast(t`${number(objects.length)} rows saved${more ? t`: the first ${number(MOST)} of the list` : ''}.`);
   });

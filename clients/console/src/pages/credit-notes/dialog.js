@@ -48,7 +48,7 @@ export function CreditDialog({ invoice, onClose }) {
       ...text,
     });
     if (!note) return;
-    toast(`${money(note.amount, currency)} credited.`);
+    toast(t`${money(note.amount, currency)} credited.`);
     if (note.number) go(link(`/credit_notes/${note.id}`));
     else onClose();
   };

@@ -73,7 +73,7 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
   return html`<section class="card delivery" aria-label=${t`Attempt ${delivery.attempt} of ${delivery.event_type}, ${delivery.id}`}>
     <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} />${delivery.redelivery ? html` <span class="badge plain">Redelivery</span>` : null}</h3><div class="actions">
       <button type="button" class="small" disabled=${resend.busy} onClick=${again}>Send again</button>
-      <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => endpoint && event && copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
+      <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => endpoint && event && copy(await deliveryCurl(endpoint, event), t('curl command'))}>Copy as curl</button></div></header>
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <${Facts} of=${[
       [

@@ -12,41 +12,80 @@ import { isObject } from '../../json.js';
  *   imported; `missing`: required ones without a column
  */
 
+/** The encodings of text by their byte order marks. @type {Record<string, string>} */
+const MARKS = { 'fe,ff': 'utf-16be', 'ff,fe': 'utf-16le' };
+
+/**
+ * The text of a file: UTF-16 with a byte order mark, otherwise UTF-8.
+ * @param {ArrayBuffer} bytes
+ * @returns {string | null} null if it is neither
+ */
+export function textOf(bytes) {
+  const [...first] = new Uint8Array(bytes.slice(0, 2));
+  const encoding = MARKS[first.map((byte) => byte.toString(16)).join()] ?? 'utf-8';
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The place of the quote that closes the one at a place; two quotes stand for one within a cell.
+ * @param {string} content
+ * @param {number} at
+ * @param {string} separator
+ * @returns {number} -1 without one, or where the cell goes on after it
+ */
+function closing(content, at, separator) {
+  let end = content.indexOf('"', at + 1);
+  while (end >= 0 && content[end + 1] === '"') end = content.indexOf('"', end + 2);
+  let after = end + 1;
+  while (content[after] === ' ') after += 1;
+  return after >= content.length || `${separator}\r\n`.includes(content[after]) ? end : -1;
+}
+
 /**
  * The cells of a CSV file (RFC 4180) by lines. What separates them, a comma, a semicolon or a tab, is read from the
  * first line.
  * @param {string} text
- * @returns {string[][]} lines without a cell are left out, but counted: they are empty lists
+ * @returns {{ cells: string[], line: number, unclosed: boolean }[]} `line`: its number in the file, or that of its
+ *   first one; `unclosed`: a quote is not closed, and takes no more than its line. An empty line has no cells
  */
-export function cellsOf(text) {
+export function linesOf(text) {
   const content = text.replace(/^\uFEFF/, '');
   const first = content.slice(0, content.search(/\r|\n|$/)).replaceAll(/"[^"]*"/g, '');
   const count = (/** @type {string} */ one) => first.split(one).length;
   const separator = [',', ';', '\t'].reduce((best, one) => (count(one) > count(best) ? one : best));
-  /** @type {string[][]} */
+  /** @type {ReturnType<typeof linesOf>} */
   const lines = [];
   /** @type {string[]} */
   let cells = [];
-  let cell = '';
-  let quoted = false;
+  let [cell, unclosed, line, next] = ['', false, 1, 1];
+  const end = () => {
+    const all = [...cells, cell].map((one) => one.trim());
+    lines.push({ cells: all.some(Boolean) ? all : [], line, unclosed });
+    next += 1;
+    [cells, cell, unclosed, line] = [[], '', false, next];
+  };
   for (let at = 0; at < content.length; at += 1) {
     const sign = content[at];
-    if (quoted) {
-      if (sign !== '"') cell += sign;
-      else if (content[at + 1] === '"') cell += content[(at += 1)];
-      else quoted = false;
-    } else if (sign === '"' && cell === '') quoted = true;
-    else if (sign === separator) {
+    if (sign === '"' && cell === '') {
+      const close = closing(content, at, separator);
+      unclosed ||= close < 0;
+      const until = close < 0 ? at + content.slice(at).search(/\n|$/) : close;
+      const quoted = content.slice(at + 1, until);
+      cell = quoted.replaceAll('""', '"');
+      next += quoted.split('\n').length - 1;
+      at = close < 0 ? until - 1 : close;
+    } else if (sign === separator) {
       cells.push(cell);
       cell = '';
-    } else if (sign === '\n') {
-      cells.push(cell);
-      lines.push(cells);
-      [cells, cell] = [[], ''];
-    } else if (sign !== '\r') cell += sign;
+    } else if (sign === '\n') end();
+    else if (sign !== '\r') cell += sign;
   }
-  if (cell || cells.length) lines.push([...cells, cell]);
-  return lines.map((line) => (line.every((one) => one.trim() === '') ? [] : line.map((one) => one.trim())));
+  if (cell || cells.length) end();
+  return lines;
 }
 
 /** Units in the names of columns, and how many of the API's they are. @type {Record<string, number>} */
@@ -102,6 +141,19 @@ export function numberOf(text, mark = MARK) {
 }
 
 /**
+ * Objects as JSON, separated by semicolons as in a file that was saved here.
+ * @param {string} text
+ * @returns {{ value?: unknown, error?: string }}
+ */
+function objectsOf(text) {
+  try {
+    return { value: JSON.parse(`[${text.replaceAll(/\}\s*;\s*\{/g, '},{')}]`).flat() };
+  } catch {
+    return { error: t`${text} is not JSON` };
+  }
+}
+
+/**
  * The value of a cell, or what is wrong with it.
  * @param {string} text
  * @param {Shape} field
@@ -128,6 +180,7 @@ export function valueOf(text, field, scale) {
         : { error: t`${text} is neither true nor false` };
     case 'list':
     case 'choices':
+      if (field.items?.type === 'object') return objectsOf(text);
       return {
         value: text
           .split(';')
@@ -155,19 +208,19 @@ export function valueOf(text, field, scale) {
  * @returns {Preview}
  */
 export function previewOf(text, shape, { defaults = {}, unique = [] } = {}) {
-  const [header = [], ...lines] = cellsOf(text);
+  const [{ cells: header } = { cells: [] }, ...lines] = linesOf(text);
   const places = header.map((name) => placeOf(name, shape));
   const required = (shape.fields ?? []).filter((field) => field.required).map(({ name }) => name);
   const given = new Set([...places.flatMap((place) => (place ? [place.path[0]] : [])), ...Object.keys(defaults)]);
   /** @type {Map<string, number>} */
   const seen = new Map();
-  const entries = lines.flatMap((cells, index) => {
+  const entries = lines.flatMap(({ cells, line, unclosed }) => {
     if (!cells.length) return [];
-    const line = index + 2;
     /** @type {Entry} */
     const entry = { line, body: {}, errors: [] };
     /** @type {Set<string>} */
     const wrong = new Set();
+    if (unclosed) entry.errors.push(t('A quote is not closed'));
     if (cells.length > header.length) entry.errors.push(t('The line has more cells than the header'));
     places.forEach((place, column) => {
       const cell = cells[column] ?? '';

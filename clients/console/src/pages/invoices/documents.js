@@ -1,6 +1,7 @@
 // The documents of a final invoice or a credit note: a PDF to read and to archive, and XML in the two syntaxes of EN
 // 16931.
 
+import { t } from '../../i18n.js';
 import { html } from '../../ui/html.js';
 import { address } from '../../api/client.js';
 import { fileCurl, requestFile } from '../../api/commands.js';
@@ -23,7 +24,7 @@ export function Documents({ of }) {
   });
   return html`<section class="card"><h2>Documents</h2>
     <div class="actions">${FORMATS.map(([format, label, ending]) => html`<button key=${format} type="button" disabled=${read.busy} onClick=${() => read.run(format, ending)}>Save as ${label}</button>`)}
-      <button type="button" class="quiet small" onClick=${() => copy(fileCurl(pathOf(of, 'pdf'), `${of.number}.pdf`), 'curl command')}>Copy as curl</button></div>
+      <button type="button" class="quiet small" onClick=${() => copy(fileCurl(pathOf(of, 'pdf'), `${of.number}.pdf`), t('curl command'))}>Copy as curl</button></div>
     <p class="hint">The PDF holds the document as CII too, where that can be written (Factur-X). All show it as it was issued.</p>
     ${read.error ? html`<${ErrorNotice} error=${read.error} />` : null}</section>`;
 }

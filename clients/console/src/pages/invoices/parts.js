@@ -44,7 +44,7 @@ function Party({ title: text, party, more }) {
 }
 
 /** What a tax category of EN 16931 means. @type {Record<string, string>} */
-const CATEGORIES = { S: t('standard rate'), Z: t('zero rate'), E: 'exempt' };
+const CATEGORIES = { S: t('standard rate'), Z: t('zero rate'), E: t('exempt') };
 
 /**
  * Net and tax by rate, and what became of the sum.

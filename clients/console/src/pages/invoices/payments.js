@@ -99,7 +99,7 @@ function RefundDialog({ charge, onClose }) {
   return html`<${Dialog} title="Refund" onClose=${onClose}><form onSubmit=${submit}>
     ${refund.error ? html`<${ErrorNotice} error=${refund.error} />` : null}
     <${Field} label=${t`Amount (${charge.currency.toUpperCase()})`} error=${fault}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {InputChange} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>
-    <${Field} label="To">${(/** @type {string} */ id) =>
+    <${Field} label="Refund to">${(/** @type {string} */ id) =>
       html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[
         ['original', t('the payment method that was charged')],
         ['wallet', t('the wallet')],
