@@ -1,7 +1,7 @@
 // Data of the API in components: objects, lists, and what the user starts. Every error is passed on.
 
-import { ApiError, newIdempotencyKey, notifyTabs, pathOf, request } from './client.js';
-import { useRead } from './read.js';
+import { ApiError, newIdempotencyKey, notifyTabs, pathOf } from './client.js';
+import { readFilled, useRead } from './read.js';
 import { remember } from '../router.js';
 import { useEffect, useRef, useState } from '../ui/html.js';
 
@@ -47,9 +47,7 @@ export async function readAllowed(path, read) {
 export function useResource(path, options) {
   return useRead(
     async (signal) =>
-      path === null
-        ? null
-        : readAllowed(path, (one) => request('GET', /** @type {Path} */ (one), undefined, { signal })),
+      path === null ? null : readAllowed(path, (one) => readFilled(/** @type {Path} */ (one), signal)),
     [path],
     options,
   );

@@ -3,7 +3,7 @@
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { nullIfMissing, readPages, useRead } from '../api/read.js';
+import { nullIfMissing, readFilled, readPages, useRead } from '../api/read.js';
 import { Empty, PageHead, Time } from '../ui/basics.js';
 import { ResourceError } from '../ui/errors.js';
 import { dayMoment, dayStart, energy, money, needText, nightStart, number, timeWindow, words } from '../values.js';
@@ -61,11 +61,9 @@ function Card(
 function Charging() {
   const sessions = useRead(
     (signal) =>
-      request(
-        'GET',
+      readFilled(
         '/v1/charging_sessions?status=active&limit=100&expand[]=data.vehicle&expand[]=data.charging_station',
-        undefined,
-        { signal },
+        signal,
       ),
     [],
     // The energy of a session grows without any change that there would be a notice of.
@@ -242,7 +240,7 @@ function Night() {
       const unread = [];
       /** @template {string} Path @param {Path} path @param {Query} query */
       const get = async (path, query) => {
-        const page = await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing);
+        const page = await readFilled(address(path, query), signal).catch(nullIfMissing);
         if (!page) unread.push(path);
         return /** @type {Page<Listed<Path>> | null} */ (page)?.data ?? [];
       };
