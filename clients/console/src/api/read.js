@@ -243,8 +243,8 @@ export async function readPages(path, { signal, most = 1000, onPage } = {}) {
 }
 
 /**
- * Reads an object, or the first page of a list that has objects: with a filter that few match, up to ten pages before it
- * may be empty.
+ * Reads an object, or the first page of a list that has objects: with a filter that few match, up to ten pages may be
+ * empty before it.
  * @template {string} Path
  * @param {Path} path
  * @param {AbortSignal} [signal]
