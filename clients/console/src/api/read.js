@@ -242,24 +242,6 @@ export async function readPages(path, { signal, most = 1000, onPage } = {}) {
   }
 }
 
-/**
- * Reads an object, or the first page of a list that has objects: with a filter that few match, up to ten pages may be
- * empty before it.
- * @template {string} Path
- * @param {Path} path
- * @param {AbortSignal} [signal]
- */
-export async function readFilled(path, signal) {
-  const read = (/** @type {string} */ one) => request('GET', /** @type {Path} */ (one), undefined, { signal });
-  let found = await read(path);
-  for (let left = 10; left--;) {
-    const { data, next_page_url: next } = /** @type {Partial<Page<unknown>>} */ (found);
-    if (data?.length !== 0 || !next) break;
-    found = await read(pathOf(next));
-  }
-  return found;
-}
-
 /** Null for an object that does not exist, or that the key may not read. @param {unknown} error */
 export function nullIfMissing(error) {
   if (error instanceof ApiError && (error.kind === 'missing' || error.kind === 'forbidden')) return null;

@@ -93,7 +93,7 @@ export default {
   'Add the endpoint': 'Endpunkt hinzufügen',
   'Add the {0}': 'Hinzufügen: {0}',
   Address: 'Adresse',
-  'Adjusted after the price was final: {0}': 'Angepasst, nachdem der Preis endgültig war: {0}',
+  'Adjusted later: {0}': 'Später angepasst: {0}',
   Adjustments: 'Anpassungen',
   Advice: 'Hinweis',
   Agrees: 'Stimmt überein',

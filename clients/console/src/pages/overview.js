@@ -3,7 +3,7 @@
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { nullIfMissing, readFilled, readPages, useRead } from '../api/read.js';
+import { nullIfMissing, readPages, useRead } from '../api/read.js';
 import { Empty, PageHead, Time } from '../ui/basics.js';
 import { ResourceError } from '../ui/errors.js';
 import { dayMoment, dayStart, energy, money, needText, nightStart, number, timeWindow, words } from '../values.js';
@@ -19,12 +19,18 @@ import { condition } from '../map/condition.js';
 const DemoDialog = lazy(() => import('../demo/dialog.js'), 'DemoDialog');
 const DayCharts = lazy(() => import('./overview/days.js'), 'DayCharts');
 
-/** How often what happens now is read, in milliseconds. */
+/** How often what happens now is read, in ms. */
 const EVERY = 5000;
 
-/** How many sessions are added up for two weeks' energy and cost, and how many stations are looked at. */
+/** How many sessions are added up for two weeks, and how many stations are read. */
 const SUMMED = 3000;
 const LOOKED_AT = 300;
+
+/** Reads on over up to ten empty pages. @param {AbortSignal} signal */
+function first(signal) {
+  let left = 10;
+  return { signal, most: 1, onPage: () => --left > 0 };
+}
 
 export function Overview() {
   const fleets = useRead((signal) => request('GET', '/v1/fleets?limit=1', undefined, { signal }), []);
@@ -61,18 +67,18 @@ function Card(
 function Charging() {
   const sessions = useRead(
     (signal) =>
-      readFilled(
+      readPages(
         '/v1/charging_sessions?status=active&limit=100&expand[]=data.vehicle&expand[]=data.charging_station',
-        signal,
+        first(signal),
       ),
     [],
     // The energy of a session grows without any change that there would be a notice of.
-    { every: EVERY, ages: ({ data }) => (data.length ? 60_000 : null) },
+    { every: EVERY, ages: ({ objects }) => (objects.length ? 60_000 : null) },
   );
-  const rows = /** @type {Charged[]} */ (sessions.data?.data ?? []);
+  const rows = /** @type {Charged[]} */ (sessions.data?.objects ?? []);
   const power = rows.reduce((sum, one) => sum + one.power, 0);
   return html`<${Card} title="Charging now" resource=${sessions} more=${link('/sessions', { status: 'active' })}>
-    <p class="figure">${rows.length}${sessions.data?.next_page_url ? '+' : ''} <small>${t('{0, plural, one {vehicle} other {vehicles}}', rows.length)}, ${number(power)} kW</small></p>
+    <p class="figure">${rows.length}${sessions.data?.more ? '+' : ''} <small>${t('{0, plural, one {vehicle} other {vehicles}}', rows.length)}, ${number(power)} kW</small></p>
     ${
       rows.length === 0
         ? html`<p class="hint">No vehicle is charging. A session is started at a station on the <a href="#/map">map</a>, or from a confirmed <a href=${link('/reservations', { status: 'confirmed' })}>reservation</a>.</p>`
@@ -238,11 +244,11 @@ function Night() {
       const from = new Date(since).toISOString();
       /** @type {string[]} */
       const unread = [];
-      /** @template {string} Path @param {Path} path @param {Query} query */
+      /** @template {string} P @param {P} path @param {Query} query */
       const get = async (path, query) => {
-        const page = await readFilled(address(path, query), signal).catch(nullIfMissing);
-        if (!page) unread.push(path);
-        return /** @type {Page<Listed<Path>> | null} */ (page)?.data ?? [];
+        const found = await readPages(address(path, query), first(signal)).catch(nullIfMissing);
+        if (!found) unread.push(path);
+        return /** @type {Listed<P>[]} */ (found?.objects ?? []);
       };
       const changed = (/** @type {Reserved} */ one) => Date.parse(one.updated) >= since;
       const query = { status: 'failed', limit: 100 };

@@ -214,7 +214,7 @@ function Session({ id }) {
     <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {CostLine} */ one) => one.description} />
       ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
       ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
-      ${session.amount_adjusted ? html`<p class="hint">Adjusted after the price was final: ${money(session.amount_adjusted, session.currency)}</p>` : null}
+      ${session.amount_adjusted ? html`<p class="hint">Adjusted later: ${money(session.amount_adjusted, session.currency)}</p>` : null}
       ${session.price_check ? html`<${PriceCheck} check=${session.price_check} currency=${session.currency} />` : null}</section></div>
     ${session.amount_paid || session.amount_refunded ? html`<${Payments} of=${{ charging_session: session.id }} />` : null}`;
 }
