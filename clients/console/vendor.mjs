@@ -38,7 +38,7 @@ ${read('world-atlas/LICENSE')}`,
 /** How many units a degree has in world.js. */
 const SCALE = 100;
 /** Triangles smaller than this, in square degrees, are left out. */
-const DETAIL = 0.006;
+const DETAIL = 0.0068;
 
 const atlas = simplify(presimplify(JSON.parse(read('world-atlas/countries-50m.json'))), DETAIL);
 const { countries } = atlas.objects;
