@@ -388,7 +388,7 @@ mod tests {
             (
                 "status[]=live&status[]=x",
                 "status[]",
-                "must be one of live, test",
+                "must be one of test, live",
             ),
         ] {
             assert_eq!(fault(text), (param.to_owned(), message.to_owned()));
