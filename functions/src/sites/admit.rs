@@ -1,7 +1,5 @@
 //! Decides whether a session at a station of a network may start: its site must have room for its power ([`models::site::starts`]).
 
-use std::iter;
-
 use crate::App;
 use kernel::Error;
 use kernel::origin::Origin;
@@ -9,7 +7,7 @@ use models::charging_session::ChargingSession;
 use models::site::Site;
 use models::stored::Stored;
 
-use super::plan_again;
+use super::execute::PlanSite;
 use super::read::inputs;
 
 /// The decision about a start.
@@ -44,6 +42,6 @@ pub async fn admit(
         return Ok(Admission::Room(Box::new(site)));
     }
     // The plan reserves room for it.
-    plan_again(app, tenant, iter::once(&id)).await?;
+    PlanSite::request(app, tenant, &id).await?;
     Ok(Admission::Full)
 }

@@ -116,6 +116,21 @@ impl PlanSite {
         }
     }
 
+    /// Requests that a site is planned again.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or SQS cannot be reached.
+    pub async fn request(app: &App, tenant: &Tenant, site: &Id) -> Result<(), Error> {
+        let request = app.store.request_plan(tenant, site, app.now()).await?;
+        let (tenant, site) = (tenant.clone(), site.clone());
+        let job = Self {
+            tenant,
+            site,
+            request,
+        };
+        job.send(app).await
+    }
+
     /// Plans the site in its present state.
     async fn plan(&self, app: &App) -> Result<(), Error> {
         let (tenant, id) = (&self.tenant, &self.site);

@@ -75,14 +75,7 @@ pub(crate) async fn plan_again<'a>(
     sites.sort();
     sites.dedup();
     for site in sites {
-        let (tenant, site) = (tenant.clone(), site.clone());
-        let request = app.store.request_plan(&tenant, &site, app.now()).await?;
-        let job = PlanSite {
-            tenant,
-            site,
-            request,
-        };
-        job.send(app).await?;
+        PlanSite::request(app, tenant, site).await?;
     }
     Ok(())
 }
