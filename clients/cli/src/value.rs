@@ -1,7 +1,7 @@
 //! Values of flags and of CSV cells, according to the fields of the document.
 
-use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::builder::TypedValueParser as _;
+use clap::builder::{PossibleValuesParser, ValueParser};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Number, Value};

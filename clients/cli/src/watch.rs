@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use crate::catalog::Operation;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::{commands, operation};
 use crate::output::{Form, member};
+use crate::{commands, operation};
 
 /// Flags of the connection and of the output, which may precede or follow the command that is repeated.
 const CONNECTION: [&str; 6] = [

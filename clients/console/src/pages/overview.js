@@ -22,7 +22,7 @@ const DayCharts = lazy(() => import('./overview/days.js'), 'DayCharts');
 /** How often what happens now is read, in ms. */
 const EVERY = 5000;
 
-/** How many sessions are added up for two weeks, and how many stations are read. */
+/** How many sessions are added up, and how many stations are read. */
 const SUMMED = 3000;
 const LOOKED_AT = 300;
 
