@@ -81,6 +81,9 @@ async fn stay<'a>(
         .owners
         .each_ref()
         .map(|owner| calendars.entries(owner));
+    if session.has_left(&vehicle) {
+        return Ok(None);
+    }
     let blocked = session.blocked_reservations(&connector, &vehicle);
     for entry in &blocked {
         rematch::make_room(app, origin, session, entry).await?;

@@ -158,6 +158,12 @@ impl Stored<ChargingSession> {
         }
     }
 
+    /// Returns whether the vehicle is reserved or charges elsewhere when its hold ends.
+    pub fn has_left(&self, vehicle: &[Entry]) -> bool {
+        let leaves = self.leaves_for(vehicle);
+        leaves.is_some_and(|at| at <= self.window().until)
+    }
+
     /// Returns the time from which the vehicle is reserved elsewhere, after the hold that ends now.
     fn leaves_for(&self, vehicle: &[Entry]) -> Option<Timestamp> {
         self.others(vehicle, self.window().until)

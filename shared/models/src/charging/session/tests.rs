@@ -300,6 +300,17 @@ fn a_parked_vehicles_hold_is_extended_in_steps_of_20_minutes() {
     let elsewhere = [entry(Kind::Reservation, 2, "08:00", "09:00")];
     let stays = session.extend_hold(simulated(), &[], &elsewhere, now());
     assert_eq!((stays, session.next_action_at()), (false, Some(at(0))));
+    // So does a session that began while this one awaited room, without a hold in the calendars.
+    let mut waiting = scene.start(json!({})).unwrap();
+    waiting.await_room(now());
+    let (left, later) = (
+        &elsewhere,
+        [entry(Kind::ChargingSession, 4, "08:30", "09:00")],
+    );
+    assert_eq!(
+        (waiting.has_left(left), waiting.has_left(&later)),
+        (true, false)
+    );
     // Nothing lasts longer than a day.
     let mut holds = 0;
     while session.extend_hold(simulated(), &[], &[], now()) {
