@@ -27,7 +27,7 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::sites::PlanRequest;
-use web::deployment::Deployment;
+use web::deployment::{Deployment, Need};
 
 use super::read::{MEMORY, inputs, planned_site};
 use crate::function::Function;
@@ -69,7 +69,8 @@ impl Job for PlanSite {
                 Items::Of(Kind::Site),
                 Items::Of(Kind::VehicleDepartures),
                 Items::Of(Kind::VehicleTelemetry),
-            ]),
+            ])
+            .needing(&[Need::Messages]),
     );
 
     fn subject(&self) -> JobSubject {
