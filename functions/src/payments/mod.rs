@@ -64,7 +64,7 @@ use table::UnitOfWork;
 use table::access::Items;
 use table::wallets::Wallet;
 
-/// The items that a job writes which finishes payments or refunds of any kind.
+/// The items that are written by the jobs that finish payments and refunds of any kind.
 pub const SETTLED: &[Items] = &[
     Items::Of(Kind::Invoice),
     Items::Of(Kind::Adjustment),

@@ -2,9 +2,11 @@
 //!
 //! The job accounts for the energy that has flowed since its last run, ends the departures that are over, and plans again with the present
 //! data. It runs at the end of each slot, and when limits, prices, departures, sessions or telemetry change. In test mode it writes the
-//! levels of the vehicles that have charged, so that their telemetry follows the plan. Of many requests at the same time most do nothing:
-//! see [`table::sites`]. Sessions at stations of networks are given charging
+//! levels of the vehicles that have charged, so that their telemetry follows the plan. Sessions at stations of networks are given charging
 //! profiles, which are written to the sessions together with the site; the job `operate-session` sends them.
+//!
+//! One worker at a time plans a site ([`table::sites`]). A message that meets another worker does nothing: that worker learns at its end that
+//! there was another request, and sends a message for it.
 //!
 //! Levels and ended departures are written before the site. They are derived from the site as it was read: after a crash the next run
 //! writes them again.

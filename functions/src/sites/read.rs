@@ -90,7 +90,7 @@ pub(super) async fn inputs(
     })
 }
 
-/// Plans a site. It runs on a thread of its own: the plan of many vehicles can take seconds, in which others are served.
+/// Plans a site on a thread of its own, so that others are served in the seconds that the plan of many vehicles can take.
 ///
 /// # Errors
 /// `Internal` if the plan panics.

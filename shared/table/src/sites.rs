@@ -55,7 +55,8 @@ pub struct PlanRequest<'a> {
     pub site: &'a Id,
     /// Its number, from 1.
     pub number: i64,
-    /// Who plans for it: the same worker may begin again.
+    /// The request for which the worker was started, 0 for a plan that is due. A message that comes again after a crash starts the same
+    /// worker, which may begin again at once.
     pub worker: i64,
 }
 
