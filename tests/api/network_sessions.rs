@@ -2008,11 +2008,25 @@ mod end_stalled {
         let (session, theirs) = stalled(&scene).await;
         scene.pass(86_400).await;
         assert_eq!(scene.events().await, ["stalled", "started"]);
+        // It is older than what a list of active sessions reads of the history.
+        let fleet = &scene.crew.fleet;
+        let active = [
+            format!("{PATH}?status=active"),
+            format!("{PATH}?status=active&fleet={fleet}&limit=1"),
+        ];
+        for path in &active {
+            let found = scene.app.alice.get(path).await.expect(200);
+            assert_eq!(found.ids(), [id_of(&session)], "{path}");
+        }
         let taken = scene.app.alice.post(PATH, scene.body(json!({}))).await;
         assert_eq!(taken.status, 409);
         assert_has!(end(&scene, &session).await.expect(200).body, {"status": "completed", "stalled_at": null});
         assert_eq!(end(&scene, &session).await.error(), refusal());
         assert_eq!(scene.events().await, ["completed", "stalled", "started"]);
+        for path in &active {
+            let found = scene.app.alice.get(path).await.expect(200);
+            assert_eq!(found.ids().len(), 0, "{path}");
+        }
         let next = scene.start().await;
         assert_eq!(next["status"], "pending");
         // It is billed once, by its CDR.

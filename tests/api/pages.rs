@@ -1,15 +1,17 @@
 //! Pages: newest first, forward and back, bound to their list, their filters and their tenant.
 
 use kernel::origin::{Mode, Origin};
-use kernel::time::millis;
+use kernel::time::{days, millis};
 use kernel::{Id, Kind};
+use models::charging_session::ChargingSession;
 use models::charging_station::{ChargingStation, Plug};
 use models::driver::Driver;
 use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::fleet::FleetStatus;
+use models::reservation::Reservation;
 use models::stored::Stored;
 use models::vehicle::ConnectorType;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::recorder::Recorder;
 use tests::{TestApp, driver, fleet, id_of, path_of, with};
 
@@ -471,6 +473,59 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
         back.splice(0..0, page.ids());
     }
     assert_eq!(back, archived);
+
+    // 900 reservations and sessions that are over, and the newest ones. What is open is found without a walk through the history.
+    let crew = app.crew(&app.alice).await;
+    let session = Id::from(app.completed_session(&crew, json!({})).await);
+    let reserve = async || {
+        let body = app.reservation(&crew, 600);
+        app.alice.create("/v1/reservations", body).await
+    };
+    let cancelled = reserve().await;
+    let cancel = format!("/v1/reservations/{cancelled}/cancel");
+    app.alice.post_ok(&cancel, json!({})).await;
+    let session = store.load::<ChargingSession>(&tenant, &session).await;
+    let session = session.expect("a session").object;
+    let cancelled = store
+        .load::<Reservation>(&tenant, &Id::from(cancelled.as_str()))
+        .await
+        .expect("a reservation");
+    for batch in 0..36 {
+        let mut tx = store.begin(&origin);
+        for n in batch * 25..batch * 25 + 25 {
+            let before = origin.now.plus(-days(3)).plus(millis(n));
+            let mut session = session.clone();
+            session.id = Id::derived(Kind::ChargingSession, before, &format!("{n}"));
+            tx.create(&mut Stored::new(session)).expect("an item");
+            let mut reservation = cancelled.clone();
+            reservation.object.id = Id::derived(Kind::Reservation, before, &format!("{n}"));
+            tx.create(&mut reservation).expect("an item");
+        }
+        tx.commit_without_response().await.expect("the history");
+    }
+    let open = reserve().await;
+    let of_fleet = format!("fleet={}", crew.fleet);
+    for (path, found) in [
+        ("/v1/charging_sessions?status=active".to_owned(), None),
+        (
+            format!("/v1/charging_sessions?status=active&{of_fleet}"),
+            None,
+        ),
+        ("/v1/reservations?status=pending".to_owned(), Some(&open)),
+        (
+            format!("/v1/reservations?status=pending&{of_fleet}"),
+            Some(&open),
+        ),
+        (
+            format!("/v1/reservations?status=pending&fleet={}", fleet.id()),
+            None,
+        ),
+        ("/v1/reservations?status=confirmed".to_owned(), None),
+    ] {
+        let page = app.alice.get(&path).await.expect(200);
+        assert_eq!(page.ids(), Vec::from_iter(found.cloned()), "{path}");
+        assert_eq!(page.body["next_page_url"], Value::Null, "{path}");
+    }
 
     // 1,000 stations along a route, of which the farthest has a plug of another type.
     let station = app.station(json!({})).await;

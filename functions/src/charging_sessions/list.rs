@@ -1,6 +1,7 @@
 //! `GET /v1/charging_sessions`: lists the sessions, newest first; an active session shows its energy and cost so far. Filters: `driver`,
 //! `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
 
+use kernel::time::{SignedDuration, days};
 use kernel::{Code, Error, Id, Kind, Reply};
 use models::api_key::Resource;
 use models::charging_session::{ChargingSession, SessionStatus};
@@ -38,6 +39,10 @@ pub struct Filters {
     /// Only sessions of this status.
     status: Option<SessionStatus>,
 }
+
+/// The age from which every session that has not ended is in the list of what is open. A session lasts a day, and the jobs that end it may
+/// be late by another.
+const RECENT: SignedDuration = days(2);
 
 pub async fn handle(
     request: Request,
@@ -77,9 +82,19 @@ pub async fn handle(
         },
         (None, None, None) => Partition::Kind { tenant, kind },
     };
-    let mut found = store
-        .list::<ChargingSession>(partition, &page_request, filter)
-        .await?;
+    let is_open = filters.status.is_some_and(SessionStatus::is_open);
+    let is_of_one = vehicle.or(driver).is_some();
+    let mut found = if is_open && !is_of_one {
+        let recent = (partition, request.now().plus(-RECENT));
+        let earlier = Partition::Open { tenant };
+        store
+            .list_in_two::<ChargingSession>(recent, earlier, &page_request, filter)
+            .await?
+    } else {
+        store
+            .list::<ChargingSession>(partition, &page_request, filter)
+            .await?
+    };
     for session in &mut found.items {
         session.object = session.live(tenant.mode, request.now());
     }

@@ -56,22 +56,29 @@ pub async fn handle(
     )?;
     references::attached(of_driver.as_ref(), driver.and(fleet))?;
     // A reservation does not show its fleet, so the fleet's partition is read whatever the other filters are.
+    let is_open = filters.status.is_some_and(ReservationStatus::is_open);
     let partition = match (fleet, vehicle, driver) {
-        (Some(fleet), vehicle, driver) => {
-            filter.extend(Condition::given("vehicle", vehicle));
-            filter.extend(Condition::given("driver", driver));
-            Partition::Fleet {
-                tenant,
-                fleet,
-                kind,
-            }
-        }
         (None, Some(vehicle), driver) => {
             filter.extend(Condition::given("driver", driver));
             Partition::Vehicle { tenant, vehicle }
         }
         (None, None, Some(driver)) => Partition::Driver { tenant, driver },
-        (None, None, None) => Partition::Kind { tenant, kind },
+        (fleet, vehicle, driver) => {
+            filter.extend(Condition::given("vehicle", vehicle));
+            filter.extend(Condition::given("driver", driver));
+            match fleet {
+                _ if is_open => {
+                    filter.extend(Condition::given("fleet", fleet));
+                    Partition::Open { tenant }
+                }
+                Some(fleet) => Partition::Fleet {
+                    tenant,
+                    fleet,
+                    kind,
+                },
+                None => Partition::Kind { tenant, kind },
+            }
+        }
     };
     let found = store.list_objects(partition, &page_request, filter);
     query.respond(&request, found.await?)

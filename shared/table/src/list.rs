@@ -23,6 +23,7 @@ use kernel::error::Result;
 use kernel::fields::metadata::MetadataPair;
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
+use kernel::time::Timestamp;
 use models::stored::Stored;
 
 pub use super::filter::{Among, Filter};
@@ -75,6 +76,35 @@ impl Store {
             .page(partition, T::KIND, page_request, filter, None, attributes)
             .await?;
         found.try_map(|item| stored_item::object(item, self.layout))
+    }
+
+    /// Returns one page of a list that consists of a partition with the items since a moment, and another with the earlier ones.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn list_in_two<T: Record>(
+        &self,
+        (recent, since): (Partition<'_>, Timestamp),
+        earlier: Partition<'_>,
+        page_request: &PageRequest,
+        filter: Filter<'_>,
+    ) -> Result<Page<Stored<T>>> {
+        let mut parts = [
+            (recent, page_request.clone().since(since)),
+            (earlier, page_request.clone().until(since)),
+        ];
+        if matches!(page_request.from, Cursor::Before(_)) {
+            parts.reverse();
+        }
+        let [(first, of_first), (second, mut of_second)] = parts;
+        let page = self.list(first, &of_first, filter.clone()).await?;
+        if page.continues(&page_request.from) {
+            return Ok(page);
+        }
+        // At least one, which shows whether the list continues.
+        of_second.limit = (page_request.limit - page.items.len()).max(1);
+        let next = self.list(second, &of_second, filter).await?;
+        page.and(next, page_request.limit, &page_request.from)
     }
 
     /// Returns one page of the items of a list whose member has one of these values. The items left out are read and paid for, but a page

@@ -48,6 +48,14 @@ impl<T, C> Page<T, C> {
         }
     }
 
+    /// Returns whether the list continues in the direction of its request.
+    pub(super) fn continues(&self, from: &Cursor<C>) -> bool {
+        match from {
+            Cursor::Before(_) => self.newer,
+            Cursor::Newest | Cursor::After(_) => self.older,
+        }
+    }
+
     /// Returns a page of the items that were read in the direction of the request. `end` is the place where reading ended if the list was
     /// not read to its end. One item more than the limit means that more items follow.
     pub(super) fn part(mut items: Vec<T>, limit: usize, from: &Cursor<C>, end: Option<C>) -> Self {
@@ -126,6 +134,35 @@ impl<T, C> Page<T, C> {
         Ok(())
     }
 
+    /// Appends the items of a page that follows in the direction of the request, as far as the limit permits.
+    pub(super) fn and(self, next: Self, limit: usize, from: &Cursor<C>) -> Result<Self> {
+        let backward = matches!(from, Cursor::Before(_));
+        let (newer, older) = if backward {
+            (next.newer, self.older)
+        } else {
+            (self.newer, next.older)
+        };
+        let (mut items, more) = if backward {
+            (next.items, self.items)
+        } else {
+            (self.items, next.items)
+        };
+        items.extend(more);
+        let end = next.end;
+        let mut page = Self {
+            items,
+            newer,
+            older,
+            end,
+        };
+        let mut kept = 0;
+        page.keep_while(backward, |_| {
+            kept += 1;
+            Ok(kept <= limit)
+        })?;
+        Ok(page)
+    }
+
     /// Converts every item of the page.
     ///
     /// # Errors
@@ -166,6 +203,14 @@ impl PageRequest {
     #[must_use]
     pub fn since(mut self, moment: Timestamp) -> Self {
         self.range.0 = self.range.0.max(Id::first_number(moment));
+        self
+    }
+
+    /// Returns the request, limited to the ids of objects that were created before this moment.
+    #[must_use]
+    pub fn until(mut self, moment: Timestamp) -> Self {
+        let last = Id::first_number(moment).saturating_sub(1);
+        self.range.1 = self.range.1.min(last);
         self
     }
 
@@ -267,6 +312,37 @@ mod tests {
         // An item that is too large is shown on a page of its own.
         assert_eq!(cut(&[5, 4, 3], false, 0), (vec![5], false, true));
         assert_eq!(cut(&[5, 4, 3], true, 0), (vec![3], true, false));
+    }
+
+    #[test]
+    fn a_page_continues_in_the_second_part_of_its_list() {
+        let page = |items: &[u32], newer, older| Page::<u32, u32> {
+            items: items.to_vec(),
+            newer,
+            older,
+            end: None,
+        };
+        let joined = |first: Page<u32, u32>, next, from| {
+            let found = first.and(next, 3, &from).unwrap();
+            (found.items, found.newer, found.older)
+        };
+        let forward = Cursor::After(9);
+        let (first, next) = (page(&[8, 7], true, false), page(&[4], true, true));
+        assert_eq!(
+            joined(first.clone(), next, forward.clone()),
+            (vec![8, 7, 4], true, true)
+        );
+        let nothing = page(&[], true, false);
+        assert_eq!(
+            joined(first, nothing, forward.clone()),
+            (vec![8, 7], true, false)
+        );
+        // The first part fills the page: one item of the second shows that the list continues.
+        let (full, next) = (page(&[8, 7, 6], true, false), page(&[4], true, false));
+        assert_eq!(joined(full, next, forward), (vec![8, 7, 6], true, true));
+        let backward = Cursor::Before(2);
+        let (first, next) = (page(&[4, 3], false, true), page(&[8, 7], false, true));
+        assert_eq!(joined(first, next, backward), (vec![7, 4, 3], true, true));
     }
 
     #[test]

@@ -245,7 +245,8 @@ records! {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a SessionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
-            let is_listed = self.payment_method.is_some() && !internal.shares_method;
+            let is_listed = self.payment_method.is_some() && !internal.shares_method
+                || self.state.may_outlast_a_day(self.created, self.session_started);
             let open = is_listed && self.status().is_open();
             let always = [
                 Partition::Kind { tenant, kind },

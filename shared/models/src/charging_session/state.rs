@@ -11,8 +11,11 @@ use super::review::{PendingReview, Prices};
 use crate::action::Action;
 use crate::charging::battery::Taper;
 use crate::stored::is_default;
-use kernel::time::Timestamp;
+use kernel::time::{SignedDuration, Timestamp, hours};
 use kernel::window::Window;
+
+/// The time from the creation of a session to its start that is usual: it waits for room at its site, and then for its network.
+const START_MARGIN: SignedDuration = hours(1);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
@@ -301,6 +304,13 @@ impl SessionState {
             } => Some(network),
             _ => None,
         }
+    }
+
+    /// Checks whether an open session may continue for more than a day after its creation, which is unusual: its end was requested from a
+    /// network, after a day at the latest, or the network has reported that it began long after its creation.
+    pub fn may_outlast_a_day(&self, created: Timestamp, started: Timestamp) -> bool {
+        self.at_network()
+            .is_some_and(|network| network.stop.is_some() || started > created.plus(START_MARGIN))
     }
 
     pub(crate) fn at_network_mut(&mut self) -> Option<&mut AtNetwork> {
