@@ -44,7 +44,7 @@ use models::vehicle::Vehicle;
 const AT_ONCE: usize = 98;
 /// The number of sessions that are claimed in a transaction of their own, each with its line.
 const BATCH: usize = 50;
-/// The number of such transactions that run concurrently.
+/// The number of such transactions, or of reads of earlier invoices, that run concurrently.
 const ABREAST: usize = 8;
 
 /// The sessions and fees that an invoice bills.
@@ -141,8 +141,13 @@ impl Store {
             .collect();
         let mut valid = BTreeSet::new();
         let mut making = None;
-        for claimant in claimants {
-            match self.weigh(origin, &claimant).await? {
+        let weighed = stream::iter(claimants).map(async |claimant| {
+            let state = self.weigh(origin, &claimant).await?;
+            Ok::<_, Error>((claimant, state))
+        });
+        let weighed: Vec<_> = weighed.buffered(ABREAST).try_collect().await?;
+        for (claimant, state) in weighed {
+            match state {
                 ClaimState::Valid => drop(valid.insert(claimant)),
                 ClaimState::Void => {}
                 ClaimState::Ours(ours) if making.is_none() => making = Some(ours),
