@@ -9,6 +9,7 @@ use kernel::Timestamp;
 use kernel::time::{days, minutes, seconds};
 use models::network::{Module, ObjectId, Owner, PartyId};
 use serde_json::{Value, json};
+use table::networks::{ReceivedObject, shared_origin};
 use tests::platform::{Connected, Received, cdr_of, fixture, manage, manage_ok, send, session_of};
 use tests::{
     Crew, TestApp, TestResponse, assert_contains, assert_has, cases, each, id_of, path_of, with,
@@ -2310,6 +2311,45 @@ pub mod cards {
             "{is_named} {is_reported_late}"
         );
         assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
+    async fn two_bills_of_a_charge_processed_at_once_are_one_session() {
+        let scene = Scene::with_card().await;
+        let theirs = tapped(&scene);
+        scene.app.advance(3600).await;
+        for id in ["C1", "C2"] {
+            let cdr = scene.cdr(&theirs, json!({"id": id, "session_id": null}));
+            let answer = scene.cpo.send("POST", "/cdrs", Some(&cdr)).await;
+            assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        }
+        let (app, owner) = (scene.app.app(), owner(&scene));
+        // They have waited for the reports of their sessions.
+        let mode = kernel::Mode::Test;
+        for id in ["C1", "C2"] {
+            let id = ObjectId::new(owner.clone(), Module::Cdrs, id).expect("an id");
+            let waiting = app.store.received(mode, &id).await.expect("a CDR");
+            let waiting = waiting.expect("a CDR");
+            let received = waiting.received.plus(-minutes(2));
+            let waited = ReceivedObject {
+                received,
+                ..waiting
+            };
+            let origin = shared_origin(mode, scene.app.now());
+            let mut tx = app.store.begin(&origin);
+            tx.put_received(&waited).expect("an item");
+            tx.commit_without_response().await.expect("the CDR");
+        }
+        let apply = |id| {
+            let object = ObjectId::new(owner.clone(), Module::Cdrs, id).expect("an id");
+            ApplyReceived { mode, object }.run(app)
+        };
+        let (first, second) = tokio::join!(apply("C1"), apply("C2"));
+        first.expect("the first CDR is processed");
+        second.expect("the second CDR is processed");
+        scene.app.drain().await;
+        assert_eq!(sessions(&scene).await.len(), 1);
         assert_eq!(scene.unmatched().await, 0);
     }
 

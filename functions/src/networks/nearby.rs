@@ -158,7 +158,14 @@ pub(super) async fn nearby_session(
         (None, Some(vehicle)) => Partition::Vehicle { tenant, vehicle },
         (None, None) => return Ok(Near::Nothing),
     };
-    let (found, is_whole) = sessions_since(app, partition, reference.started.plus(-NEAR)).await?;
+    let since = reference.started.plus(-NEAR);
+    let (mut found, is_whole) = sessions_since(app, partition, since).await?;
+    // The index may lack a session that was created a moment ago.
+    if let Some(last) = &holder.last.session
+        && !found.iter().any(|session| session.object.id == *last)
+    {
+        found.extend(app.store.find(tenant, last).await?);
+    }
     let fitting = found
         .iter()
         .filter(|session| reference.fits(session, holder));

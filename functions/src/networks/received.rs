@@ -19,7 +19,7 @@
 //! or that may be about a session of its party over another network, stays unmatched.
 //!
 //! The assignment of an object is written in the transaction that changes the session, so that one of two workers with the same object has
-//! to start again.
+//! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
 
 use kernel::origin::{Mode, Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration, days};
@@ -37,6 +37,7 @@ use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
+use table::charge_cards::LastUse;
 use table::networks::{ReceivedObject, SentCommand};
 
 use super::nearby::{Near, Reference, is_same, nearby_session, overlapping_session};
@@ -406,6 +407,7 @@ async fn apply(
     reported: &Said<'_>,
 ) -> Result<(), Error> {
     let (object, now) = (reference.object, app.now());
+    let mut card = None;
     let found = match place {
         None => None,
         Some(Place::Known(Subject { tenant, id })) => {
@@ -418,6 +420,7 @@ async fn apply(
                 return Ok(());
             }
             let session = by_card(app, reference, &holder, first.as_deref(), charger).await?;
+            card = Some((holder.card, holder.last));
             session.map(|session| (holder.tenant, session))
         }
     };
@@ -430,16 +433,17 @@ async fn apply(
         }
         return Ok(());
     };
-    report_to(app, mode, reference, tenant, session, reported).await
+    report_to(app, mode, reference, tenant, session, card, reported).await
 }
 
-/// Updates a session with the report of its object.
+/// Updates a session with the report of its object. Of a new session, the card that started it and the last use of the card are given.
 async fn report_to(
     app: &App,
     mode: Mode,
     reference: &Reference<'_>,
     tenant: Tenant,
     mut session: Stored<ChargingSession>,
+    card: Option<(Id, LastUse)>,
     reported: &Said<'_>,
 ) -> Result<(), Error> {
     let (object, now) = (reference.object, app.now());
@@ -480,6 +484,9 @@ async fn report_to(
         };
         if before.version == 0 {
             match_named_session(app, mode, reference, &matched, &mut tx).await?;
+        }
+        if let Some((card, last)) = card {
+            tx.note_use(&card, &last, &matched.id);
         }
         tx.put_received(&ReceivedObject {
             matched: Some(matched),

@@ -8,10 +8,11 @@ use models::charging::session::CLOCK_TOLERANCE;
 use models::driver::Driver;
 use models::token::{Token, TokenType};
 use ocpi::cost::CdrToken;
+use table::charge_cards::LastUse;
 
 use crate::{App, charge_cards};
 
-/// The tenant, driver and vehicle of a card.
+/// The tenant, driver and vehicle of a card, and its last use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub tenant: Tenant,
@@ -20,6 +21,7 @@ pub struct Holder {
     pub driver: Option<Id>,
     /// The vehicle that the card names.
     pub vehicle: Option<Id>,
+    pub last: LastUse,
 }
 
 /// The token with which a driver starts sessions through the API: that of the driver's app card.
@@ -48,7 +50,10 @@ pub async fn holder(
     let Some(card) = stored.and_then(|stored| stored.card) else {
         return Ok(None);
     };
-    let found = app.store.find::<ChargeCard>(&card.tenant, &card.id).await?;
+    let (found, last) = tokio::try_join!(
+        app.store.find::<ChargeCard>(&card.tenant, &card.id),
+        app.store.last_use(&card.tenant, &card.id),
+    )?;
     let found = found.filter(|found| {
         let charge_card = &found.object;
         let is_contract = |id: &String| may_be_contract_of(charge_card, id);
@@ -61,5 +66,6 @@ pub async fn holder(
         card: card.id,
         driver: charge_card.object.driver,
         vehicle: charge_card.object.vehicle,
+        last,
     }))
 }

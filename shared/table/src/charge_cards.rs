@@ -63,8 +63,21 @@ pub struct CardCount {
     version: u64,
 }
 
+/// The charging session that was created last because a card was used, until a day later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastUse {
+    pub session: Option<Id>,
+    /// The number of such sessions.
+    count: u64,
+}
+
+/// The time for which the last use of a card is kept.
+const USE_KEPT: SignedDuration = days(1);
+
 const CARD: &str = "card";
+const COUNT: &str = "count";
 const LAST_ACCOUNT: &str = "last_account";
+const SESSION: &str = "session";
 const SINCE: &str = "since";
 
 /// The number of accounts that can claim a uid at the same time.
@@ -280,6 +293,18 @@ impl Store {
         item.map(|item| CardToken::read(&item)).transpose()
     }
 
+    /// Returns the charging session that was created last for a use of a card.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn last_use(&self, tenant: &Tenant, card: &Id) -> Result<LastUse> {
+        let item = self.item(Key::LastUse { tenant, card }, true).await?;
+        Ok(LastUse {
+            session: item.as_ref().map(|item| Id::from(string(item, SESSION))),
+            count: item.map_or(0, |item| number(&item, COUNT).unsigned_abs()),
+        })
+    }
+
     /// Returns the tokens that were updated within a time, in the order of their updates: at most `limit` after the first `offset`. Also
     /// returns the total number.
     ///
@@ -371,6 +396,19 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
+    /// Notes the charging session that the work creates for a use of a card. The commit fails with `Contended` if another session was created
+    /// for the card since `last` was read: it may be the same one.
+    pub fn note_use(&mut self, card: &Id, last: &LastUse, session: &Id) {
+        let tenant = &self.origin.tenant;
+        let mut item = new_item(Key::LastUse { tenant, card });
+        item.insert(SESSION.into(), s(session.as_str()));
+        item.insert(COUNT.into(), n(last.count + 1));
+        let expiry = self.origin.now.plus(USE_KEPT);
+        item.insert("ttl".into(), n(expiry.unix_seconds()));
+        let put = self.store.put_if_read(item, COUNT, last.count);
+        self.push(Write::Put(put), Error::Contended);
+    }
+
     /// Creates a charge card with its uid and its items below its holders. A pending card claims the uid; any other card holds it.
     /// `uid_use` is the use of the uid as it was read; the commit fails if that has changed since.
     ///

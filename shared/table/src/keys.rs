@@ -48,6 +48,7 @@
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
 //! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
+//! | charging session that was created last for a use of a charge card | `<acct>#<mode>#<ccd>` | `USED` | `ttl` a day after |
 //! | additions to the charge cards of a driver | `<acct>#<mode>#CARDS#<drv>` | `#` | |
 //! | uid of a charge card, and its token | `<mode>#OCPI#CARD#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update; `ttl` 90 days after the card was deleted |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
@@ -273,6 +274,11 @@ pub enum Key<'a> {
         uid: &'a str,
         account: &'a Id,
     },
+    /// The charging session that was created last for a use of a charge card.
+    LastUse {
+        tenant: &'a Tenant,
+        card: &'a Id,
+    },
     /// The item that serializes additions to the charge cards of a driver.
     CardsOf {
         tenant: &'a Tenant,
@@ -296,6 +302,8 @@ const CARD: &str = "CARD";
 const COMMAND: &str = "COMMAND";
 /// The sort key of the item that counts the requests to plan a site.
 const PLANS: &str = "PLANS";
+/// The sort key of the last use of a charge card.
+const USED: &str = "USED";
 /// The sort key of a deleted payment method.
 const DELETED: &str = "DELETED";
 /// The prefix of the sort keys of a fleet's daily sums.
@@ -462,6 +470,7 @@ impl Key<'_> {
                 of_ocpi(mode, CARD, &uid.to_lowercase()),
                 account.to_string(),
             ),
+            Self::LastUse { tenant, card } => (of_tenant(tenant, card.as_str()), USED.into()),
             Self::CardsOf { tenant, holder } => {
                 (of_tenant(tenant, &format!("CARDS#{holder}")), ALONE.into())
             }
