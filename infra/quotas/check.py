@@ -30,10 +30,13 @@ ROOT = pathlib.Path(__file__).parent.parent
 # How long the name of the root stack may be: the names of functions and log groups begin with it.
 STACK_NAME = "x" * 24
 
-# Values of parameters with which the templates expand to most resources, and the longest of texts.
+# Values of parameters with which the templates expand to most resources, and the longest of texts. Partitions and regions are those
+# with the longest names. A parameter with a MaxLength needs no value here.
 VALUES = {
     "Table": f"{STACK_NAME}-Table-0123456789ABC",
-    "OcpiName": "x" * 40,
+    "EncryptionKeys": "arn:aws-us-gov:secretsmanager:ap-southeast-1:123456789012:secret:EncryptionKeys-0123456789ABC-AbCdEf",
+    "ScheduleGroup": f"{STACK_NAME}-Schedules-0123456789ABC",
+    "SchedulerRoleArn": "arn:aws-us-gov:iam::123456789012:role/" + "x" * 64,
     "SecretsGeneration": "x" * 24,
     "Canary": "Canary10Percent5Minutes",
     "CanaryEnabled": "true",
@@ -47,8 +50,15 @@ VALUES = {
 # How long a value that is known only after the deployment is taken to be: longer than any ARN and URL of the templates.
 UNKNOWN = "x" * 160
 
-# The longest URL of a queue: its name has at most 80 characters.
-QUEUE_URL = "https://sqs.ap-southeast-1.amazonaws.com/123456789012/" + "x" * 80
+
+def queue_url(key):
+    """The longest URL of a queue with this logical name. CloudFormation makes its name of that of the stack, this and 13 characters."""
+    return f"https://sqs.cn-northwest-1.amazonaws.com.cn/123456789012/{STACK_NAME}-{key}-0123456789ABC"
+
+
+def longest(parameter):
+    """The longest value of a parameter that has a MaxLength, the default of any other."""
+    return "x" * parameter["MaxLength"] if "MaxLength" in parameter else parameter.get("Default", UNKNOWN)
 
 
 @dataclass
@@ -194,7 +204,7 @@ def text_of(value, parameters):
                     return ""
                 if given in ("Service", "AWS::StackName"):
                     return STACK_NAME
-                return str(parameters.get(given, QUEUE_URL if given.endswith("Queue") else UNKNOWN))
+                return str(parameters.get(given, queue_url(given) if given.endswith("Queue") else UNKNOWN))
             case "Fn::GetAtt":
                 return UNKNOWN
             case "Fn::Sub":
@@ -264,7 +274,7 @@ class Check:
         note = self.quotas.note
         resources = made["Resources"]
         nested = any(one["Type"] == "AWS::CloudFormation::Stack" for one in resources.values())
-        parameters = {key: one.get("Default", UNKNOWN) for key, one in made.get("Parameters", {}).items()} | values
+        parameters = {key: longest(one) for key, one in made.get("Parameters", {}).items()} | values
         self.totals["resources"] += len(resources)
         note("resources of a stack, as infra/README.md plans it", where, len(resources))
         note("resources of a stack", where, len(resources))
@@ -306,7 +316,9 @@ class Check:
             case "AWS::Lambda::Function":
                 self.totals["functions"] += 1
                 variables = properties.get("Environment", {}).get("Variables", {})
-                size = sum(len(name) + len(text_of(value, parameters)) for name, value in variables.items())
+                # Lambda measures the environment as JSON.
+                environment = {name: text_of(value, parameters) for name, value in variables.items()}
+                size = len(json.dumps(environment, separators=(",", ":")))
                 note("bytes of a function's environment", where, size)
                 note("MB of memory", where, properties["MemorySize"])
                 note("MB of memory, at least", where, properties["MemorySize"])

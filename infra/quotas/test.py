@@ -48,6 +48,27 @@ class QuotaTest(unittest.TestCase):
         self.assertEqual(1, check.index_changes(before, one_more))
         self.assertEqual(2, check.index_changes(before, before.replace("NonKeyAttributes: [outline, ", "NonKeyAttributes: [")))
 
+    def test_a_parameter_counts_with_its_greatest_length(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder)
+            (copy / "stacks").symlink_to(TEMPLATES / "stacks")
+            template = (TEMPLATES / "template.yaml").read_text()
+            for name in ("ReviewTolerances", "AssumedPrices"):
+                longer = re.sub(rf"(  {name}:\n(?:    .*\n)*?    MaxLength: )128\b", r"\g<1>1024", template)
+                self.assertNotEqual(template, longer)
+                (copy / "template.yaml").write_text(longer)
+                broken = {quota.name for quota in check.check(copy / "template.yaml").broken()}
+                self.assertEqual({"bytes of a function's environment"}, broken)
+
+    def test_an_environment_is_measured_as_json(self):
+        measured = check.Check()
+        variables = {"MODE": "test", "STAGE": "dev"}
+        function = {"Type": "AWS::Lambda::Function"}
+        function["Properties"] = {"MemorySize": 256, "Timeout": 10, "Environment": {"Variables": variables}}
+        measured.resource("here", "Function", function, {}, {})
+        number, _ = measured.quotas.all["bytes of a function's environment"].worst()
+        self.assertEqual(len('{"MODE":"test","STAGE":"dev"}'), number)
+
     def test_a_quota_that_is_exceeded_in_a_nested_stack_is_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder)

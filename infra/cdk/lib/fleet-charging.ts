@@ -75,7 +75,7 @@ export interface FleetChargingProps {
   readonly lateCancellation?: Duration;
   /**
    * By how much what a charging network bills for a session may exceed the service's own price without a review, by currency in its
-   * smallest unit: `eur:1000,jpy:2000`.
+   * smallest unit: `eur:1000,jpy:2000`. At most 128 characters.
    */
   readonly reviewTolerances?: string;
   /** What a kWh is assumed to cost in a review where the station's tariff is not known, in the same form. */
