@@ -84,7 +84,7 @@ pub fn of_queue(worker: &Function) -> String {
         "ApproximateNumberOfMessagesVisible",
         "DeadLetters",
         0,
-        &format!("Messages for {name} failed five times and wait in the dead-letter queue."),
+        &format!("Messages for {name} failed too often and wait in the dead-letter queue."),
     ) + &alarm(
         "Late",
         "ApproximateAgeOfOldestMessage",
