@@ -51,8 +51,11 @@ export interface FleetChargingProps {
   readonly deletionProtection?: boolean;
   /** Whether roles are limited to the partition keys that their functions use (`dynamodb:LeadingKeys`): true by default. */
   readonly leadingKeys?: boolean;
-  /** The API's own domain. Point its record at the output `DomainTarget`. */
-  readonly domain?: { readonly name: string; readonly certificate: ICertificate };
+  /**
+   * The API's own domain. Point its record at the output `DomainTarget`. With `defaultEndpoint` the API can also be reached at the
+   * address that AWS gives it, as while clients move to the domain; false by default.
+   */
+  readonly domain?: { readonly name: string; readonly certificate: ICertificate; readonly defaultEndpoint?: boolean };
   /** Requests per second that the API lets through in all. */
   readonly apiRate?: number;
   /** Requests that the API lets through at once. */
@@ -123,6 +126,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     ApiRate: text(props.apiRate),
     ApiBurst: text(props.apiBurst),
     RateTest: text(props.rateTest),
+    DefaultEndpoint: props.domain?.defaultEndpoint ? "enabled" : "disabled",
     RateLive: text(props.rateLive),
     RateNetwork: text(props.rateNetwork),
     OcpiCountryCode: props.party?.countryCode,
@@ -158,6 +162,7 @@ function conditions(props: FleetChargingProps): Record<string, boolean> {
     HasKey: props.encryptionKey !== undefined,
     HasAlarmTopic: props.alarmTopic !== undefined,
     HasCanary: props.canary !== undefined && props.canary !== "AllAtOnce",
+    DefaultEndpointDisabled: !props.domain?.defaultEndpoint,
     TableUnprotected: props.deletionProtection !== true,
     HasWriteCeiling: props.writeCeiling !== undefined && props.writeCeiling !== 0,
     HasBudget: props.budget !== undefined,

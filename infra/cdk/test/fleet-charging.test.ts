@@ -210,6 +210,20 @@ test("the API allows the console's origin and no other", () => {
   cors({});
 });
 
+test("the default endpoint of an API with a domain is enabled only if the props say so", () => {
+  const disabled = (defaultEndpoint?: boolean) => {
+    const { root, template } = synthesized((stack) => {
+      const certificate = Certificate.fromCertificateArn(stack, "Certificate", "arn:aws:acm:eu-west-1:1:certificate/1");
+      return { domain: { name: "api.example.com", certificate, ...(defaultEndpoint !== undefined && { defaultEndpoint }) } };
+    });
+    template.hasCondition("DefaultEndpointDisabled", { "Fn::Equals": [String(!defaultEndpoint), "true"] });
+    return JSON.stringify(root.Resources["Api"]?.Properties["DisableExecuteApiEndpoint"]);
+  };
+  const both = '{"Fn::If":["HasDomain",{"Fn::If":["DefaultEndpointDisabled",true,false]},false]}';
+  assert.equal(disabled(), both);
+  assert.equal(disabled(true), both);
+});
+
 test("the table and the files are kept and guarded", () => {
   const { template } = synthesized();
   template.hasResource("AWS::DynamoDB::Table", {
