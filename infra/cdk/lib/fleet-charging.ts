@@ -96,13 +96,16 @@ export interface FleetChargingProps {
   readonly tracing?: boolean;
   /** The topic that alarms are sent to. */
   readonly alarmTopic?: ITopic;
-  /** A key for the table, queues, files, logs and secrets. CloudWatch Logs is admitted by the construct, unless the key is imported. */
+  /**
+   * A key for the table, queues, files, logs and secrets. CloudWatch Logs is admitted by the construct, unless the key is imported. Set
+   * it with the first deployment: to set or change it later interrupts the service.
+   */
   readonly encryptionKey?: IKey;
   /** How many instances of a function work on one queue at a time. */
   readonly workerConcurrency?: number;
   /** An alarm rings when so many functions of the AWS account and region run at once. */
   readonly concurrencyAlarm?: number;
-  /** Write units per second that the table takes at most; without it, the table has no ceiling of its own. */
+  /** Write units per second that the table takes at most; without it, the table has no ceiling of its own. To leave it out later may not lift it. */
   readonly writeCeiling?: number;
   /** Dollars that the AWS account is to cost in a month, and who is told when it costs more or is forecast to. */
   readonly budget?: { readonly monthly: number; readonly email: string };
@@ -123,10 +126,10 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     LeadingKeys: text(props.leadingKeys),
     DomainName: props.domain?.name,
     CertificateArn: props.domain?.certificate.certificateArn,
+    DefaultEndpoint: props.domain?.defaultEndpoint ? "enabled" : "disabled",
     ApiRate: text(props.apiRate),
     ApiBurst: text(props.apiBurst),
     RateTest: text(props.rateTest),
-    DefaultEndpoint: props.domain?.defaultEndpoint ? "enabled" : "disabled",
     RateLive: text(props.rateLive),
     RateNetwork: text(props.rateNetwork),
     OcpiCountryCode: props.party?.countryCode,
@@ -159,10 +162,10 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
 function conditions(props: FleetChargingProps): Record<string, boolean> {
   return {
     HasDomain: props.domain !== undefined,
+    DefaultEndpointDisabled: !props.domain?.defaultEndpoint,
     HasKey: props.encryptionKey !== undefined,
     HasAlarmTopic: props.alarmTopic !== undefined,
     HasCanary: props.canary !== undefined && props.canary !== "AllAtOnce",
-    DefaultEndpointDisabled: !props.domain?.defaultEndpoint,
     TableUnprotected: props.deletionProtection !== true,
     HasWriteCeiling: props.writeCeiling !== undefined && props.writeCeiling !== 0,
     HasBudget: props.budget !== undefined,
