@@ -266,6 +266,27 @@ async fn a_hub_is_asked_for_its_parties_once_a_day() {
 }
 
 #[tokio::test]
+async fn a_party_does_not_report_another_party() {
+    let scene = Scene::new().await;
+    scene.approve("EXA").await;
+    scene.approve("OTH").await;
+    let offline = client_info("OTH", "CPO", "OFFLINE", scene.app.now());
+    let headers = [
+        ("ocpi-from-country-code", "NL"),
+        ("ocpi-from-party-id", "EXA"),
+    ];
+    let (app, token) = (&scene.app, &scene.hub.token);
+    for party in ["OTH", "NEW"] {
+        let path = format!("/ocpi/2.2.1/hubclientinfo/NL/{party}");
+        let info = with(offline.clone(), json!({"party_id": party}));
+        let answer = send(app, token, "PUT", &path, Some(&info), &headers).await;
+        assert_eq!(codes(&answer), (404, 2000), "{}", answer.text);
+    }
+    let crew = app.crew(&app.alice).await;
+    assert_eq!(scene.use_of(&crew, "OTH").await.1, 200);
+}
+
+#[tokio::test]
 async fn parties_of_others_and_our_own_are_refused() {
     let scene = Scene::new().await;
     let (app, hub) = (&scene.app, &scene.hub);

@@ -942,6 +942,37 @@ mod billing {
         assert_has!(scene.shown(&session).await, {"connector": "E2-1", "amount_due": 4356});
     }
 
+    #[tokio::test]
+    async fn a_network_cannot_raise_the_price_by_a_move() {
+        for is_billed in [true, false] {
+            let (scene, session, theirs) = Scene::charging().await;
+            let mut dear = fixture("tariff");
+            dear["elements"][0]["price_components"][0]["price"] = json!(40);
+            dear["last_updated"] = json!(Scene::text(scene.app.now()));
+            scene
+                .cpo
+                .put(&format!("/tariffs/NL/EXA/{}", id_of(&dear)), &dear)
+                .await;
+            scene.app.drain().await;
+            let elsewhere = json!({"evse_uid": "E2", "connector_id": "1"});
+            let moved = with(theirs, elsewhere);
+            if is_billed {
+                let total = json!({"excl_vat": 800, "incl_vat": 968});
+                let mut bill = scene.cdr(&moved, json!({"total_cost": total}));
+                bill["cdr_location"]["evse_uid"] = json!("E2");
+                scene.bill(&bill).await;
+            } else {
+                let now = Scene::text(scene.app.now());
+                let end = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now, "last_updated": now});
+                scene.report(&with(moved, end)).await;
+                scene.pass(3 * 86_400).await;
+            }
+            let review = &scene.shown(&session).await["review"];
+            assert_has!(review, {"network": 96_800, "ours": 968});
+            assert_eq!(scene.invoice().await.1, []);
+        }
+    }
+
     /// The station's tariff: 80 cents for a kWh until this number of hours from now by the station's clock, and then 20.
     async fn dear_for(scene: &Scene, hours: i64) {
         let zone = TimeZone::get("Europe/Amsterdam").expect("a zone");
@@ -2504,6 +2535,25 @@ pub mod cards {
         assert_eq!(stored, location);
         scene.report(&theirs).await;
         is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn a_charge_with_a_token_of_another_party_is_not_billed() {
+        let scene = Scene::with_card().await;
+        let mut theirs = tapped(&scene);
+        theirs["cdr_token"]["party_id"] = json!("XXX");
+        scene.report(&theirs).await;
+        scene.app.advance(3600).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        scene.app.advance(600).await;
+        assert!(sessions(&scene).await.is_empty());
+        assert_eq!(scene.unmatched().await, 2);
+        // Both parts of a party are compared without regard to case, and a network may leave them out.
+        let mut ours = with(tapped(&scene), json!({"id": "T2"}));
+        ours["cdr_token"]["party_id"] = json!("fcs");
+        ours["cdr_token"]["country_code"] = Value::Null;
+        scene.report(&ours).await;
+        assert_eq!(sessions(&scene).await.len(), 1);
     }
 
     #[tokio::test]

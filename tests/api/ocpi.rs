@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use functions::networks::handshake::{self, Agreed};
 use functions::networks::sync::{Limits, pull_within};
+use futures::future::join_all;
 use kernel::time::{HOUR, MINUTE, seconds};
 use kernel::{Id, Mode};
 use models::charging_station::ChargingStation;
@@ -634,6 +635,26 @@ mod locations {
         assert_has!(shown, {"status": "RESERVED", "last_updated": "2026-01-05T09:02:00Z"});
         let location = cpo.data(PATH).await;
         assert_eq!(location["last_updated"], "2026-01-05T09:02:00Z");
+    }
+
+    #[tokio::test]
+    async fn every_status_counts_when_a_site_restarts() {
+        const EVSES: usize = 24;
+        let (app, cpo) = connected().await;
+        let mut whole = fixture("location");
+        whole["last_updated"] = json!("2026-01-05T08:00:00Z");
+        let evse = |n| with(whole["evses"][0].clone(), json!({"uid": format!("E{n}")}));
+        whole["evses"] = (1..=EVSES).map(evse).collect();
+        cpo.put(PATH, &whole).await;
+        let charging = json!({"status": "CHARGING", "last_updated": "2026-01-05T09:00:00Z"});
+        let reports = (1..=EVSES).map(async |n| {
+            let path = format!("{PATH}/E{n}");
+            cpo.expect("PATCH", &path, Some(&charging), (200, 1000))
+                .await
+        });
+        join_all(reports).await;
+        let shown = station(&app).await;
+        assert_has!(shown, {"/availability/connectors_available": 0, "/availability/connectors_total": EVSES});
     }
 
     #[tokio::test]

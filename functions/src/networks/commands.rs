@@ -208,7 +208,7 @@ fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
         }
         Ok(response) => (Response::Refused(response.result), SignedDuration::ZERO),
         Err(Failure::Address(why)) => (Response::NotSent(why), SignedDuration::ZERO),
-        Err(failure) if failure.is_refusal() => {
+        Err(failure) if failure.is_refusal() && !matches!(failure, Failure::TooLarge(_)) => {
             tracing::warn!(error = %failure, "a network refused a command");
             (
                 Response::Refused(ResponseType::Rejected),
@@ -278,6 +278,7 @@ mod tests {
         for failure in [
             Failure::Unreachable("timed out".into()),
             Failure::Malformed(String::new()),
+            Failure::TooLarge(1),
         ] {
             assert!(matches!(read(Err(failure)).0, Response::Unknown(_)));
         }

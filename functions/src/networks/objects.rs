@@ -8,11 +8,9 @@ use ocpi::object::{Refusal, Update};
 use serde_json::Value;
 use table::networks::{ReceivedObject, shared_origin};
 
+use super::{COLLISIONS, TRIES};
 use crate::ocpi::edge::Party;
 use crate::ocpi::reply::{Reply, Result as Replied};
-
-/// The maximum number of times that an object is read again after a concurrent change.
-const TRIES: usize = 8;
 
 /// Stores an object that a party has pushed.
 ///
@@ -39,7 +37,7 @@ pub async fn store_from(
     change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
 ) -> Result<Result<Update, Refusal>, Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let stored = app.store.received(mode, id).await?;
         let before = stored.as_ref().map(|stored| &stored.object);
         let update = match change(before).and_then(Update::bounded) {
@@ -62,7 +60,7 @@ pub async fn store_from(
         tx.put_received(&received)?;
         match tx.commit_without_response().await {
             Ok(()) => return Ok(Ok(update)),
-            Err(Error::Contended) => {}
+            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
             Err(error) => return Err(error),
         }
     }
@@ -75,13 +73,13 @@ pub async fn store_from(
 /// 404 if it does not exist.
 pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let stored = app.store.received(mode, id).await?;
         let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
         let mut tx = app.store.begin(&origin);
         tx.delete_received(&stored);
         match tx.commit_without_response().await {
-            Err(Error::Contended) => {}
+            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
             done => return Ok(done?),
         }
     }

@@ -536,7 +536,7 @@ async fn move_session(
     let connector = station.object.connector_of(uid.as_str(), named);
     // Nothing is known of a connector that the EVSE does not have.
     let connector = connector.filter(|found| !is_same_evse || is_named(found.id_within_evse()));
-    Ok(connector.is_some_and(|connector| session.move_to(&station.object, connector, now)))
+    Ok(connector.is_some_and(|connector| session.move_to(&station, connector, now)))
 }
 
 /// Matches the session that a CDR names with the charging session that is created for the CDR. The report of that session may be processed at

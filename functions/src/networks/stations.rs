@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use super::{COLLISIONS, TRIES};
 use crate::App;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use kernel::origin::{Mode, Origin};
@@ -33,9 +34,6 @@ use table::networks::{ReceivedObject, shared_origin};
 
 /// The maximum size of a station in bytes, with the prices of its connectors: pages of stations, which may have 5.5 MB, have room for it.
 const MAX_STATION: usize = 2_000_000;
-
-/// The maximum number of times that a location is read again after a concurrent change.
-const TRIES: usize = 10;
 
 /// The number of tariffs of a location that are recorded at once.
 const WRITERS: usize = 10;
@@ -71,7 +69,7 @@ pub async fn store(
     change: LocationChange<'_>,
 ) -> Result<Result<StoredLocation, Refusal>, Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let present = present(app, mode, id).await?;
         let before = present.location.as_ref().map(|location| &location.object);
         let update = match change(before).and_then(Update::bounded) {
@@ -87,7 +85,7 @@ pub async fn store(
         match write(app, &origin, network, id, present, &object).await {
             Ok(Ok(problem)) => return Ok(Ok(StoredLocation { update, problem })),
             Ok(Err(refusal)) => return Ok(Err(refusal)),
-            Err(Error::Contended) => {}
+            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
             Err(error) => return Err(error),
         }
     }
@@ -289,7 +287,7 @@ pub(super) async fn removed_connectors(
 /// `Contended` if the station is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let Present {
             location: Some(location),
             station: Some(station),
@@ -325,10 +323,11 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
             return Ok(());
         }
         priced.object.updated = origin.now;
+        priced.internal.repriced = Some(origin.now);
         let mut tx = app.store.begin(&origin);
         tx.put_station(&priced)?;
         match tx.commit_without_response().await {
-            Err(Error::Contended) => {}
+            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
             done => return done,
         }
     }
@@ -347,7 +346,7 @@ pub async fn remove(
     before: kernel::Timestamp,
 ) -> Result<bool, Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let Present { location, station } = present(app, mode, id).await?;
         let Some(location) = location.filter(|location| location.received < before) else {
             return Ok(false);
@@ -363,7 +362,7 @@ pub async fn remove(
             tx.put_station(&station)?;
         }
         match tx.commit_without_response().await {
-            Err(Error::Contended) => {}
+            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
             done => return done.map(|()| true),
         }
     }

@@ -33,7 +33,8 @@ pub async fn of_driver(app: &App, tenant: &Tenant, driver: &Driver) -> Result<To
 }
 
 /// The holder of the token that a network names in a session or a CDR that began at a time; none for a token that this service has not
-/// issued, and for one of another card that had the uid before: its contract id differs, or it was used before the card was created.
+/// issued, also if another party has issued one with the same uid, and for one of another card that had the uid before: its contract id
+/// differs, or it was used before the card was created.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -43,6 +44,10 @@ pub async fn holder(
     token: &CdrToken,
     began: Timestamp,
 ) -> Result<Option<Holder>, Error> {
+    let own = &app.settings.own_party.id;
+    if !token.is_of(own.country_code(), own.party_id()) {
+        return Ok(None);
+    }
     let Some(kind) = TokenType::from_name(&token.kind) else {
         return Ok(None);
     };

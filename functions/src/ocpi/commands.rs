@@ -15,11 +15,9 @@ use table::networks::SentCommand;
 use super::edge::{Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
+use crate::networks::{COLLISIONS, TRIES};
 
 const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
-
-/// The maximum number of attempts to store a result that arrives at the same time as another one.
-const TRIES: usize = 5;
 
 pub fn module() -> Module {
     Module {
@@ -54,7 +52,7 @@ pub(super) async fn store(
     let sent: CommandResult =
         lenient(body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let id = Id::from(id.to_owned());
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
         let stored = if id.is(Kind::NetworkCommand) {
             app.store.command(party.mode, &id).await?
         } else {
@@ -74,7 +72,7 @@ pub(super) async fn store(
             .put_command(party.mode, &command, Some(before))
             .await
         {
-            Err(Error::Contended) => {}
+            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
             done => {
                 done?;
                 return Ok(Reply::success());

@@ -76,12 +76,21 @@ impl Party {
                 return Err(Reply::error(StatusCode::CLIENT_ERROR, message));
             }
         };
-        if !self.acts_for(&party) {
-            return Err(Reply::not_found(
-                "The sender is another party than this one.",
-            ));
-        }
+        self.check_sender(&party)?;
         Ok(owner)
+    }
+
+    /// Checks that the sender may act for a party.
+    ///
+    /// # Errors
+    /// 404 if it may not.
+    pub fn check_sender(&self, party: &PartyId) -> Result<()> {
+        if self.acts_for(party) {
+            return Ok(());
+        }
+        Err(Reply::not_found(
+            "The sender is another party than this one.",
+        ))
     }
 
     /// Returns whether the message may be about objects of a party: behind a hub, only the party itself and the hub send such messages. The

@@ -38,7 +38,9 @@ fn client(party: &Party, country: &str, id: &str) -> Result<PartyId> {
             "The platform is not a hub.",
         ));
     }
-    PartyId::new(country, id).map_err(Reply::not_found)
+    let id = PartyId::new(country, id).map_err(Reply::not_found)?;
+    party.check_sender(&id)?;
+    Ok(id)
 }
 
 /// Shows the hub's report about a party.

@@ -76,6 +76,17 @@ pub struct CdrToken {
     pub party_id: Option<String>,
 }
 
+impl CdrToken {
+    /// Returns whether a party may have issued the token: it names that party, or none.
+    pub fn is_of(&self, country_code: &str, party_id: &str) -> bool {
+        let is = |named: &Option<String>, own: &str| {
+            let named = named.as_deref();
+            named.is_none_or(|named| named.eq_ignore_ascii_case(own))
+        };
+        is(&self.country_code, country_code) && is(&self.party_id, party_id)
+    }
+}
+
 /// A part of a session in which nothing relevant to its price changed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ChargingPeriod {

@@ -37,6 +37,7 @@ pub fn merged(
         imported_status,
         location,
         takes_profiles,
+        repriced: None,
     };
     (station.created, station.updated) = (now, now);
     let Some((before, before_internal)) = stored else {
@@ -48,6 +49,7 @@ pub fn merged(
         internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
     }
+    internal.repriced = before_internal.repriced;
     for connector in &mut station.connectors {
         let mut known = before.connectors.iter();
         let stored = known.find(|known| known.id == connector.id);
@@ -61,6 +63,9 @@ pub fn merged(
         }
         if let Some(stored) = stored.filter(|_| !priced.contains(&connector.id)) {
             connector.pricing.clone_from(&stored.pricing);
+        }
+        if stored.is_none_or(|stored| stored.pricing != connector.pricing) {
+            internal.repriced = Some(now);
         }
     }
     station.show_cheapest_pricing();

@@ -76,6 +76,9 @@ pub struct NetworkSession {
     pub connector: Option<String>,
     /// The maximum power of the EVSE in W; 0 if it is unknown.
     pub evse_power: u32,
+    /// The prices with which the session began, if it was moved to another connector after prices of the station had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_pricing: Option<Vec<Price>>,
     /// The card whose token identifies the driver at the network: the driver's app card if the session was started through the API. Items
     /// of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,6 +132,7 @@ impl NetworkSession {
             evse,
             connector,
             evse_power: 0,
+            first_pricing: None,
             card: None,
             session: None,
             reported: None,
@@ -247,7 +251,16 @@ pub struct Billed {
 
 impl Billed {
     fn is_credit_of(&self, bill: &Self) -> bool {
-        self.credit && self.credits.as_ref() == Some(&bill.id)
+        let is_named = self.credits.as_ref() == Some(&bill.id);
+        self.credit && is_named && self.currency == bill.currency
+    }
+
+    /// Returns the amount that a credit returns. Some networks send it as a positive number.
+    fn returned(&self) -> Total {
+        Total {
+            net: self.total.net.saturating_abs(),
+            gross: self.total.gross.saturating_abs(),
+        }
     }
 }
 
@@ -299,34 +312,47 @@ pub struct CdrReport {
     pub pricing: Vec<Price>,
 }
 
-/// Returns the CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
+/// Returns the CDR in a currency whose price counts: the newest of those that are neither credits nor credited in full.
 pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
-    let in_currency = || cdrs.iter().filter(move |cdr| cdr.currency == currency);
-    let is_credited = |cdr: &&Billed| in_currency().any(|other| other.is_credit_of(cdr));
-    let open = in_currency().filter(|cdr| !cdr.credit && !is_credited(cdr));
+    let in_currency = cdrs.iter().filter(move |cdr| cdr.currency == currency);
+    let open = in_currency.filter(|cdr| !cdr.credit && !is_credited(cdrs, cdr));
     open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
+}
+
+/// Returns whether credits cancel a bill.
+fn is_credited(cdrs: &[Billed], bill: &Billed) -> bool {
+    let is_named = cdrs.iter().any(|credit| credit.is_credit_of(bill));
+    is_named && credit_of(cdrs, bill).gross >= bill.total.gross
+}
+
+/// Returns the amount that the credits of a bill return.
+fn credit_of(cdrs: &[Billed], bill: &Billed) -> Total {
+    let credits = cdrs.iter().filter(|credit| credit.is_credit_of(bill));
+    credits.fold(Total::default(), |sum, credit| sum.plus(credit.returned()))
 }
 
 /// Returns the total of several CDRs of one session in a currency; None before the session was billed in it. The order in which they
 /// arrive does not matter.
 ///
-/// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a
-/// session again without crediting the first CDR has corrected it. The cost of a session is never negative.
+/// The newest of the CDRs that are not credited in full counts, because a session has one price: a network that bills a session again
+/// without crediting the first CDR has corrected it. A credit is subtracted, except from a CDR that does not count. The cost of a session is
+/// never negative.
 pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
     let in_currency = || cdrs.iter().filter(|cdr| cdr.currency == currency);
-    let credits = || in_currency().filter(|cdr| cdr.credit);
     let bills = || in_currency().filter(|cdr| !cdr.credit);
     bills().next()?;
-    let credited = bills().filter(|bill| credits().any(|credit| credit.is_credit_of(bill)));
-    let billed = credited.chain(newest_bill(cdrs, currency));
-    let sum = billed.fold(Total::default(), |sum, bill| sum.plus(bill.total));
-    let sum = credits().fold(sum, |sum, credit| {
-        // Some networks send the amount of a credit as a positive number.
-        sum.minus(Total {
-            net: credit.total.net.saturating_abs(),
-            gross: credit.total.gross.saturating_abs(),
+    let newest = newest_bill(cdrs, currency);
+    let sum = newest.map_or_else(Total::default, |newest| newest.total);
+    let others = bills().filter(|bill| newest != Some(bill));
+    let sum = others.fold(sum, |sum, bill| {
+        let credit = credit_of(cdrs, bill);
+        sum.plus(Total {
+            net: credit.net.min(bill.total.net),
+            gross: credit.gross.min(bill.total.gross),
         })
     });
+    let credits = in_currency().filter(|cdr| cdr.credit);
+    let sum = credits.fold(sum, |sum, credit| sum.minus(credit.returned()));
     Some(Total::new(sum.net.max(0), sum.gross.max(0)))
 }
 
@@ -392,9 +418,14 @@ mod tests {
             Some(450)
         );
         // Without a credit the session is still billed once.
-        assert_eq!(total(&[bill.clone(), corrected]), Some(450));
+        assert_eq!(total(&[bill.clone(), corrected.clone()]), Some(450));
         let partial = cdr("X", -100, Some("C1"), 2);
-        assert_eq!(total(&[bill.clone(), partial]), Some(400));
+        assert_eq!(total(&[bill.clone(), partial.clone()]), Some(400));
+        // Neither is what a credit leaves of a corrected CDR billed beside the correction.
+        let partly = [bill.clone(), partial, corrected.clone()];
+        assert_eq!(total(&partly), Some(450));
+        let of_newest = cdr("X", -50, Some("C2"), 3);
+        assert_eq!(total(&[bill.clone(), corrected, of_newest]), Some(400));
         let unnamed = cdr("X", -100, Some(""), 2);
         assert_eq!(total(&[bill.clone(), unnamed]), Some(400));
         let positive = cdr("X", 500, Some("C1"), 2);

@@ -124,14 +124,17 @@ impl ChargingSession {
 
 impl Stored<ChargingSession> {
     /// Moves a session whose price is not final to another connector of its station, at which its network reports it: the prices and the
-    /// power are those of that connector. The time in the calendars stays at the EVSE for which the session was requested. Returns whether
+    /// power are those of that connector. If prices of the station have changed since the session was created, its first ones are kept. The time in the calendars stays at the EVSE for which the session was requested. Returns whether
     /// anything changed.
     pub fn move_to(
         &mut self,
-        station: &ChargingStation,
+        station: &Stored<ChargingStation>,
         connector: &Connector,
         now: Timestamp,
     ) -> bool {
+        let repriced = station.internal.repriced;
+        let is_repriced = repriced.is_some_and(|repriced| repriced >= self.object.created);
+        let station = &station.object;
         let is_same = connector.id == self.object.connector;
         let is_other_station = station.id != self.object.charging_station;
         let is_priced = self.is_priced();
@@ -145,7 +148,11 @@ impl Stored<ChargingSession> {
         network.connector = connector.id_within_evse().map(str::to_owned);
         network.evse_power = evse_power(station, &connector.evse);
         let began = self.object.session_started;
-        (_, self.internal.pricing) = pricing(connector, self.object.currency, began);
+        let (_, pricing) = pricing(connector, self.object.currency, began);
+        let before = std::mem::replace(&mut self.internal.pricing, pricing);
+        if is_repriced {
+            network.first_pricing.get_or_insert(before);
+        }
         self.object.connector.clone_from(&connector.id);
         self.object.updated = now;
         if self.object.state.cost().is_some() {

@@ -121,13 +121,16 @@ pub(super) struct OwnPrice {
     pub energy: i64,
     tolerance: i64,
     is_energy_plausible: bool,
+    /// Whether the tariff is known in another currency than that of the bill. Amounts of two currencies cannot be compared.
+    is_in_other_currency: bool,
 }
 
 impl OwnPrice {
     /// Returns the reason why a price of the network is not plausible; None if it is. An amount that is not above zero needs no
     /// review.
     pub fn objection(&self, total: Total) -> Option<ReviewReason> {
-        let is_dear = is_excessive(total.gross, self.cost.gross, self.tolerance);
+        let is_dear =
+            self.is_in_other_currency || is_excessive(total.gross, self.cost.gross, self.tolerance);
         match (total.gross > 0, self.is_energy_plausible) {
             (false, _) => None,
             (true, false) => Some(ReviewReason::Energy),
@@ -138,7 +141,8 @@ impl OwnPrice {
 
 impl Stored<ChargingSession> {
     /// Returns the service's own price for a session as the network describes it, as far as that is possible, in the currency of
-    /// the session.
+    /// the session. If the network has changed prices and moved the session to a connector whose prices exceed those with which it began
+    /// by more than is plausible, the first ones count: otherwise the network could choose the price by which its own is checked.
     pub(super) fn own_price(
         &self,
         claim: &Claim,
@@ -154,17 +158,28 @@ impl Stored<ChargingSession> {
             .filter(|_| !is_energy_plausible)
             .unwrap_or(claim.energy);
         let times = claim.times.within(lasted);
-        let is_known = self.is_tariff_known(currency);
-        let cost = if is_known {
-            self.price(&self.internal.pricing, energy, &times)
-        } else {
-            self.price(&[limits.assumed_price(currency)], energy, &times)
+        let began = self.object.session_started;
+        let price = |pricing: &[Price]| match tariff::is_known(pricing, currency, began) {
+            true => self.price(pricing, energy, &times),
+            false => self.price(&[limits.assumed_price(currency)], energy, &times),
+        };
+        let network = self.internal.network.as_deref();
+        let first = network.and_then(|network| network.first_pricing.as_deref());
+        let first = first.map(price);
+        let cost = price(&self.internal.pricing);
+        let cost = match first {
+            Some(first) if limits.is_excessive(cost.gross, first.gross, currency) => first,
+            _ => cost,
         };
         OwnPrice {
             cost,
             energy,
             tolerance: limits.tolerance(currency),
             is_energy_plausible,
+            is_in_other_currency: self.internal.pricing.iter().any(|price| {
+                let of_tariff = price.currency;
+                of_tariff != currency && self.is_tariff_known(of_tariff)
+            }),
         }
     }
 
@@ -424,6 +439,39 @@ mod tests {
         assert_eq!((own.energy, own.cost.gross), (100_000, 14_301));
         let objection = own.objection(Total::new(45_000, 45_000));
         assert_eq!(objection, Some(ReviewReason::Price));
+    }
+
+    #[test]
+    fn a_network_does_not_choose_the_price_that_bounds_its_own() {
+        let mut session = session();
+        let first = session.internal.pricing.clone();
+        let network = session.internal.network.as_deref_mut().unwrap();
+        network.first_pricing = Some(first);
+        let mut own = |price: i64| {
+            session.internal.pricing[0].price = price;
+            let claim = claim(20_000, HOUR);
+            session.own_price(&claim, &Plausibility::default(), claim.ended)
+        };
+        // 20 kWh cost 9.00 at the connector where it began.
+        assert_eq!(own(60).cost.gross, 1200);
+        let dear = own(4500);
+        assert_eq!(dear.cost.gross, 900);
+        let total = Total::new(90_000, 90_000);
+        assert_eq!(dear.objection(total), Some(ReviewReason::Price));
+    }
+
+    #[test]
+    fn a_bill_in_another_currency_than_the_tariff_is_reviewed() {
+        let mut session = session();
+        session.object.currency = Currency::from_code("kwd").unwrap();
+        let claim = claim(20_000, HOUR);
+        let own = |session: &Stored<ChargingSession>| {
+            session.own_price(&claim, &Plausibility::default(), claim.ended)
+        };
+        let total = Total::new(1, 1);
+        assert_eq!(own(&session).objection(total), Some(ReviewReason::Price));
+        session.internal.pricing.clear();
+        assert_eq!(own(&session).objection(total), None);
     }
 
     #[test]
