@@ -115,6 +115,54 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
 }
 
 #[tokio::test]
+async fn a_session_charges_the_need_from_the_level_of_arrival() {
+    // 80 % of 60 kWh with a loss of a tenth, at 11 kW within four hours.
+    for (level, limit, is_short) in [(50, 20_000, false), (5, 50_000, true), (90, 1, false)] {
+        let app = TestApp::start().await;
+        let crew = app.crew(&app.alice).await;
+        let station = app.station(json!({"connectors": connector(11.0)})).await;
+        let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+        let report = async |level: i64| {
+            app.alice
+                .post_ok(&telemetry, json!({"battery": {"level": level}}))
+                .await
+        };
+        report(20).await;
+        let need = json!({"target_level": 80, "ready_by": app.in_minutes(240), "optimize": "time"});
+        let reserved = with(body(&app, &crew, 1, 240), json!({"need": need}));
+        let reservation = app.alice.post(PATH, reserved).await.expect(200);
+        app.drain().await;
+        let path = format!("{PATH}/{}", reservation.id());
+        let plan = &app.alice.get_ok(&path).await["charging_plan"];
+        assert_has!(plan, {"status": "feasible", "energy_wh": 40_000});
+        app.advance(600).await;
+        report(level).await;
+        let session = app.session(&crew, &station);
+        let session = app.alice.post_ok("/v1/charging_sessions", session).await;
+        assert_eq!(
+            (&session["session_limit"], &session["reservation"]),
+            (&json!(limit), &json!(reservation.id()))
+        );
+        app.drain().await;
+        let plan = &app.alice.get_ok(&path).await["charging_plan"];
+        let short = app
+            .alice
+            .get_ok("/v1/events?type=reservation.need_short")
+            .await;
+        let short = short["data"].as_array().expect("events");
+        assert_eq!(short.len(), usize::from(is_short));
+        if is_short {
+            let (energy, short_by) = (&plan["energy_wh"], &plan["short_by_wh"]);
+            let sum = energy.as_i64().zip(short_by.as_i64()).map(|(a, b)| a + b);
+            assert_eq!(sum, Some(50_000));
+            assert_has!(plan, {"status": "short", "limited_by": "time", "revision": 2, "cost": null});
+        } else {
+            assert_has!(plan, {"status": "feasible", "energy_wh": 40_000});
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_second_vehicle_with_the_same_need_gets_the_next_block() {
     let app = TestApp::start().await;
     let (first_crew, second_crew) = (app.crew(&app.alice).await, app.crew(&app.alice).await);

@@ -56,14 +56,23 @@ pub async fn handle(
     let mut tx = request.begin();
     tx.create(&mut session)?;
     tx.hold(&start.calendars, &hold)?;
+    let mut reservation = start.reservation.clone();
+    let shortfall = reservation
+        .as_ref()
+        .and_then(|reservation| parties.shortfall(&reservation.object, &session.object, now));
+    if let Some((reservation, shortfall)) = reservation.as_mut().zip(shortfall) {
+        reservation.fall_short(shortfall, now);
+    }
     // A network reports the status of its EVSEs itself, and a pending session may never begin.
-    if session.object.status() == SessionStatus::Active {
+    let is_active = session.object.status() == SessionStatus::Active;
+    if is_active {
         let (station, evse) = (&start.station, &start.connector.evse);
-        let occupied = ConnectorStatus::Occupied;
-        tx.set_evse_status(station, evse, occupied)?;
-        if let Some(mut reservation) = start.reservation {
-            tx.fulfil(&mut reservation, &session).await?;
-        }
+        tx.set_evse_status(station, evse, ConnectorStatus::Occupied)?;
+    }
+    match &mut reservation {
+        Some(reservation) if is_active => tx.fulfil(reservation, &session).await?,
+        Some(reservation) if shortfall.is_some() => tx.save(reservation)?,
+        _ => {}
     }
     tx.commit(response).await
 }

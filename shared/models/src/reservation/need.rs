@@ -134,6 +134,15 @@ pub enum ReplanReason {
     Station,
 }
 
+/// What the session of a reservation by need charges by the time at which the vehicle has to be ready, if that is less than was planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortfall {
+    /// Metered Wh that are charged, and that are not.
+    pub energy: u32,
+    pub short_by: u32,
+    pub limited_by: LimitedBy,
+}
+
 /// The data with which the block of a plan was chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanBasis {

@@ -2,7 +2,7 @@
 
 use super::assignment::{Assignment, MatchSummary};
 use super::limits::coded;
-use super::need::{ChargingPlan, PlanBasis, ReplanReason};
+use super::need::{ChargingPlan, PlanBasis, PlanStatus, ReplanReason, Shortfall};
 use super::outward::{OutwardReservation, UnusedReservation};
 use super::request::{ReservationChange, ReservationRequest, check_start};
 use super::{
@@ -24,7 +24,7 @@ use kernel::time::{MINUTE, SignedDuration, Timestamp};
 use kernel::window::Window;
 
 /// The minimum difference between a level and that of the plan, in hundredths of a percent. Smaller differences are noise.
-const NOISE: u16 = 300;
+pub const NOISE: u16 = 300;
 
 /// Converts a level in percent to hundredths of a percent.
 fn hundredths(level: f64) -> u16 {
@@ -145,6 +145,25 @@ impl Stored<Reservation> {
         }
         self.internal.planned_station = None;
         self.set_plan(plan, before.as_deref());
+    }
+
+    /// Notes that the vehicle has arrived with less than was planned, and that its session charges less than the need.
+    pub fn fall_short(&mut self, shortfall: Shortfall, now: Timestamp) {
+        let Some(before) = self.object.charging_plan.take() else {
+            return;
+        };
+        let plan = ChargingPlan {
+            status: PlanStatus::Short,
+            short_by_wh: shortfall.short_by,
+            limited_by: Some(shortfall.limited_by),
+            energy_wh: shortfall.energy,
+            cost: None,
+            carbon_g: None,
+            ..(*before).clone()
+        };
+        let plan = plan.following(Some(&before), ReplanReason::Telemetry);
+        self.object.updated = now;
+        self.set_plan(plan, Some(&before));
     }
 
     fn set_plan(&mut self, plan: ChargingPlan, before: Option<&ChargingPlan>) {

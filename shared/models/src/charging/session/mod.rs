@@ -29,7 +29,8 @@ use crate::fleet::Fleet;
 use crate::network::{EvseId, ObjectId};
 use crate::operation::Operation;
 use crate::payment_method::PaymentMethod;
-use crate::reservation::{LEAD, Reservation};
+use crate::reservation::need::{LimitedBy, Shortfall};
+use crate::reservation::{LEAD, NOISE, Reservation};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
 use crate::vehicle_telemetry::Odometer;
@@ -218,6 +219,44 @@ impl Parties<'_> {
         battery.charge(simulation::offered(self.connector), self.battery_level)
     }
 
+    /// Returns the metered Wh between the vehicle's present level and that of a reservation's need; None if one of them is not known.
+    fn missing(&self, reservation: &Reservation) -> Option<u32> {
+        let target = reservation.need.as_ref()?.target_level?;
+        let battery = Battery::of(self.vehicle);
+        Some(battery.energy_between(Some(self.battery_level?), target))
+    }
+
+    /// Returns what a session for a reservation by need for a level cannot charge by the time at which the vehicle has to be ready; None if
+    /// that is no more than its plan says, with a tolerance of 3 points.
+    pub fn shortfall(
+        &self,
+        reservation: &Reservation,
+        session: &ChargingSession,
+        now: Timestamp,
+    ) -> Option<Shortfall> {
+        let (need, plan) = (
+            reservation.need.as_ref()?,
+            reservation.charging_plan.as_ref()?,
+        );
+        let missing = self.missing(reservation)?;
+        let ends = session
+            .state
+            .ends_by()
+            .filter(|ends| ends.at < need.ready_by && ends.reason != EndReason::SessionLimit);
+        let until = ends.map_or(need.ready_by, |ends| ends.at);
+        let possible = self.charge().energy_after(until.since(now));
+        let energy = u32::try_from(possible).unwrap_or(u32::MAX).min(missing);
+        let short_by = missing - energy;
+        let more = short_by.saturating_sub(plan.short_by_wh);
+        let is_noise = Battery::of(self.vehicle).share_of(more) <= f64::from(NOISE) / 100.0;
+        let limited_by = ends.map_or(LimitedBy::Time, |_| LimitedBy::Bookings);
+        (!is_noise).then_some(Shortfall {
+            energy,
+            short_by,
+            limited_by,
+        })
+    }
+
     /// Returns the internal state of a session that begins at these prices.
     fn internal(
         &self,
@@ -313,14 +352,18 @@ impl CalendarEntries<'_> {
         Ok(later.filter(|from| *from > now).min())
     }
 
-    /// Returns the Wh at which the session stops by itself. A session for a reservation by need ends with the energy of the reservation's
-    /// plan, unless another limit is `given`.
-    fn limit(&self, given: Option<NonZeroU32>) -> Option<u32> {
-        let planned = || {
-            let plan = self.arriving?.charging_plan.as_ref()?;
-            Some(plan.energy_wh).filter(|energy| *energy > 0)
+    /// Returns the Wh at which the session stops by itself, unless another limit is `given`. A session for a reservation by need ends with
+    /// the level of the need, from the present level on, or else with the energy of the reservation's plan.
+    fn limit(&self, given: Option<NonZeroU32>, parties: &Parties<'_>) -> Option<u32> {
+        let needed = || {
+            let reservation = self.arriving?;
+            let plan = reservation.charging_plan.as_ref()?;
+            match parties.missing(reservation) {
+                Some(missing) => Some(missing.saturating_sub(plan.short_by_wh).max(1)),
+                None => Some(plan.energy_wh).filter(|energy| *energy > 0),
+            }
         };
-        given.map(NonZeroU32::get).or_else(planned)
+        given.map(NonZeroU32::get).or_else(needed)
     }
 }
 
@@ -345,7 +388,7 @@ impl ChargingSession {
             ..
         } = parties;
         let charge = parties.charge();
-        let limit = entries.limit(new.session_limit);
+        let limit = entries.limit(new.session_limit, parties);
         let simulated = parties.simulation(&charge, limit, free_until, now);
         let card = ChargeCard::app_card_of(parties.driver);
         let of_network = network_session(parties.location, station, connector, card)
