@@ -281,15 +281,52 @@ async fn a_suggestion_warns_and_blocks_nothing() {
 }
 
 #[tokio::test]
+async fn a_reservation_is_refused_where_no_station_is_allowed() {
+    let app = TestApp::start().await;
+    for (rules, rule) in [
+        (
+            json!({"allowed_operators": ["Nobody"]}),
+            "allowed_operators",
+        ),
+        (json!({"denied_operators": ["Voltway"]}), "denied_operators"),
+        (json!({"max_price_per_kwh": 1}), "max_price_per_kwh"),
+    ] {
+        let (crew, id) = ruled(&app, "enforcement", rules).await;
+        let reserve = async || {
+            let body = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
+            let body = with(app.reservation(&crew, 60), body);
+            app.alice.post("/v1/reservations", body).await
+        };
+        // Nothing is refused yet: there is no station.
+        reserve().await.expect(200);
+        let station = app.station(json!({})).await;
+        let blocked = reserve().await;
+        blocked.expect_error(403, "policy_blocked", None);
+        assert_has!(blocked.body, {"policy": id, "rule": rule});
+        // It is refused whatever the state of the station is.
+        let broken = json!([{"id": "1", "power": 22.0, "status": "faulted", "type": "Type2"}]);
+        app.change_station(&station, json!({"connectors": broken}))
+            .await;
+        reserve().await.expect_error(403, "policy_blocked", None);
+        app.change_station(&station, json!({"status": "removed"}))
+            .await;
+    }
+}
+
+#[tokio::test]
 async fn a_reservation_fails_when_policies_refuse_every_station() {
     let app = TestApp::start().await;
-    let rules = json!({"allowed_operators": ["Nobody"]});
-    let (crew, id) = ruled(&app, "enforcement", rules).await;
+    let (crew, id) = ruled(&app, "enforcement", json!({})).await;
+    let allow = async |operators: Value| {
+        let change = json!({"rules": {"allowed_operators": operators}});
+        app.alice.post_ok(&path_of(&id), change).await;
+    };
     let reserve = async || {
         let body = app.reservation(&crew, 60);
         app.alice.create("/v1/reservations", body).await
     };
     let refused = reserve().await;
+    allow(json!(["Nobody"])).await;
     app.advance(65 * 60).await;
     let path = format!("/v1/reservations/{refused}");
     let failed = app.alice.get_ok(&path).await;
@@ -298,10 +335,11 @@ async fn a_reservation_fails_when_policies_refuse_every_station() {
     assert!(summary["policy"].as_u64() > Some(0), "{summary}");
     assert_eq!(summary["booked"], 0);
     // After a change of the policy, the last attempt succeeds.
+    allow(Value::Null).await;
     let allowed = reserve().await;
+    allow(json!(["Nobody"])).await;
     app.advance(35 * 60).await;
-    let change = json!({"rules": {"allowed_operators": null}});
-    app.alice.post_ok(&path_of(&id), change).await;
+    allow(Value::Null).await;
     app.advance(30 * 60).await;
     let path = format!("/v1/reservations/{allowed}");
     assert_eq!(app.alice.get_ok(&path).await["status"], "confirmed");

@@ -4,19 +4,21 @@
 use kernel::time::Timestamp;
 use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
-use models::charging::matching;
-use models::charging::policies::{Allowed, PolicyContext};
+use models::charging::matching::best_first::IndexedStation;
+use models::charging::matching::{self, MatchRequest};
+use models::charging::policies::{Allowed, Breach, Limits, PolicyContext};
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::payment_method::{Payer, PaymentMethod};
 use models::reservation::need::ReplanReason;
-use models::reservation::{NewReservation, Reservation};
+use models::reservation::{MatchFilter, NewReservation, Reservation};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use web::route::CHARGES_IF_NAMED;
 use web::{Body, Route};
 
+use super::matcher::Matcher;
 use super::plan::{PlanInputs, plan};
 use crate::{Request, policies, references};
 
@@ -64,7 +66,9 @@ pub async fn handle(
         ..PolicyContext::at(&windows, terms.currency, &zone)
     };
     let policy_warnings = policies::check(&policies, &policy_context)?;
-    if reservation.object.need.is_some() {
+    let limits = Limits::new(&policies, &policy_context);
+    let has_need = reservation.object.need.is_some();
+    if has_need || limits.depend_on_stations() {
         let (telemetry, stations) = tokio::try_join!(
             request.find::<VehicleTelemetry>(&vehicle.telemetry),
             app.store.indexed_stations(tenant, area),
@@ -77,8 +81,14 @@ pub async fn handle(
             telemetry: telemetry.as_ref().map(|telemetry| &telemetry.object),
             stations: &stations,
         };
-        let because = ReplanReason::Update;
-        Box::pin(plan(app, tenant, &mut reservation, inputs, because, now)).await?;
+        if has_need {
+            let because = ReplanReason::Update;
+            Box::pin(plan(app, tenant, &mut reservation, inputs, because, now)).await?;
+        } else {
+            let mode = tenant.mode;
+            let sought = inputs.match_request(&reservation, &windows, &limits, mode, now);
+            Box::pin(check_stations(&request, &sought, &stations)).await?;
+        }
     }
     let response = request.respond(&Allowed {
         object: reservation.object.clone(),
@@ -87,6 +97,35 @@ pub async fn handle(
     let mut tx = request.begin();
     tx.create(&mut reservation)?;
     tx.commit(response).await
+}
+
+/// Refuses a reservation if policies forbid every station that fits it, also those that are booked or out of order now.
+///
+/// # Errors
+/// `policy_blocked` with the first of these policies.
+async fn check_stations(
+    request: &Request,
+    sought: &MatchRequest<'_>,
+    stations: &[IndexedStation],
+) -> Result<(), Error> {
+    let matcher = Matcher::new(&request.app, request.tenant(), sought, stations, 1);
+    let mut matcher = matcher.keeping_stations();
+    if !matcher.matches().await?.is_empty() {
+        return Ok(());
+    }
+    let refused = matcher.refused();
+    let fitting = refused.iter().filter(|refused| {
+        use MatchFilter::{Closed, ConnectorType, NotReservable, Price};
+        let filter = refused.filter;
+        !matches!(filter, Closed | ConnectorType | NotReservable | Price)
+    });
+    let breaches: Option<Vec<Breach>> = fitting
+        .map(|refused| matching::breach(refused.station, sought))
+        .collect();
+    match breaches.unwrap_or_default().into_iter().next() {
+        Some(breach) => Err(breach.refusal()),
+        None => Ok(()),
+    }
 }
 
 /// Reads the driver and the vehicle of a request, and the vehicle's fleet, and checks the payment method.

@@ -123,7 +123,8 @@ impl Timestamp {
         changes.take_while(|change| *change < until).collect()
     }
 
-    /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off.
+    /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off. A leap second is read as the second
+    /// before it.
     ///
     /// # Errors
     /// Fails if the text is not RFC 3339 or is outside the years 1 to 9999.
@@ -133,6 +134,10 @@ impl Timestamp {
             return Err(SHAPE);
         }
         let parsed: jiff::Timestamp = text.parse().map_err(|_| SHAPE)?;
+        let is_last_of_day = parsed.as_second().rem_euclid(86_400) == 86_399;
+        if &text[17..19] == "60" && !is_last_of_day {
+            return Err(SHAPE);
+        }
         let millis = parsed.as_nanosecond().div_euclid(1_000_000);
         match i64::try_from(millis) {
             Ok(millis @ EARLIEST..=LATEST) => Ok(Self::from_unix_millis(millis)),
@@ -153,7 +158,7 @@ impl From<Timestamp> for jiff::Timestamp {
     }
 }
 
-/// Returns whether the text has the shape `YYYY-MM-DDTHH:MM:SS[.f{1,9}](Z|±HH:MM)`, leap seconds excluded.
+/// Returns whether the text has the shape `YYYY-MM-DDTHH:MM:SS[.f{1,9}](Z|±HH:MM)`. The second may be a leap second, 60.
 fn is_rfc3339(text: &[u8]) -> bool {
     let matches = |shape: &[u8], text: &[u8]| {
         shape.len() == text.len()
@@ -163,7 +168,10 @@ fn is_rfc3339(text: &[u8]) -> bool {
                 _ => want == have,
             })
     };
-    if text.len() < 20 || !matches(b"0000-00-00T00:00:00", &text[..19]) || text[17] > b'5' {
+    if text.len() < 20 || !matches(b"0000-00-00T00:00:00", &text[..19]) {
+        return false;
+    }
+    if &text[17..19] > b"60".as_slice() {
         return false;
     }
     let mut rest = &text[19..];
@@ -242,6 +250,8 @@ mod tests {
             ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
             ("9999-12-30T21:59:59.999Z", "9999-12-30T21:59:59.999Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000Z"),
+            ("2017-01-01T05:29:60+05:30", "2016-12-31T23:59:59.000Z"),
         ] {
             assert_eq!(
                 Timestamp::parse(given).unwrap().to_string(),
@@ -262,6 +272,7 @@ mod tests {
             "2026-03-01T09:30:00.Z",
             "2026-03-01T09:30:00.1234567890Z",
             "2026-03-01T09:30:60Z",
+            "2016-12-31T23:59:61Z",
             "2026-03-01T24:00:00Z",
             "2026-02-29T00:00:00Z",
             "2026-13-01T00:00:00Z",

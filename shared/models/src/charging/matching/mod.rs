@@ -294,14 +294,17 @@ impl MatchFilter {
     }
 }
 
-/// Returns the rule of a policy for which [`MatchFilter::Policy`] refused a station. None for a station that policies do not
-/// refuse.
+/// Returns the rule of a policy for which [`MatchFilter::Policy`] refuses a station, or would refuse it if it were in order. None for a
+/// station that policies do not refuse.
 pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {
-    let connectors = station.connectors.iter().filter(|connector| {
-        connector.reservable
-            && connector.connector_type() == Some(request.standard)
-            && connector.is_in_order()
-    });
+    let fitting = || {
+        let connectors = station.connectors.iter();
+        connectors.filter(|connector| {
+            connector.reservable && connector.connector_type() == Some(request.standard)
+        })
+    };
+    let is_in_order = fitting().any(Connector::is_in_order);
+    let connectors = fitting().filter(|connector| connector.is_in_order() || !is_in_order);
     let windows = open_windows(station, request.windows);
     let windows: Vec<Window> = windows
         .into_iter()
