@@ -116,7 +116,12 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
     ),
     (
         "list-charging-sessions",
-        "the driver or fleet of the filter is read, to tell an unknown one",
+        "the driver or fleet of the filter is read, to tell an unknown one; the list of what is open, which has the active sessions of more \
+         than two days ago, is spread over four partitions",
+    ),
+    (
+        "list-reservations",
+        "the list of what is open, which has the pending and confirmed ones, is spread over four partitions",
     ),
     (
         "retrieve-charging-station",
