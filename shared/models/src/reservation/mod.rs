@@ -31,7 +31,6 @@ use self::request::{check_types, check_window};
 pub use self::state::{
     FailedReason, Fee, FeeState, ReservationState, ReservationStatus, Reserved, Step, Unassigned,
 };
-pub use self::transitions::NOISE;
 use super::action::Action;
 use super::check_size;
 use super::driver::Driver;

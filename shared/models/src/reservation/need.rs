@@ -13,6 +13,9 @@ use kernel::window::Window;
 /// The grid for the starts of blocks: they are whole multiples of this duration since 1970.
 pub const GRID: SignedDuration = minutes(5);
 
+/// The minimum difference between a level and that of the plan, in hundredths of a percent. Smaller differences are noise.
+pub const NOISE: u16 = 300;
+
 /// The maximum energy of a need, in Wh.
 const MOST_ENERGY: u32 = 10_000_000;
 

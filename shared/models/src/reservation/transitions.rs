@@ -2,7 +2,7 @@
 
 use super::assignment::{Assignment, MatchSummary};
 use super::limits::coded;
-use super::need::{ChargingPlan, PlanBasis, PlanStatus, ReplanReason, Shortfall};
+use super::need::{ChargingPlan, NOISE, PlanBasis, PlanStatus, ReplanReason, Shortfall};
 use super::outward::{OutwardReservation, UnusedReservation};
 use super::request::{ReservationChange, ReservationRequest, check_start};
 use super::{
@@ -22,9 +22,6 @@ use kernel::id::{Id, Kind};
 use kernel::money::Money;
 use kernel::time::{MINUTE, SignedDuration, Timestamp};
 use kernel::window::Window;
-
-/// The minimum difference between a level and that of the plan, in hundredths of a percent. Smaller differences are noise.
-pub const NOISE: u16 = 300;
 
 /// Converts a level in percent to hundredths of a percent.
 fn hundredths(level: f64) -> u16 {
