@@ -50,26 +50,22 @@ pub async fn handle(
     tx.commit(response).await
 }
 
-/// The owner of the wallet that receives the money of a charge: the owner of the payment method that was charged, or, if that was deleted
-/// long ago, the fleet or the account.
+/// The owner of the wallet that receives the money of a charge: the owner of the payment method that was charged, or else the fleet or the
+/// account.
+///
+/// # Errors
+/// 409 if none of these wallets is in the currency of the charge; `Unavailable` if DynamoDB cannot be reached.
 async fn wallet(request: &Request, charge: &Stored<Transaction>) -> Result<Id, Error> {
-    let (store, tenant, charge) = (request.store(), request.tenant(), &charge.object);
+    let (app, tenant, charge) = (&request.app, request.tenant(), &charge.object);
     let method = match &charge.payment_method {
-        Some(id) => store.payment_method_or_deleted(tenant, id).await?,
+        Some(id) => app.store.payment_method_or_deleted(tenant, id).await?,
         None => None,
     };
-    let wallet = match (&method, &charge.fleet) {
-        (Some(method), _) => Wallet::of(&method.object, tenant),
-        (None, Some(fleet)) => Wallet::Fleet(fleet),
-        (None, None) => Wallet::Account(&tenant.account),
-    };
-    let refuse = |why: String| Err(Error::conflict(why, Some("destination")));
-    match store.funds(tenant, wallet).await? {
-        Some(funds) if funds.currency == charge.currency => Ok(wallet.owner().clone()),
-        Some(funds) => refuse(format!(
-            "The wallet that would take the money is in {}, and the charge in {}. Refund it to the method that was charged.",
-            funds.currency, charge.currency
-        )),
-        None => refuse("The owner of the wallet that would take the money was deleted.".into()),
-    }
+    let owner = method
+        .as_ref()
+        .map(|method| Wallet::of(&method.object, tenant));
+    let (currency, fleet) = (charge.currency, charge.fleet.as_ref());
+    let wallet = payments::wallet_in(app, tenant, currency, owner, fleet).await?;
+    let wallet = wallet.ok_or_else(|| payments::no_wallet(currency))?;
+    Ok(wallet.owner().clone())
 }

@@ -482,6 +482,12 @@ impl Stored<Transaction> {
         self
     }
 
+    /// Directs a refund to another wallet than the one that it was to be returned to.
+    pub fn redirect(&mut self, wallet: Id) {
+        self.internal.source = Some(ChargeSource::Wallet { owner: wallet });
+        self.object.destination = Some(RefundDestination::Wallet);
+    }
+
     /// Ends a pending refund.
     pub fn end_refund(&mut self, outcome: &PaymentOutcome) {
         let (status, event) = match outcome {
@@ -549,10 +555,11 @@ impl RequestBody for NewRefund {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundDestination {
-    /// The source of the charge.
+    /// The source of the charge. If this is a wallet that was closed or has another currency, the refund becomes one to a wallet.
     #[default]
     Original,
-    /// The wallet of the payment method's owner: a driver, a fleet or the account. A top-up cannot be refunded to a wallet.
+    /// The first wallet in the currency of the refund: that of the payment method's owner, of the fleet or of the account. For a credit note
+    /// that of the fleet or of the account. A top-up cannot be refunded to a wallet.
     Wallet,
 }
 
