@@ -29,14 +29,16 @@
 //!
 //! A refund of a top-up debits the wallet in the write that creates it, so the wallet never pays for anything with money that is on its way
 //! back. If the provider declines the refund, the wallet is credited in the write that ends it. A wallet whose owner was deleted or whose
-//! currency changed in the meantime is not credited: the top-up records the amount, and the next refunds of it return it.
+//! currency changed in the meantime is not credited: the top-up records the amount, and the next refunds of it return it. The refund of a
+//! card or bank account to a wallet is itself refunded in this way: it becomes a top-up of the wallet. Session, invoice and credit notes
+//! have counted it already, so this second refund names none of them.
 //!
 //! # Invariants
 //!
 //! - Every charge at the provider belongs to one transaction of this service, and every transaction to at most one charge.
 //! - The sweeper finds every pending transaction, whatever was lost. None stays pending once the provider responds.
 //! - A wallet is credited once for each `succeeded` top-up and never for another, and debited once for each pending or `succeeded` refund
-//!   of one.
+//!   of one, or of a refund to the wallet.
 //! - A deleted payment method is kept for 90 days for amounts that fell due before: its charge may have been made already.
 //!
 //! # After a crash

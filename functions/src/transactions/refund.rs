@@ -1,7 +1,7 @@
 //! `POST /v1/transactions/{id}/refund`: refunds a charge, or a part of it, to the source of its money or to a wallet. The refund is a
 //! separate transaction, pending until the money has moved. A refund that failed can be requested again. The invoice, session or fee that
 //! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
-//! a refund that fails returns it.
+//! a refund that fails returns it. The same holds for a refund to a wallet, which can be refunded to the card or bank account that paid.
 
 use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
@@ -31,6 +31,10 @@ pub async fn handle(
     Body(new): Body<NewRefund>,
 ) -> Result<Reply<Transaction>, Error> {
     let mut transaction = request.load::<Transaction>(&id).await?;
+    if let Some(charge) = transaction.brought_to_wallet() {
+        let charge = request.load::<Transaction>(charge).await?;
+        transaction.become_top_up(&charge);
+    }
     transaction.refundable()?;
     let mut tx = request.begin();
     let mut refund = match (&transaction.internal.top_up, new.destination) {
