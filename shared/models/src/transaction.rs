@@ -572,8 +572,8 @@ impl Stored<Transaction> {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRefund {
-    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet; of a top-up or of
-    /// a refund to a wallet at most what the wallet contains.
+    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet; of a top-up or
+    /// of a refund to a wallet at most what the wallet contains.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
@@ -594,8 +594,8 @@ pub enum RefundDestination {
     /// The source of the charge. If this is a wallet that was closed or has another currency, the refund becomes one to a wallet.
     #[default]
     Original,
-    /// The first wallet in the currency of the refund: that of the payment method's owner, of the fleet or of the account. For a credit note
-    /// that of the fleet or of the account. The money of a top-up, or of such a refund, cannot be refunded to a wallet.
+    /// The first wallet in the currency of the refund: that of the payment method's owner, of the fleet or of the account. For a credit
+    /// note that of the fleet or of the account. The money of a top-up, or of such a refund, cannot be refunded to a wallet.
     Wallet,
 }
 

@@ -43,8 +43,8 @@ pub struct CreditNote {
     /// The fleet of the invoice; null for an invoice of the whole account.
     #[schema(required)]
     pub fleet: Option<Id>,
-    /// The invoice that is credited. If a draft with a credit is deleted, or voided later, this is the next invoice that has the credit as a
-    /// line, a moment after that invoice was created.
+    /// The invoice that is credited. If a draft with a credit is deleted, or voided later, this is the next invoice that has the credit as
+    /// a line, a moment after that invoice was created.
     pub invoice: Id,
     /// Number of the invoice; null for a credit on a draft.
     #[schema(required, example = "2026-17")]
