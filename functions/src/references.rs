@@ -385,7 +385,10 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     if balance == 0 {
         return Ok(());
     }
-    let message = format!("The {} still has money in its wallet.", kind.name());
+    let message = format!(
+        "The {} still has money in its wallet; please refund its top-ups and the refunds that the wallet has received.",
+        kind.name()
+    );
     Err(Error::conflict(message, Some(kind.name())))
 }
 

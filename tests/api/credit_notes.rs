@@ -444,7 +444,21 @@ async fn a_credit_on_a_draft_is_a_line() {
         ),
         (&json!(595), Some(2))
     );
-    app.drain().await;
+    let names = async |invoice: &Value| {
+        app.drain().await;
+        let shown = app.alice.get_ok(&path_of(id_of(&note))).await;
+        assert_eq!(shown, with(note.clone(), json!({"invoice": invoice["id"]})));
+        let list = format!("/v1/credit_notes?invoice={}", id_of(invoice));
+        assert_eq!(app.alice.walk(&list).await, [id_of(&note)]);
+    };
+    names(&second).await;
+    // The invoice after a void one has the credit as well.
+    for verb in ["finalize", "void"] {
+        let path = format!("{}/{verb}", path(&second));
+        app.alice.post_ok(&path, json!({})).await;
+    }
+    let third = app.alice.post_ok("/v1/invoices", window(&app, &crew)).await;
+    names(&third).await;
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use kernel::time::minutes;
 use serde_json::{Value, json};
 use tests::{Crew, TestApp, assert_has, driver, fleet, id_of, path_of, with};
 
+use crate::books::own;
+
 #[tokio::test]
 async fn a_transaction_has_every_field_of_the_specification() {
     let (app, crew) = TestApp::with_crew().await;
@@ -227,6 +229,77 @@ async fn a_refund_that_fails_says_why_and_can_be_requested_again() {
     assert_eq!(whole["amount"], charge["amount"]);
     app.drain().await;
     assert_eq!(session().await["amount_refunded"], charge["amount"]);
+}
+
+/// The transaction that charges a session to the wallet of a driver or a fleet. The wallet is empty afterwards.
+async fn charged_to_wallet(app: &TestApp, crew: &Crew, owner: (&str, &str)) -> Value {
+    let (kind, id) = owner;
+    let wallet = json!({"type": "wallet", kind: id});
+    let wallet = app.alice.create("/v1/payment_methods", wallet).await;
+    let card = json!({"type": "card", "token": "tok_success"});
+    let card = app.alice.create("/v1/payment_methods", card).await;
+    let top_up = json!({"amount": 9_999_999, "payment_method": card});
+    let path = format!("/v1/{kind}s/{id}/top_up");
+    app.alice.post_ok(&path, top_up).await;
+    let listed = app.alice.get_ok("/v1/transactions?limit=1").await;
+    let (_, charge) = charged(app, crew, &wallet).await;
+    let path = format!("{}/refund", path_of(id_of(&listed["data"][0])));
+    app.alice.post_ok(&path, json!({})).await;
+    app.drain().await;
+    charge
+}
+
+#[tokio::test]
+async fn a_refund_to_a_lost_wallet_goes_to_another_one() {
+    for kind in ["driver", "fleet"] {
+        let (app, crew) = TestApp::with_crew().await;
+        let of_fleet = path_of(&crew.fleet);
+        let fleet_in = |code: &str| json!({"preferences": {"default_currency": code}});
+        app.alice.post_ok(&of_fleet, fleet_in("gbp")).await;
+        let in_pounds = json!({"preferences": {"currency": "gbp"}});
+        app.alice.post_ok(&path_of(&crew.driver), in_pounds).await;
+        let owner = match kind {
+            "driver" => &crew.driver,
+            _ => &crew.fleet,
+        };
+        let charge = charged_to_wallet(&app, &crew, (kind, owner)).await;
+        let window = json!({"period_start": app.in_minutes(-120), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+        let invoice = app.alice.create("/v1/invoices", window).await;
+        let finalize = format!("/v1/invoices/{invoice}/finalize");
+        app.alice.post_ok(&finalize, json!({})).await;
+        let receiver = if kind == "driver" {
+            app.alice.delete_ok(&path_of(&crew.driver)).await;
+            of_fleet
+        } else {
+            app.alice.post_ok(&of_fleet, fleet_in("eur")).await;
+            let pounds = json!({"default_currency": "gbp"});
+            app.alice.post_ok(&own(&app.alice), pounds).await;
+            own(&app.alice)
+        };
+        let whole = charge["amount"].as_i64().expect("an amount");
+        let path = format!("{}/refund", path_of(id_of(&charge)));
+        let ended = async |refund: &str| {
+            app.drain().await;
+            let ended = app.alice.get_ok(&path_of(refund)).await;
+            assert_has!(ended, {"status": "succeeded", "failed_reason": null, "destination": "wallet"});
+        };
+        let original = app.alice.create(&path, json!({"amount": 3})).await;
+        ended(&original).await;
+        let to_wallet = json!({"amount": 4, "destination": "wallet"});
+        let to_wallet = app.alice.create(&path, to_wallet).await;
+        ended(&to_wallet).await;
+        let rest = json!({"invoice": invoice, "amount": whole - 7});
+        let note = app.alice.create("/v1/credit_notes", rest).await;
+        app.drain().await;
+        let refunds = app.alice.get_ok("/v1/transactions?limit=1").await;
+        let refund = &refunds["data"][0];
+        assert_has!(refund, {"credit_note": note, "amount": whole - 7});
+        ended(id_of(refund)).await;
+        let receiver = app.alice.get_ok(&receiver).await;
+        assert_eq!(receiver["wallet_balance"], whole, "{kind}");
+        let charge = app.alice.get_ok(&path_of(id_of(&charge))).await;
+        assert_eq!(charge["amount_refunded"], whole, "{kind}");
+    }
 }
 
 #[tokio::test]

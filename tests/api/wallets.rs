@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use kernel::{Id, Tenant};
 use table::wallets::Wallet;
 use tests::ledger::Ledger;
-use tests::{Client, TestApp, TestResponse, assert_has, path_of, with};
+use tests::{Client, TestApp, TestResponse, assert_has, id_of, path_of, with};
+
+use crate::transactions::charged;
 
 async fn card(client: &Client, token: &str, owner: Value) -> String {
     let body = with(json!({"type": "card", "token": token}), owner);
@@ -605,4 +607,57 @@ async fn a_failed_refund_without_its_wallet_can_be_repeated() {
             assert_eq!(balance(&app, &owner).await, 0);
         }
     }
+}
+
+#[tokio::test]
+async fn a_refund_to_a_wallet_can_be_returned_to_the_card() {
+    let (app, ledger) = app_with_ledger().await;
+    let crew = app.crew(&app.alice).await;
+    let pounds = json!({"preferences": {"default_currency": "gbp"}});
+    app.alice.post_ok(&path_of(&crew.fleet), pounds).await;
+    let owner = path_of(&crew.driver);
+    let pounds = json!({"preferences": {"currency": "gbp"}});
+    app.alice.post_ok(&owner, pounds).await;
+    let method = card(&app.alice, "tok_success", json!({"driver": crew.driver})).await;
+    let (session, charge) = charged(&app, &crew, &method).await;
+    let whole = charge["amount"].as_i64().expect("an amount");
+    let charge = path_of(id_of(&charge));
+    refund(&app, &charge, json!({"amount": 3})).await;
+    app.drain().await;
+    let to_wallet = json!({"destination": "wallet"});
+    let received = refund(&app, &charge, to_wallet.clone()).await.id();
+    let received = path_of(&received);
+    // Nothing can be returned before it is in the wallet.
+    let early = refund(&app, &received, json!({})).await;
+    early.expect_error(409, None, "transaction");
+    app.drain().await;
+    let left = whole - 3;
+    assert_eq!(balance(&app, &owner).await, left);
+    app.alice.delete(&owner).await.expect(409);
+    let again = refund(&app, &received, to_wallet).await;
+    again.expect_error(409, None, "destination");
+    let refused = refund(&app, &received, json!({"amount": left + 1})).await;
+    refused.expect_error(400, None, "amount");
+    let first = refund(&app, &received, json!({"amount": 5})).await;
+    let first = first.expect(200).body;
+    assert_has!(first, {"type": "refund", "amount": 5, "destination": "original", "payment_method": method,
+        "charging_session": null, "invoice": null, "reservation": null});
+    assert_eq!(path_of(first["charge"].as_str().expect("an id")), received);
+    assert_eq!(balance(&app, &owner).await, left - 5);
+    app.drain().await;
+    ledger.decline_refunds(1);
+    refund(&app, &received, json!({})).await.expect(200);
+    assert_eq!(balance(&app, &owner).await, 0);
+    app.drain().await;
+    assert_eq!(balance(&app, &owner).await, left - 5);
+    refund(&app, &received, json!({})).await.expect(200);
+    app.drain().await;
+    assert_has!(app.alice.get_ok(&received).await, {"amount_refunded": left, "amount": left});
+    let ended = app.alice.get_ok(&path_of(&session)).await;
+    assert_eq!(ended["amount_refunded"], whole);
+    assert_eq!(ledger.balance(), 0);
+    let again = refund(&app, &received, json!({})).await;
+    again.expect_error(409, None, "transaction");
+    app.alice.delete_ok(&owner).await;
+    app.drain().await;
 }

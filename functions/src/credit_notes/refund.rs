@@ -25,9 +25,8 @@ use models::stored::Stored;
 use models::transaction::{NewRefund, RefundDestination, Transaction};
 use table::UnitOfWork;
 use table::list::{Cursor, PageRequest};
-use table::wallets::Wallet;
 
-use crate::App;
+use crate::{App, payments};
 
 /// The maximum number of charges that a credit note refunds. Each is two writes of a DynamoDB transaction, which has at most 100.
 const MOST_CHARGES: usize = 40;
@@ -275,20 +274,10 @@ impl Shares {
 /// 409 if no wallet can receive the money, except for a credit of a network: its refund fails then, and shows the reason.
 async fn wallet(app: &App, tx: &UnitOfWork<'_>, owner: &Owner) -> Result<Id, Error> {
     let tenant = &tx.origin().tenant;
-    let currency = owner.amount.currency;
-    let of_fleet = owner.fleet.as_ref().map(Wallet::Fleet);
-    let of_account = Wallet::Account(&tenant.account);
-    for wallet in of_fleet.into_iter().chain([of_account]) {
-        let funds = app.store.funds(tenant, wallet).await?;
-        if funds.is_some_and(|funds| funds.currency == currency) {
-            return Ok(wallet.owner().clone());
-        }
+    let (currency, fleet) = (owner.amount.currency, owner.fleet.as_ref());
+    match payments::wallet_in(app, tenant, currency, None, fleet).await? {
+        Some(wallet) => Ok(wallet.owner().clone()),
+        None if owner.is_of_network => Ok(fleet.unwrap_or(&tenant.account).clone()),
+        None => Err(payments::no_wallet(currency)),
     }
-    if owner.is_of_network {
-        return Ok(of_fleet.unwrap_or(of_account).owner().clone());
-    }
-    let message = format!(
-        "The wallets of the fleet and the account cannot take the money, because neither is in {currency}."
-    );
-    Err(Error::conflict(message, Some("destination")))
 }

@@ -22,20 +22,23 @@
 //!
 //! A refund that a client requests is a separate transaction. It names the charge by its key and the provider's id, so it needs no payment
 //! method. It returns the charge or a part of it, to its source or to a wallet; the pending and succeeded refunds of a charge together
-//! never exceed the charge. If the provider declines it, it ends `failed`, and can be requested again. The same holds for a transaction of
+//! never exceed the charge. A wallet whose owner was deleted or whose currency changed is replaced by that of the fleet, or else of the
+//! account. If the provider declines it, it ends `failed`, and can be requested again. The same holds for a transaction of
 //! type `adjustment`, which returns the credit of a network: the charge records its amount, and the next refunds that a client requests
 //! return it.
 //!
 //! A refund of a top-up debits the wallet in the write that creates it, so the wallet never pays for anything with money that is on its way
 //! back. If the provider declines the refund, the wallet is credited in the write that ends it. A wallet whose owner was deleted or whose
-//! currency changed in the meantime is not credited: the top-up records the amount, and the next refunds of it return it.
+//! currency changed in the meantime is not credited: the top-up records the amount, and the next refunds of it return it. The refund of a
+//! card or bank account to a wallet is itself refunded in this way: it becomes a top-up of the wallet. Session, invoice and credit notes
+//! have counted it already, so this second refund names none of them.
 //!
 //! # Invariants
 //!
 //! - Every charge at the provider belongs to one transaction of this service, and every transaction to at most one charge.
 //! - The sweeper finds every pending transaction, whatever was lost. None stays pending once the provider responds.
 //! - A wallet is credited once for each `succeeded` top-up and never for another, and debited once for each pending or `succeeded` refund
-//!   of one.
+//!   of one, or of a refund to the wallet.
 //! - A deleted payment method is kept for 90 days for amounts that fell due before: its charge may have been made already.
 //!
 //! # After a crash
@@ -50,8 +53,8 @@ pub mod topup;
 pub use interrupted::{Progress, within_limit};
 
 use crate::App;
-use kernel::money::Money;
-use kernel::origin::{Mode, Origin};
+use kernel::money::{Currency, Money};
+use kernel::origin::{Mode, Origin, Tenant};
 use kernel::{Code, Error, Id, Kind, Response, Timestamp};
 use models::event::EventType;
 use models::payment_method::{PaymentMethod, PaymentMethodType, ProviderMethod};
@@ -213,14 +216,15 @@ pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction
     Stored::with_internal(transaction, internal).recording(event)
 }
 
-/// Refunds a charge, or a part of it, to the target of the refund. A wallet is credited with `changes`, as in [`take`].
+/// Refunds a charge, or a part of it, to the target of the refund. A wallet is credited with `tx`, as in [`take`]. If it was closed or has
+/// another currency, the refund is redirected to the wallet of the fleet or of the account.
 ///
 /// # Errors
 /// `Unavailable` if the provider cannot be reached or none is configured for live mode.
 pub async fn refund(
     app: &App,
     tx: &mut UnitOfWork<'_>,
-    refund: &Stored<Transaction>,
+    refund: &mut Stored<Transaction>,
 ) -> Result<PaymentOutcome, Error> {
     let tenant = &tx.origin().tenant;
     let (id, amount) = (&refund.object.id, refund.object.money());
@@ -238,20 +242,52 @@ pub async fn refund(
             app.payments.of(tenant.mode)?.refund(&refund).await
         }
         Some(ChargeSource::Wallet { owner }) => {
-            let wallet = wallet_of(owner)?;
-            match app.store.funds(tenant, wallet).await? {
-                Some(funds) if funds.currency == amount.currency => {
-                    tx.credit(wallet, amount, Error::Contended);
-                    Ok(PaymentOutcome::Succeeded)
-                }
-                Some(_) => Ok(PaymentOutcome::Declined(
-                    "currency_not_supported".to_owned(),
-                )),
-                None => Ok(PaymentOutcome::Declined("wallet_closed".to_owned())),
+            let (first, fleet) = (Some(wallet_of(owner)?), refund.object.fleet.as_ref());
+            let Some(wallet) = wallet_in(app, tenant, amount.currency, first, fleet).await? else {
+                let code = "currency_not_supported".to_owned();
+                return Ok(PaymentOutcome::Declined(code));
+            };
+            tx.credit(wallet, amount, Error::Contended);
+            if wallet.owner() != owner {
+                let wallet = wallet.owner().clone();
+                refund.redirect(wallet);
             }
+            Ok(PaymentOutcome::Succeeded)
         }
         None => Err(Error::internal("a refund without its charge")),
     }
+}
+
+/// The wallet that receives a refund: the first one in this currency of `first`, the fleet's and the account's.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn wallet_in<'a>(
+    app: &App,
+    tenant: &'a Tenant,
+    currency: Currency,
+    first: Option<Wallet<'a>>,
+    fleet: Option<&'a Id>,
+) -> Result<Option<Wallet<'a>>, Error> {
+    let others = [
+        fleet.map(Wallet::Fleet),
+        Some(Wallet::Account(&tenant.account)),
+    ];
+    for wallet in first.into_iter().chain(others.into_iter().flatten()) {
+        let funds = app.store.funds(tenant, wallet).await?;
+        if funds.is_some_and(|funds| funds.currency == currency) {
+            return Ok(Some(wallet));
+        }
+    }
+    Ok(None)
+}
+
+/// The refusal of a refund that no wallet can receive.
+pub fn no_wallet(currency: Currency) -> Error {
+    let message = format!(
+        "No wallet can take the money, because none of the owner, the fleet and the account is in {currency}."
+    );
+    Error::conflict(message, Some("destination"))
 }
 
 /// The wallet of an account, a driver or a fleet.

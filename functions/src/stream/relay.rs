@@ -113,6 +113,7 @@ pub const FUNCTION: Function = Function {
     trigger: Trigger::Stream,
     deployment: Deployment::in_background()
         .writing(&[
+            Items::Of(Kind::CreditNote),
             Items::Of(Kind::Event),
             Items::Of(Kind::Fleet),
             Items::Of(Kind::Invoice),

@@ -1,7 +1,7 @@
 //! `POST /v1/transactions/{id}/refund`: refunds a charge, or a part of it, to the source of its money or to a wallet. The refund is a
 //! separate transaction, pending until the money has moved. A refund that failed can be requested again. The invoice, session or fee that
 //! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
-//! a refund that fails returns it.
+//! a refund that fails returns it. The same holds for a refund to a wallet, which can be refunded to the card or bank account that paid.
 
 use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
@@ -31,6 +31,10 @@ pub async fn handle(
     Body(new): Body<NewRefund>,
 ) -> Result<Reply<Transaction>, Error> {
     let mut transaction = request.load::<Transaction>(&id).await?;
+    if let Some(charge) = transaction.brought_to_wallet() {
+        let charge = request.load::<Transaction>(charge).await?;
+        transaction.become_top_up(&charge);
+    }
     transaction.refundable()?;
     let mut tx = request.begin();
     let mut refund = match (&transaction.internal.top_up, new.destination) {
@@ -50,26 +54,22 @@ pub async fn handle(
     tx.commit(response).await
 }
 
-/// The owner of the wallet that receives the money of a charge: the owner of the payment method that was charged, or, if that was deleted
-/// long ago, the fleet or the account.
+/// The owner of the wallet that receives the money of a charge: the owner of the payment method that was charged, or else the fleet or the
+/// account.
+///
+/// # Errors
+/// 409 if none of these wallets is in the currency of the charge; `Unavailable` if DynamoDB cannot be reached.
 async fn wallet(request: &Request, charge: &Stored<Transaction>) -> Result<Id, Error> {
-    let (store, tenant, charge) = (request.store(), request.tenant(), &charge.object);
+    let (app, tenant, charge) = (&request.app, request.tenant(), &charge.object);
     let method = match &charge.payment_method {
-        Some(id) => store.payment_method_or_deleted(tenant, id).await?,
+        Some(id) => app.store.payment_method_or_deleted(tenant, id).await?,
         None => None,
     };
-    let wallet = match (&method, &charge.fleet) {
-        (Some(method), _) => Wallet::of(&method.object, tenant),
-        (None, Some(fleet)) => Wallet::Fleet(fleet),
-        (None, None) => Wallet::Account(&tenant.account),
-    };
-    let refuse = |why: String| Err(Error::conflict(why, Some("destination")));
-    match store.funds(tenant, wallet).await? {
-        Some(funds) if funds.currency == charge.currency => Ok(wallet.owner().clone()),
-        Some(funds) => refuse(format!(
-            "The wallet that would take the money is in {}, and the charge in {}. Refund it to the method that was charged.",
-            funds.currency, charge.currency
-        )),
-        None => refuse("The owner of the wallet that would take the money was deleted.".into()),
-    }
+    let owner = method
+        .as_ref()
+        .map(|method| Wallet::of(&method.object, tenant));
+    let (currency, fleet) = (charge.currency, charge.fleet.as_ref());
+    let wallet = payments::wallet_in(app, tenant, currency, owner, fleet).await?;
+    let wallet = wallet.ok_or_else(|| payments::no_wallet(currency))?;
+    Ok(wallet.owner().clone())
 }

@@ -77,7 +77,7 @@ async fn refund(
     mut transaction: Stored<Transaction>,
 ) -> Result<(), Error> {
     let mut tx = app.store.begin(origin);
-    let outcome = payments::refund(app, &mut tx, &transaction).await?;
+    let outcome = payments::refund(app, &mut tx, &mut transaction).await?;
     transaction.end_refund(&outcome);
     let charge = match &transaction.object.charge {
         Some(id) => app.store.find::<Transaction>(&origin.tenant, id).await?,

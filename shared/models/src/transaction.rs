@@ -22,11 +22,12 @@ pub struct Transaction {
     pub object: Kind,
     /// Amount in minor units of `currency`.
     pub amount: i64,
-    /// For a charge: the amount refunded so far, in minor units of `currency`.
+    /// For a charge: the amount refunded so far, in minor units of `currency`. For a refund to a wallet: the part of it that has left the
+    /// wallet again.
     #[serde(default)]
     #[schema(required)]
     pub amount_refunded: i64,
-    /// For a refund: the transaction of the charge.
+    /// For a refund: the transaction of the charge, or of the refund to a wallet that is returned to the payment method.
     #[schema(required)]
     pub charge: Option<Id>,
     /// Id of the charging session that was paid or refunded; null for other transactions.
@@ -96,7 +97,7 @@ pub struct TransactionInternal {
     /// The source of the money of a charge. A refund has the source of its charge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ChargeSource>,
-    /// For a charge: the total of its pending refunds, in minor units.
+    /// For a charge, or a refund to a wallet: the total of its pending refunds, in minor units.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refunding: i64,
     /// For a charge: the total that could not be returned because of credits of a network and that no later refund has returned, in minor
@@ -112,7 +113,8 @@ pub struct TransactionInternal {
     /// The time of the next action of the service on a pending refund, or on a top-up that its request did not finish.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
-    /// For a top-up: the data that is needed to finish it without its request.
+    /// For a top-up: the data that is needed to finish it without its request. A refund to a wallet becomes a top-up when it is itself
+    /// refunded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_up: Option<TopUpState>,
 }
@@ -343,19 +345,47 @@ impl Transaction {
 }
 
 impl Stored<Transaction> {
-    /// Checks that this charge can be refunded, and returns the amount that can be refunded.
+    /// Returns the charge whose money this refund has brought to a wallet.
+    pub fn brought_to_wallet(&self) -> Option<&Id> {
+        let is_in_wallet = self.object.kind == TransactionType::Refund
+            && self.object.status == TransactionStatus::Succeeded
+            && matches!(self.internal.source, Some(ChargeSource::Wallet { .. }));
+        self.object.charge.as_ref().filter(|_| is_in_wallet)
+    }
+
+    /// Makes this refund of a charge to a wallet a top-up of the wallet, so that it can be refunded to the card or bank account. Money that
+    /// came from a wallet has no such source.
+    pub fn become_top_up(&mut self, charge: &Self) {
+        if let Some(ChargeSource::Wallet { owner }) = &self.internal.source
+            && let Some(source @ ChargeSource::Provider { .. }) = charge.source()
+        {
+            self.internal.top_up = Some(TopUpState {
+                wallet: owner.clone(),
+                token: String::new(),
+                customer: None,
+                stage: TopUpStage::Credited,
+                unreturned: 0,
+            });
+            self.internal.source = Some(source);
+        }
+    }
+
+    /// Checks that this charge, or this refund that became a top-up, can be refunded, and returns the amount that can be refunded.
     ///
     /// # Errors
-    /// 409 unless this is a charge that succeeded and is not refunded completely.
+    /// 409 unless it succeeded and is not refunded completely.
     pub fn refundable(&self) -> Result<i64> {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
-        let succeeded = self.object.kind == TransactionType::Charge
-            && self.object.status == TransactionStatus::Succeeded;
-        if !succeeded || self.object.amount <= 0 || self.source().is_none() {
-            return refuse("Only a charge that succeeded can be refunded.");
+        let brought_money =
+            self.object.kind == TransactionType::Charge || self.internal.top_up.is_some();
+        let succeeded = self.object.status == TransactionStatus::Succeeded;
+        if !brought_money || !succeeded || self.object.amount <= 0 || self.source().is_none() {
+            return refuse(
+                "Only a charge that succeeded can be refunded, or a refund of a card or bank account that a wallet has received.",
+            );
         }
         match self.object.amount - self.object.amount_refunded - self.internal.refunding {
-            0 => refuse("The charge was refunded before, or its refund is pending."),
+            0 => refuse("The transaction was refunded before, or its refund is pending."),
             left => Ok(left),
         }
     }
@@ -391,11 +421,17 @@ impl Stored<Transaction> {
             let message = format!("must be at most {left}, which is what is left of the charge");
             return Err(Error::invalid("amount", message));
         }
+        let is_of_refund = self.object.kind == TransactionType::Refund;
+        // What a refund to a wallet has returned counts already.
+        let paid = |id: &Option<Id>| id.clone().filter(|_| !is_of_refund);
         let refund = Transaction {
             id: Id::new(Kind::Transaction, now),
             amount,
             amount_refunded: 0,
             charge: Some(self.object.id.clone()),
+            charging_session: paid(&self.object.charging_session),
+            reservation: paid(&self.object.reservation),
+            invoice: paid(&self.object.invoice),
             created: now,
             credit_note: None,
             description: format!("Refund of {}", self.object.id),
@@ -412,8 +448,8 @@ impl Stored<Transaction> {
         };
         let waiting = TransactionInternal {
             source,
-            is_partial: amount < self.object.amount,
-            refunded_before: self.object.amount - left,
+            is_partial: is_of_refund || amount < self.object.amount,
+            refunded_before: self.internal.refunded_before + self.object.amount - left,
             next_action_at: Some(now),
             ..TransactionInternal::default()
         };
@@ -433,7 +469,7 @@ impl Stored<Transaction> {
     ) -> Result<(Self, i64)> {
         if new.destination == Some(RefundDestination::Wallet) {
             return Err(Error::conflict(
-                "A top-up can only be refunded to the payment method that was charged.",
+                "The money of a wallet can only be refunded to the payment method that was charged.",
                 Some("destination"),
             ));
         }
@@ -443,7 +479,7 @@ impl Stored<Transaction> {
         let most = self.refundable()?.min(available).unsigned_abs();
         let Some(most) = NonZeroU64::new(most) else {
             return Err(Error::conflict(
-                "The wallet that was topped up contains no money in the currency of the top-up.",
+                "The wallet that has received the money contains none in this currency.",
                 Some(Kind::Transaction.name()),
             ));
         };
@@ -451,7 +487,7 @@ impl Stored<Transaction> {
         let refund = self.refund(new, None, now)?;
         if refund.object.amount > available {
             let message = format!(
-                "At most {most} can be refunded, because the wallet that was topped up does not contain more."
+                "At most {most} can be refunded, because the wallet that has received the money does not contain more."
             );
             return Err(Error::conflict(message, Some("amount")));
         }
@@ -480,6 +516,12 @@ impl Stored<Transaction> {
             self.object.invoice = Some(invoice.clone());
         }
         self
+    }
+
+    /// Directs a refund to another wallet than the one that it was to be returned to.
+    pub fn redirect(&mut self, wallet: Id) {
+        self.internal.source = Some(ChargeSource::Wallet { owner: wallet });
+        self.object.destination = Some(RefundDestination::Wallet);
     }
 
     /// Ends a pending refund.
@@ -530,8 +572,8 @@ impl Stored<Transaction> {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRefund {
-    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet; of a
-    /// top-up at most what the wallet contains.
+    /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet; of a top-up or
+    /// of a refund to a wallet at most what the wallet contains.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
@@ -549,10 +591,11 @@ impl RequestBody for NewRefund {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundDestination {
-    /// The source of the charge.
+    /// The source of the charge. If this is a wallet that was closed or has another currency, the refund becomes one to a wallet.
     #[default]
     Original,
-    /// The wallet of the payment method's owner: a driver, a fleet or the account. A top-up cannot be refunded to a wallet.
+    /// The first wallet in the currency of the refund: that of the payment method's owner, of the fleet or of the account. For a credit
+    /// note that of the fleet or of the account. The money of a top-up, or of such a refund, cannot be refunded to a wallet.
     Wallet,
 }
 
@@ -648,5 +691,68 @@ pub fn check_currency(
             Some(param),
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refund_of(
+        charge: &mut Stored<Transaction>,
+        amount: u64,
+        wallet: Option<Id>,
+    ) -> Stored<Transaction> {
+        let new = NewRefund {
+            amount: NonZeroU64::new(amount),
+            ..NewRefund::default()
+        };
+        let refund = charge.refund(new, wallet, charge.object.created);
+        let mut refund = refund.expect("a refund");
+        refund.end_refund(&PaymentOutcome::Succeeded);
+        charge.count_refund(&refund.object);
+        refund
+    }
+
+    #[test]
+    fn a_refund_from_a_wallet_is_a_part_of_the_charge() {
+        let now = Timestamp::parse("2026-06-01T10:00:00Z").expect("a time");
+        let movement = Movement {
+            kind: TransactionType::Charge,
+            amount: Money::new(100, Currency::from_code("usd").expect("dollars")),
+            description: "Charging".to_owned(),
+            payment_method: None,
+            driver: None,
+            fleet: None,
+            vehicle: None,
+            charging_session: Some(Id::new(Kind::ChargingSession, now)),
+        };
+        let charge = Transaction::new(movement, TransactionStatus::Succeeded, now);
+        let internal = TransactionInternal::charged("key".to_owned());
+        let mut charge = Stored::with_internal(charge, internal);
+        let owner = Id::new(Kind::Driver, now);
+        refund_of(&mut charge, 30, None);
+        let mut received = refund_of(&mut charge, 60, Some(owner));
+        received.refundable().expect_err("money of a wallet");
+        received.become_top_up(&charge);
+        for (amount, before) in [(20, 30), (40, 50)] {
+            let returned = refund_of(&mut received, amount, None);
+            let internal = &returned.internal;
+            assert_eq!(internal.source, charge.internal.source);
+            assert_eq!(
+                (internal.is_partial, internal.refunded_before),
+                (true, before)
+            );
+            assert!(!returned.object.is_of_payment());
+        }
+        assert_eq!(received.object.amount_refunded, 60);
+        // The money of a wallet has no other source.
+        let mut of_wallet = charge.clone();
+        of_wallet.internal.source = Some(ChargeSource::Wallet {
+            owner: Id::new(Kind::Fleet, now),
+        });
+        let mut received = refund_of(&mut charge, 10, Some(Id::new(Kind::Driver, now)));
+        received.become_top_up(&of_wallet);
+        received.refundable().expect_err("no source");
     }
 }

@@ -3,7 +3,7 @@
 //! A credit note is created by a request, by the voiding of its invoice, by a refund of a payment of the invoice, or because a charging
 //! network has credited a session. It never changes. Its amount is deducted from the amount due on the invoice, and the rest is refunded,
 //! except what earlier refunds have returned. The total of all credit notes of an invoice never exceeds the amount of the invoice. A draft
-//! has no credit notes: a credit becomes a line of the draft.
+//! has no credit notes: a credit becomes a line of the draft, and its record names the invoice that has the line.
 
 pub mod request;
 #[cfg(test)]
@@ -43,7 +43,8 @@ pub struct CreditNote {
     /// The fleet of the invoice; null for an invoice of the whole account.
     #[schema(required)]
     pub fleet: Option<Id>,
-    /// The invoice that is credited.
+    /// The invoice that is credited. If a draft with a credit is deleted, or voided later, this is the next invoice that has the credit as
+    /// a line, a moment after that invoice was created.
     pub invoice: Id,
     /// Number of the invoice; null for a credit on a draft.
     #[schema(required, example = "2026-17")]
@@ -255,7 +256,7 @@ impl CreditNote {
         Ok(Stored::new(sized(note)?).recording(EventType::CreditNoteCreated))
     }
 
-    /// Returns the record of a credit that is a line of a draft.
+    /// Returns the record of a credit that is a line of a draft. Its id has the number of the adjustment and its line.
     ///
     /// # Errors
     /// 400 if it is too large.
@@ -266,6 +267,7 @@ impl CreditNote {
         now: Timestamp,
     ) -> Result<Stored<Self>> {
         let mut note = Self::of(draft, credit, now);
+        note.id = line_item.as_kind(Kind::CreditNote);
         note.line_item = Some(line_item);
         Ok(Stored::new(sized(note)?).recording(EventType::CreditNoteCreated))
     }
