@@ -85,7 +85,7 @@ pub(super) async fn inputs(
         days: days.into_iter().map(|day| day.object).collect(),
         zone: site.object.time_zone.rules(),
         tariff: tariff(&stations, site.object.currency),
-        offered: strongest(&stations),
+        offered: (!site.object.stations.is_empty()).then(|| strongest(&stations)),
         reserved: reserved.collect(),
     })
 }

@@ -199,8 +199,9 @@ pub struct PlanInputs {
     pub zone: TimeZone,
     /// The tariff of the stations, which applies at times for which the site has no prices.
     pub tariff: Option<SiteTariff>,
-    /// W of the strongest connector in order of each type; 0 if none is in order.
-    pub offered: HashMap<ConnectorType, u32>,
+    /// W of the strongest connector in order of each type; 0 if none is in order. None for a site without stations, which has the
+    /// connectors that its vehicles need.
+    pub offered: Option<HashMap<ConnectorType, u32>>,
     /// Reserved EVSEs: the times, and the W of the strongest connector of each. An EVSE serves one vehicle at a time.
     pub reserved: Vec<(Vec<Window>, u32)>,
 }
@@ -460,9 +461,10 @@ impl PlanInputs {
             return session.power;
         }
         let plug = vehicle.vehicle.charging_standard;
-        // A site without stations has the connectors that its vehicles need.
-        let without = if self.offered.is_empty() { u32::MAX } else { 0 };
-        self.offered.get(&plug).copied().unwrap_or(without)
+        let Some(offered) = &self.offered else {
+            return u32::MAX;
+        };
+        offered.get(&plug).copied().unwrap_or_default()
     }
 }
 
