@@ -64,6 +64,7 @@ pub fn parked(vehicle: Vehicle, departures: Vec<Departure>) -> SiteVehicle {
         telemetry: None,
         has_reported: false,
         sessions: Vec::new(),
+        elsewhere: Vec::new(),
     }
 }
 
