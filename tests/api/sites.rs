@@ -284,19 +284,21 @@ async fn an_outage_has_the_site_planned_again_at_once() {
         .await;
     app.drain().await;
     assert_eq!(plan(&app.alice.get_ok(&site).await), before);
-    for (status, because, short) in [
-        ("faulted", json!(["stations", "shortage"]), 1),
-        ("available", json!(["stations", "shortage"]), 0),
+    // A removed station has no connectors.
+    for (connectors, short) in [
+        (connectors("faulted"), 1),
+        (connectors("available"), 0),
+        (json!([]), 1),
     ] {
-        let change = json!({"connectors": connectors(status)});
+        let change = json!({"connectors": connectors});
         app.change_station(&station, change).await;
         app.drain().await;
         let shown = plan(&app.alice.get_ok(&site).await);
         let named = shown["short"].as_array().map(Vec::len);
         assert_eq!(
             (&shown["changed_because"], named),
-            (&because, Some(short)),
-            "{status}"
+            (&json!(["stations", "shortage"]), Some(short)),
+            "{connectors}"
         );
     }
 }
@@ -349,6 +351,42 @@ async fn a_site_counts_a_reservation_and_its_session_once() {
     let first = &plan["slots"][0];
     assert_has!(first, {"reserved_w": 11_000, "limit_w": 11_000});
     assert_eq!(plan["vehicles"][0]["status"], "feasible");
+}
+
+#[tokio::test]
+async fn a_vehicle_that_charges_elsewhere_takes_nothing_here() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.needs("a clock that can be moved");
+    let departure = json!({"at": app.in_minutes(180), "energy_wh": 10_000});
+    let (site, _) = depot(&app, 22_000, 0, &departure).await;
+    let van = format!("/v1/vehicles/{}", crew.vehicle);
+    let own = json!({"site": site.trim_start_matches("/v1/sites/")});
+    app.alice.post_ok(&van, own).await;
+    let departures = format!("{van}/departures");
+    let body = json!({"departures": [departure]});
+    app.alice.post_ok(&departures, body).await;
+    app.drain().await;
+    let station = app.station(json!({})).await;
+    let session = app.session(&crew, &station);
+    let session = app.alice.create("/v1/charging_sessions", session).await;
+    let session = format!("/v1/charging_sessions/{session}");
+    app.advance(16 * 60).await;
+    let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+    let charged = app.alice.get_ok(&session).await["energy_consumed"].clone();
+    let (planned, charged) = (&plan["vehicles"][0], charged.as_u64().expect("Wh"));
+    assert_has!(planned, {"delivered_wh": 0, "status": "feasible"});
+    assert_eq!(planned["loads_w"][0], 0, "{planned}");
+    let left = planned["energy_wh"].as_u64().expect("Wh");
+    assert!(charged > 1_000, "{charged}");
+    assert!((left + charged).abs_diff(10_000) < 50, "{left} {charged}");
+    app.alice
+        .post_ok(&format!("{session}/stop"), json!({}))
+        .await;
+    app.advance(3 * 60 * 60).await;
+    let over = app.alice.get_ok(&departures).await["departures"][0].clone();
+    assert_has!(over, {"status": "completed", "short_by_wh": 0});
+    let delivered = over["energy_delivered_wh"].as_u64().expect("Wh");
+    assert!(left.abs_diff(delivered) < 50, "{left} {delivered}");
 }
 
 #[tokio::test]

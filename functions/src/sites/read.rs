@@ -65,17 +65,16 @@ pub(super) async fn inputs(
     let holders = holders.map(|entry| entry.holder.clone());
     let charges = site.internal.charges.iter().chain(&site.internal.waiting);
     let last = charges.filter_map(Charge::session);
-    let sessions = sessions(app, tenant, holders.chain(last.cloned()), now).await?;
-    let starts = starts(&sessions);
-    let own = attach(&mut vehicles, sessions, &takers);
-    let reserved = taken.into_iter().map(|(mut entries, power)| {
-        entries.retain(|entry| !own.contains(&entry.holder));
-        (
-            entries.into_iter().map(|entry| entry.window).collect(),
-            power,
-        )
-    });
+    let mut holders: Vec<Id> = holders.chain(last.cloned()).collect();
     let execution = execution(tenant, &stations, &takers);
+    if execution == Execution::Simulation {
+        holders.extend(holders_of(app, tenant, &vehicles, now).await?);
+    }
+    let mut sessions = sessions(app, tenant, holders, now).await?;
+    let elsewhere = elsewhere(&mut sessions, &site.object, execution);
+    let starts = starts(&sessions);
+    let own = attach(&mut vehicles, sessions, &takers, |one| &mut one.sessions);
+    attach(&mut vehicles, elsewhere, &takers, |one| &mut one.elsewhere);
     let stations: Vec<ChargingStation> =
         stations.into_iter().map(|station| station.object).collect();
     Ok(PlanInputs {
@@ -85,8 +84,8 @@ pub(super) async fn inputs(
         days: days.into_iter().map(|day| day.object).collect(),
         zone: site.object.time_zone.rules(),
         tariff: tariff(&stations, site.object.currency),
-        offered: strongest(&stations),
-        reserved: reserved.collect(),
+        offered: (!site.object.stations.is_empty()).then(|| strongest(&stations)),
+        reserved: reserved(taken, &own),
     })
 }
 
@@ -165,10 +164,11 @@ async fn profile_takers(
 async fn sessions(
     app: &App,
     tenant: &Tenant,
-    holders: impl Iterator<Item = Id>,
+    holders: Vec<Id>,
     now: Timestamp,
 ) -> Result<Vec<Stored<ChargingSession>>> {
-    let mut ids: Vec<Id> = holders.filter(|id| id.is(Kind::ChargingSession)).collect();
+    let mut ids = holders;
+    ids.retain(|id| id.is(Kind::ChargingSession));
     ids.sort();
     ids.dedup();
     let named = ids.iter().map(|id| (Kind::ChargingSession, id));
@@ -180,6 +180,21 @@ async fn sessions(
         session
     });
     Ok(sessions.collect())
+}
+
+/// Removes the sessions at stations elsewhere, if the vehicles of the site are simulated, and returns them.
+fn elsewhere(
+    sessions: &mut Vec<Stored<ChargingSession>>,
+    site: &Site,
+    execution: Execution,
+) -> Vec<Stored<ChargingSession>> {
+    let is_elsewhere = |session: &mut Stored<ChargingSession>| {
+        !site.stations.contains(&session.object.charging_station)
+    };
+    match execution {
+        Execution::Simulation => sessions.extract_if(.., is_elsewhere).collect(),
+        Execution::Profiles | Execution::None => Vec::new(),
+    }
 }
 
 /// The sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
@@ -196,11 +211,12 @@ fn starts(sessions: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
     starts.collect()
 }
 
-/// Adds the sessions to the vehicles that they charge. Returns the holders of the entries of these and of the pending sessions.
+/// Adds the sessions to a list of the vehicles that they charge. Returns the holders of the entries of these and of the pending sessions.
 fn attach(
     vehicles: &mut [SiteVehicle],
     sessions: Vec<Stored<ChargingSession>>,
     takers: &HashSet<(Id, String)>,
+    list: impl Fn(&mut SiteVehicle) -> &mut Vec<SiteSession>,
 ) -> HashSet<Id> {
     let mut own = HashSet::new();
     for session in sessions {
@@ -214,7 +230,7 @@ fn attach(
             else {
                 continue;
             };
-            vehicle.sessions.push(site_session(&session, takers));
+            list(vehicle).push(site_session(&session, takers));
         }
         own.extend(holders.into_iter().flatten());
     }
@@ -289,11 +305,35 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
                 .as_ref()
                 .is_some_and(|telemetry| telemetry.internal.is_some()),
             sessions: Vec::new(),
+            elsewhere: Vec::new(),
             telemetry: telemetry.map(|telemetry| telemetry.object),
             vehicle,
         }
     });
     Ok(vehicles.collect())
+}
+
+/// The holders of the present time of the vehicles with departures, wherever they charge.
+async fn holders_of(
+    app: &App,
+    tenant: &Tenant,
+    vehicles: &[SiteVehicle],
+    now: Timestamp,
+) -> Result<Vec<Id>> {
+    let present = Window {
+        from: now.plus(-LAPSED),
+        until: now,
+    };
+    let planned = vehicles.iter().filter(|vehicle| vehicle.next().is_some());
+    let owners = planned.map(|vehicle| CalendarOwner::Vehicle(vehicle.vehicle.id.clone()));
+    let owners: Vec<CalendarOwner> = owners.collect();
+    let pages = owners
+        .iter()
+        .flat_map(|owner| present.utc_days().map(move |day| (owner.clone(), day)));
+    let calendars = app.store.calendars(tenant.mode, pages.collect()).await?;
+    let entries = owners.iter().flat_map(|owner| calendars.entries(owner));
+    let entries = entries.filter(|entry| entry.window.overlaps(&present));
+    Ok(entries.map(|entry| entry.holder).collect())
 }
 
 /// The calendars of the stations' EVSEs, and the power of the strongest connector of each, in W.
@@ -324,6 +364,16 @@ async fn calendars(
         app.store.calendars(tenant.mode, pages.collect()).await?
     };
     Ok((owners, calendars))
+}
+
+/// The times of the entries of other holders at each EVSE, with its power.
+fn reserved(taken: Vec<(Vec<Entry>, u32)>, own: &HashSet<Id>) -> Vec<(Vec<Window>, u32)> {
+    let reserved = taken.into_iter().map(|(entries, power)| {
+        let others = entries.into_iter();
+        let others = others.filter(|entry| !own.contains(&entry.holder));
+        (others.map(|entry| entry.window).collect(), power)
+    });
+    reserved.collect()
 }
 
 /// The entries of reservations and sessions at each EVSE, with its power.

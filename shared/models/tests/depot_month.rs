@@ -259,7 +259,7 @@ impl Simulation {
         }];
         let works = !night.outage.contains(&quarter);
         let offered = if works { 22_000 } else { 0 };
-        self.inputs.offered.insert(ConnectorType::Type2, offered);
+        self.inputs.offered = Some(HashMap::from([(ConnectorType::Type2, offered)]));
         for (place, stay) in night.stays.iter().enumerate() {
             if stay.arrives == quarter {
                 let van = &mut self.inputs.vehicles[place];

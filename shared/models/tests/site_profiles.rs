@@ -402,7 +402,7 @@ fn a_limit_that_is_cut_while_profiles_are_under_way_is_reached() {
             let at = start().plus(hours(6));
             depot.inputs.vehicles[place].departures = vec![departure(place + 1, place, at, 40_000)];
         }
-        let mut reached = 0;
+        let mut after = Vec::new();
         for minute in 0..90 {
             let now = start().plus(minutes(minute));
             if minute == 20 {
@@ -411,15 +411,15 @@ fn a_limit_that_is_cut_while_profiles_are_under_way_is_reached() {
             if depot.answer(now) | (minute % 5 == 0) {
                 depot.plan(now);
             }
+            let load = depot.load(now);
             // Half an hour is enough for all to answer. Until then one that was sent before the cut may still be accepted.
             let limit = if minute < 50 { LIMIT } else { LIMIT / 3 };
-            reached = depot.load(now);
-            assert!(reached <= limit, "{reached} W at {now} of depot {seed}");
+            assert!(load <= limit, "{load} W at {now} of depot {seed}");
+            after.extend((minute >= 50).then_some(load));
             depot.flow(now);
         }
-        assert!(
-            (LIMIT / 4..=LIMIT / 3).contains(&reached),
-            "{reached} W of depot {seed}"
-        );
+        // Not at every moment: power that moves from one vehicle to another waits for an answer.
+        let mean = after.iter().sum::<u32>() / after.len() as u32;
+        assert!(mean >= LIMIT / 4, "{mean} W of depot {seed}");
     }
 }

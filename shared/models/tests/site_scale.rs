@@ -84,7 +84,7 @@ fn the_largest_site() {
             (0..MOST_VEHICLES).map(|place| parked(vehicle(place), vec![departure(place)]));
         let inputs = PlanInputs {
             days: [0, 1].map(prices).to_vec(),
-            offered: HashMap::from([(ConnectorType::Ccs, offered)]),
+            offered: Some(HashMap::from([(ConnectorType::Ccs, offered)])),
             ..depot::inputs(Execution::Simulation, vehicles.collect())
         };
         let (started, used) = (Instant::now(), processor());

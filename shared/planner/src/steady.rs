@@ -1,8 +1,9 @@
 //! Plans for chargers that have a lowest power and should switch seldom.
 //!
 //! IEC 61851-1 has no current between 0 and 6 A, so a flow has a minimum. A flow below it is *small*. The pass changes a plan step by step.
-//! First it raises or empties each small flow, with energy of other slots of the same vehicle, or in exchange with another vehicle, and
-//! chooses the cheapest way. Then it moves whole runs (consecutive slots with flow) of vehicles that have minima into others if that costs
+//! First it raises or empties each small flow, with energy of other slots of the same vehicle, or in exchange with another vehicle. It
+//! makes the steps that cost nothing, and only then the cheapest others: a step that costs takes room that free ones need, and is needless
+//! after some of them. Then it moves whole runs (consecutive slots with flow) of vehicles that have minima into others if that costs
 //! nothing.
 //!
 //! Every step keeps the energy of each vehicle and makes no flow small. No load grows beyond the capacity, nor beyond the threshold if it
@@ -62,11 +63,10 @@ impl Depot {
         };
         let mut order: Vec<usize> = (0..self.demands.len()).collect();
         order.sort_by(|left, right| self.demands[*left].cmp(&self.demands[*right]));
-        for vehicle in &order {
-            pass.fix(*vehicle, |pass, slot| pass.alone(*vehicle, slot));
-        }
-        for vehicle in &order {
-            pass.fix(*vehicle, |pass, slot| pass.exchange(*vehicle, slot, &order));
+        for may_cost in [false, true] {
+            for vehicle in &order {
+                pass.fix(*vehicle, &order, may_cost);
+            }
         }
         // A vehicle without minima may charge in as many runs as it likes.
         let switches = |vehicle: &usize| {
@@ -98,41 +98,55 @@ impl Pass<'_> {
         spare.min(self.room[slot])
     }
 
-    /// Makes the cheapest allowed change for each small flow of a vehicle.
-    fn fix(&mut self, vehicle: usize, changes: impl Fn(&Self, usize) -> Vec<Changes>) {
+    /// Ends each small flow of a vehicle in the cheapest way; without `may_cost`, only if that costs nothing.
+    fn fix(&mut self, vehicle: usize, others: &[usize], may_cost: bool) {
         for slot in 0..self.room.len() {
             let flow = self.flows[vehicle][slot];
             if flow <= self.negligible || !self.is_small(vehicle, slot, flow) {
                 continue;
             }
-            let candidates = changes(self, slot).into_iter();
-            let allowed = candidates.filter(|changes| self.is_allowed(changes));
-            if let Some(changes) = allowed.min_by_key(|changes| self.worth(changes)) {
+            let alone = self.alone(vehicle, slot);
+            let others = others.iter().filter(|other| **other != vehicle);
+            let mut exchanges = others.map(|other| self.exchange(vehicle, slot, *other));
+            let step = if may_cost {
+                self.cheapest(alone.chain(exchanges.flatten()))
+            } else {
+                // Exchanges are many: the first vehicle with one that costs nothing counts.
+                let is_free = |changes: &Changes| self.is_free(changes);
+                let alone = self.cheapest(alone.filter(is_free));
+                alone.or_else(|| exchanges.find_map(|ways| self.cheapest(ways.filter(is_free))))
+            };
+            if let Some(changes) = step {
                 self.apply(&changes);
             }
         }
     }
 
-    /// Returns the ways to end a small flow with energy of the same vehicle: move it to slots with flow, raise it, or raise another slot
-    /// with it.
-    fn alone(&self, vehicle: usize, small: usize) -> Vec<Changes> {
-        let others = (0..self.room.len()).filter(|slot| {
-            *slot == small || self.flows[vehicle][*slot] == 0 && self.spare(vehicle, *slot) > 0
-        });
-        let raised = others.filter_map(|slot| self.raise(vehicle, small, slot));
-        raised
-            .chain(self.clear(vehicle, small..small + 1))
-            .collect()
+    fn cheapest(&self, ways: impl Iterator<Item = Changes>) -> Option<Changes> {
+        ways.min_by_key(|changes| self.worth(changes))
     }
 
-    /// Raises a slot to the minimum, with the energy of the small flow and of the most expensive and latest others.
-    fn raise(&self, vehicle: usize, small: usize, raised: usize) -> Option<Changes> {
+    /// Returns the ways to end a small flow with energy of the same vehicle: move it to slots with flow, raise it, or raise another slot
+    /// with it.
+    fn alone(&self, vehicle: usize, small: usize) -> impl Iterator<Item = Changes> {
+        let others = (0..self.room.len()).filter(move |slot| {
+            *slot == small || self.flows[vehicle][*slot] == 0 && self.spare(vehicle, *slot) > 0
+        });
+        // The energy comes from the small flow and from the most expensive and latest others.
+        let flows = &self.flows[vehicle];
+        let mut givers: Vec<usize> = (0..flows.len()).filter(|slot| flows[*slot] > 0).collect();
+        givers.sort_by_key(|slot| Reverse((*slot == small, self.prices[vehicle][*slot], *slot)));
+        let raised = others.filter_map(move |slot| self.raise(vehicle, slot, &givers));
+        let ways = raised.chain(self.clear(vehicle, small..small + 1));
+        ways.filter(|changes| self.is_allowed(changes))
+    }
+
+    /// Raises a slot to the minimum, with the energy of others.
+    fn raise(&self, vehicle: usize, raised: usize, givers: &[usize]) -> Option<Changes> {
         let flows = &self.flows[vehicle];
         let mut missing = self.minimum(vehicle, raised) - flows[raised];
         let mut changes = vec![(vehicle, raised, missing)];
-        let mut givers: Vec<usize> = (0..flows.len()).filter(|slot| *slot != raised).collect();
-        givers.sort_by_key(|slot| Reverse((*slot == small, self.prices[vehicle][*slot], *slot)));
-        for slot in givers {
+        for slot in givers.iter().copied().filter(|slot| *slot != raised) {
             let given = if flows[slot] <= missing {
                 flows[slot]
             } else {
@@ -180,26 +194,38 @@ impl Pass<'_> {
         )
     }
 
-    /// Returns the ways to end a small flow by exchanging energy with another vehicle in another slot. All loads stay the same.
-    fn exchange(&self, vehicle: usize, small: usize, others: &[usize]) -> Vec<Changes> {
+    /// Returns the ways to end a small flow by exchanging energy with another vehicle in another slot, with amounts that empty a flow or
+    /// leave the minimum of it. All loads stay the same.
+    fn exchange(
+        &self,
+        vehicle: usize,
+        small: usize,
+        other: usize,
+    ) -> impl Iterator<Item = Changes> {
         let flow = self.flows[vehicle][small];
-        let mut exchanges = Vec::new();
-        for other in others.iter().copied().filter(|other| *other != vehicle) {
-            for slot in (0..self.room.len()).filter(|slot| *slot != small) {
-                for change in [self.minimum(vehicle, small) - flow, -flow] {
-                    let changes = [
-                        (vehicle, small, change),
-                        (other, small, -change),
-                        (vehicle, slot, -change),
-                        (other, slot, change),
-                    ];
-                    if self.are_flows_allowed(&changes) {
-                        exchanges.push(changes.to_vec());
-                    }
-                }
-            }
-        }
-        exchanges
+        let slots = (0..self.room.len()).filter(move |slot| {
+            // The other vehicle gives energy in one of the slots; in the other slot the vehicle gives some, or takes the whole small flow.
+            let other_gives = self.flows[other][small] > 0 || self.flows[other][*slot] >= flow;
+            let may_change = self.flows[vehicle][*slot] > 0 || flow >= self.minimum(vehicle, *slot);
+            *slot != small && other_gives && may_change
+        });
+        slots.flat_map(move |slot| {
+            let cells = [
+                (vehicle, small, 1),
+                (other, slot, 1),
+                (other, small, -1),
+                (vehicle, slot, -1),
+            ];
+            let amounts = cells.into_iter().flat_map(|(of, at, sign)| {
+                let flow = self.flows[of][at];
+                [self.minimum(of, at) - flow, -flow].map(|change| sign * change)
+            });
+            let amounts = amounts.filter(|amount| *amount != 0);
+            let ways =
+                amounts.map(move |amount| cells.map(|(of, at, sign)| (of, at, sign * amount)));
+            ways.filter(|changes| self.are_flows_allowed(changes))
+                .map(|changes| changes.to_vec())
+        })
     }
 
     /// Moves runs of a vehicle into its others, those of the least energy first, while that costs nothing.
@@ -241,33 +267,59 @@ impl Pass<'_> {
 
     /// Returns the costs of changes: later minima, the price, then the runs and the time.
     fn worth(&self, changes: &Changes) -> (i128, i128, usize, i128) {
-        let (mut price, mut late, mut late_minimum, mut runs) = (0, 0, 0, 0);
+        let late = changes
+            .iter()
+            .map(|(_, slot, change)| i128::from(*change) * *slot as i128);
+        let changed = self.changed(changes);
+        let runs = changed.iter().map(|(_, flows)| starts(flows));
+        (
+            self.delay(&changed),
+            self.price(changes),
+            runs.sum(),
+            late.sum(),
+        )
+    }
+
+    fn is_free(&self, changes: &Changes) -> bool {
+        self.price(changes) <= 0 && self.delay(&self.changed(changes)) <= 0
+    }
+
+    fn price(&self, changes: &Changes) -> i128 {
+        let prices = changes.iter().map(|(vehicle, slot, change)| {
+            i128::from(*change) * i128::from(self.prices[*vehicle][*slot])
+        });
+        prices.sum()
+    }
+
+    /// Returns by how much new flows of vehicles delay their minima.
+    fn delay(&self, changed: &[(usize, Vec<i64>)]) -> i128 {
+        let late = changed.iter().map(|(vehicle, flows)| {
+            self.late_minimum(*vehicle, flows) - self.late_minimum(*vehicle, &self.flows[*vehicle])
+        });
+        late.sum()
+    }
+
+    /// Returns the vehicles that changes concern, with their new flows.
+    fn changed(&self, changes: &Changes) -> Vec<(usize, Vec<i64>)> {
+        let mut changed: Vec<(usize, Vec<i64>)> = Vec::new();
         for (vehicle, slot, change) in changes {
-            price += i128::from(*change) * i128::from(self.prices[*vehicle][*slot]);
-            late += i128::from(*change) * *slot as i128;
+            let place = changed.iter().position(|(known, _)| known == vehicle);
+            let place = place.unwrap_or_else(|| {
+                changed.push((*vehicle, self.flows[*vehicle].clone()));
+                changed.len() - 1
+            });
+            changed[place].1[*slot] += change;
         }
-        let mut vehicles: Vec<usize> = changes.iter().map(|change| change.0).collect();
-        vehicles.sort_unstable();
-        vehicles.dedup();
-        for vehicle in vehicles {
-            let mut flows = self.flows[vehicle].clone();
-            late_minimum -= self.late_minimum(vehicle, &flows);
-            for (_, slot, change) in changes.iter().filter(|change| change.0 == vehicle) {
-                flows[*slot] += change;
-            }
-            late_minimum += self.late_minimum(vehicle, &flows);
-            runs += runs_of(&flows).len();
-        }
-        (late_minimum, price, runs, late)
+        changed
     }
 
     /// Returns the Wh of the minimum of a vehicle's need, each times the index of its slot.
     fn late_minimum(&self, vehicle: usize, flows: &[i64]) -> i128 {
         let mut missing = i64::from(self.depot.demands[vehicle].minimum);
-        let slots = (0..).zip(flows).map(|(slot, flow)| {
+        let slots = (0..).zip(flows).map_while(|(slot, flow)| {
             let of_minimum = missing.min(*flow);
             missing -= of_minimum;
-            slot * i128::from(of_minimum)
+            (missing > 0 || of_minimum > 0).then(|| slot * i128::from(of_minimum))
         });
         slots.sum()
     }
@@ -300,6 +352,12 @@ impl Pass<'_> {
             plan,
         }
     }
+}
+
+/// Returns the number of runs.
+fn starts(flows: &[i64]) -> usize {
+    let is_start = |slot: &usize| flows[*slot] > 0 && (*slot == 0 || flows[*slot - 1] == 0);
+    (0..flows.len()).filter(is_start).count()
 }
 
 /// Returns the runs of consecutive slots with flow.

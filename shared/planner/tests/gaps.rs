@@ -123,6 +123,32 @@ fn two_vehicles_exchange_energy_where_the_limit_is_full() {
 }
 
 #[test]
+fn all_needs_that_fit_into_a_cheap_hour_are_served_in_it() {
+    for (limit, needs) in [
+        (15_000, vec![7_400, 7_600]),
+        (15_000, vec![7_000, 8_000]),
+        (14_000, vec![5_000, 9_000]),
+        (14_000, vec![6_500, 7_500]),
+        (25_000, vec![9_000, 8_000, 8_000]),
+        (20_000, vec![7_000, 7_000, 6_000]),
+    ] {
+        let mut slots = flat(limit / 4, 12);
+        slots[4..].iter_mut().for_each(|slot| slot.price = 4);
+        let demands = (0..).zip(&needs);
+        let demands = demands.map(|(key, need)| demand(&format!("{key}"), vec![2_750; 12], *need));
+        let demands = demands.collect();
+        let depot = Depot { slots, demands };
+        let steady = depot.steady(&depot.plan(), &vec![vec![1_035; 12]; needs.len()], 20);
+        let cost = i128::from(needs.iter().sum::<u32>());
+        assert_eq!(
+            (depot.cost(&steady.plan), steady.unserved),
+            (cost, 0),
+            "{limit} {needs:?}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_raised_is_reported() {
     let depot = Depot {
         slots: flat(100, 2),

@@ -185,6 +185,8 @@ pub struct SiteVehicle {
     pub has_reported: bool,
     /// The session in which it charges, and the last one of the plan in force.
     pub sessions: Vec<SiteSession>,
+    /// The same at stations elsewhere, if the vehicles of the site are simulated.
+    pub elsewhere: Vec<SiteSession>,
 }
 
 /// The inputs of a plan besides the site.
@@ -199,8 +201,9 @@ pub struct PlanInputs {
     pub zone: TimeZone,
     /// The tariff of the stations, which applies at times for which the site has no prices.
     pub tariff: Option<SiteTariff>,
-    /// W of the strongest connector in order of each type; 0 if none is in order.
-    pub offered: HashMap<ConnectorType, u32>,
+    /// W of the strongest connector in order of each type; 0 if none is in order. None for a site without stations, which has the
+    /// connectors that its vehicles need.
+    pub offered: Option<HashMap<ConnectorType, u32>>,
     /// Reserved EVSEs: the times, and the W of the strongest connector of each. An EVSE serves one vehicle at a time.
     pub reserved: Vec<(Vec<Window>, u32)>,
 }
@@ -289,6 +292,11 @@ impl SiteVehicle {
     /// Returns the session in which the vehicle charges.
     pub(super) fn session(&self) -> Option<&SiteSession> {
         self.sessions.iter().find(|session| session.is_active)
+    }
+
+    /// Returns the session in which the vehicle charges at a station elsewhere: it takes nothing at the site meanwhile.
+    pub(super) fn session_elsewhere(&self) -> Option<&SiteSession> {
+        self.elsewhere.iter().find(|session| session.is_active)
     }
 
     /// Returns the Wh that the vehicle charges in each window regardless of the plan: in a session without a profile in force, until the
@@ -460,9 +468,10 @@ impl PlanInputs {
             return session.power;
         }
         let plug = vehicle.vehicle.charging_standard;
-        // A site without stations has the connectors that its vehicles need.
-        let without = if self.offered.is_empty() { u32::MAX } else { 0 };
-        self.offered.get(&plug).copied().unwrap_or(without)
+        let Some(offered) = &self.offered else {
+            return u32::MAX;
+        };
+        offered.get(&plug).copied().unwrap_or_default()
     }
 }
 
@@ -512,13 +521,23 @@ impl Charge {
         self.need.saturating_add(self.excess)
     }
 
-    /// Accounts for metered Wh at a moment.
-    fn take(&mut self, energy: u32, inputs: &PlanInputs, at: Timestamp) {
+    /// Takes Wh off the need, and raises the level by them. Returns the part of them that was needed.
+    fn receive(&mut self, energy: u32, inputs: &PlanInputs) -> u32 {
         let energy = energy.min(self.wanted());
         let planned = energy.min(self.need);
         self.need -= planned;
         self.excess -= energy - planned;
         self.minimum = self.minimum.saturating_sub(energy);
+        if let Some(vehicle) = inputs.vehicle(self) {
+            let share = Battery::of(&vehicle.vehicle).share_of(energy);
+            self.level = (self.level + share).min(100.0);
+        }
+        energy
+    }
+
+    /// Accounts for metered Wh at a moment.
+    fn take(&mut self, energy: u32, inputs: &PlanInputs, at: Timestamp) {
+        let energy = self.receive(energy, inputs);
         self.delivered += energy;
         match inputs.price(at) {
             Some((price, _)) => {
@@ -528,15 +547,12 @@ impl Charge {
             None => self.is_unpriced |= energy > 0,
         }
         self.carbon += i64::from(energy) * inputs.carbon(at).unwrap_or_default();
-        if let Some(vehicle) = inputs.vehicle(self) {
-            let share = Battery::of(&vehicle.vehicle).share_of(energy);
-            self.level = (self.level + share).min(100.0);
-        }
     }
 
     /// Accounts for the part of the flow of a window until a moment. The energy of a session is metered instead.
     pub(super) fn settle(&mut self, window: &Window, now: Timestamp, inputs: &PlanInputs) {
-        let session = inputs.vehicle(self).and_then(SiteVehicle::session);
+        let vehicle = inputs.vehicle(self);
+        let session = vehicle.and_then(|vehicle| vehicle.session().or(vehicle.session_elsewhere()));
         if self.metered.is_some() || session.is_some() {
             return;
         }
@@ -549,8 +565,8 @@ impl Charge {
     }
 
     /// Accounts for the energy of the vehicle's sessions since a moment, as the network has reported it. For a new charge that is the
-    /// energy that flows from now on. Returns whether a session has begun or ended, or follows its profile and did not before, or the
-    /// reverse.
+    /// energy that flows from now on. The site does not deliver energy that flows elsewhere. Returns whether a session has begun or ended,
+    /// or follows its profile and did not before, or the reverse.
     pub(super) fn meter(
         &mut self,
         vehicle: &SiteVehicle,
@@ -559,8 +575,12 @@ impl Charge {
     ) -> bool {
         let before = self.metered.take();
         let mut counted = before.clone();
-        let ended = vehicle.sessions.iter().filter(|session| !session.is_active);
-        for session in ended.chain(vehicle.session()) {
+        let here = vehicle.sessions.iter().map(|session| (session, true));
+        let elsewhere = vehicle.elsewhere.iter().map(|session| (session, false));
+        let (active, ended): (Vec<_>, Vec<_>) = here
+            .chain(elsewhere)
+            .partition(|(session, _)| session.is_active);
+        for (session, is_here) in ended.into_iter().chain(active.first().copied()) {
             let same = counted
                 .as_ref()
                 .filter(|metered| metered.session == session.id);
@@ -569,7 +589,11 @@ impl Charge {
             let counts = same.is_some() || session.is_active;
             if let Some(since) = since.filter(|_| counts) {
                 let risen = session.energy.saturating_sub(last);
-                self.take(risen, inputs, since);
+                if is_here {
+                    self.take(risen, inputs, since);
+                } else {
+                    self.receive(risen, inputs);
+                }
             }
             counted = session.is_active.then(|| Metered {
                 session: session.id.clone(),
@@ -577,7 +601,7 @@ impl Charge {
                 is_unlimited: !session.is_limited(),
             });
         }
-        self.metered = counted.filter(|_| vehicle.session().is_some());
+        self.metered = counted.filter(|_| !active.is_empty());
         let control = |metered: &Option<Metered>| {
             let metered = metered.as_ref();
             metered.map(|metered| (metered.session.clone(), metered.is_unlimited))

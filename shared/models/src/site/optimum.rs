@@ -477,7 +477,8 @@ pub(super) fn powers_at(
     let mut powers = powers(power, charge, windows);
     // A vehicle that is not plugged in leaves the power of the present slot to others. When its session begins, the site is planned again.
     let is_plugged_in = vehicle.is_some_and(|vehicle| vehicle.session().is_some());
-    if inputs.execution == Execution::Profiles && !is_plugged_in {
+    let is_elsewhere = vehicle.is_some_and(|vehicle| vehicle.session_elsewhere().is_some());
+    if is_elsewhere || inputs.execution == Execution::Profiles && !is_plugged_in {
         powers.iter_mut().take(1).for_each(|power| *power = 0);
     }
     powers

@@ -1,7 +1,5 @@
 //! The vehicles of a depot and their departures, for the tests of its plans.
 
-use std::collections::HashMap;
-
 use jiff::tz::TimeZone;
 use kernel::time::Timestamp;
 use kernel::{Id, Kind};
@@ -66,6 +64,7 @@ pub fn parked(vehicle: Vehicle, departures: Vec<Departure>) -> SiteVehicle {
         telemetry: None,
         has_reported: false,
         sessions: Vec::new(),
+        elsewhere: Vec::new(),
     }
 }
 
@@ -78,7 +77,7 @@ pub fn inputs(execution: Execution, vehicles: Vec<SiteVehicle>) -> PlanInputs {
         days: Vec::new(),
         zone: TimeZone::UTC,
         tariff: None,
-        offered: HashMap::new(),
+        offered: None,
         reserved: Vec::new(),
     }
 }
