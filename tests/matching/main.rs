@@ -200,7 +200,7 @@ impl City {
             }
             let vehicle = self.one_of(&self.vehicles).clone();
             let body = self.request(&vehicle);
-            let reservation = self.post("/v1/reservations", body).await;
+            let (reservation, is_forbidden) = self.reserve(&vehicle, body).await;
             // The first attempt is made half an hour before the ideal start, or now.
             let due = millis(&reservation["ideal_start"]) - 30 * MINUTE;
             self.clock
@@ -224,6 +224,7 @@ impl City {
                 )
             };
             assert_eq!(choice, want.choice, "{}", at());
+            assert!(choice.is_none() || !is_forbidden, "{}", at());
             let (got_summary, is_matched) = (&got["match_summary"], choice.is_some());
             compare_summaries(got_summary, &want.summary, is_matched, &at());
             self.count(&got, tally);
@@ -237,6 +238,26 @@ impl City {
                 self.post(&path, json!({})).await;
             }
         }
+    }
+
+    /// Creates a reservation. Returns also whether policies forbid every station: then it is refused, and created without them.
+    async fn reserve(&self, vehicle: &Value, body: Value) -> (Value, bool) {
+        let path = "/v1/reservations";
+        let (status, answer) = self.answer("POST", path, Some(&body)).await;
+        if status == 200 {
+            return (answer, false);
+        }
+        assert_eq!(
+            answer["code"], "policy_blocked",
+            "seed {}: {answer}",
+            self.seed
+        );
+        let fleet = format!("/v1/fleets/{}", vehicle["fleet"].as_str().expect("a fleet"));
+        self.post(&fleet, json!({"policy_ids": []})).await;
+        let reservation = self.post(path, body).await;
+        let policies = json!({"policy_ids": tests::each(&json!(self.policies), "id")});
+        self.post(&fleet, policies).await;
+        (reservation, true)
     }
 
     fn world<'a>(&'a self, reservation: &'a Value, vehicle: &'a Value) -> World<'a> {
@@ -491,6 +512,16 @@ impl City {
     }
 
     async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Value {
+        let (status, shown) = self.answer(method, path, body.as_ref()).await;
+        assert_eq!(
+            status, 200,
+            "seed {}: {method} {path} {body:?}: {shown}",
+            self.seed
+        );
+        shown
+    }
+
+    async fn answer(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let key = self.client.key.as_deref().expect("a key");
         let request = Request::builder()
             .method(method)
@@ -498,19 +529,13 @@ impl City {
             .header("authorization", format!("Bearer {key}"))
             .header("host", "api.example.com")
             .header("content-type", "application/json");
-        let text = body.as_ref().map(Value::to_string).unwrap_or_default();
+        let text = body.map(Value::to_string).unwrap_or_default();
         let request = request.body(Body::from(text)).expect("a request");
         let answer = self.router.clone().oneshot(request).await;
         let answer = answer.expect("an answer");
         let status = answer.status().as_u16();
         let bytes = to_bytes(answer.into_body(), 8 << 20).await.expect("a body");
-        let shown: Value = serde_json::from_slice(&bytes).expect("JSON");
-        assert_eq!(
-            status, 200,
-            "seed {}: {method} {path} {body:?}: {shown}",
-            self.seed
-        );
-        shown
+        (status, serde_json::from_slice(&bytes).expect("JSON"))
     }
 }
 
