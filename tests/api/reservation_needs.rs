@@ -114,52 +114,56 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
     assert_eq!(invoice["amount_due"], 200);
 }
 
+/// The plan for 80 % of 60 kWh at 11 kW within four hours, which is made at one level, the limit of the session that begins at another
+/// one, and the plan and the number of `reservation.need_short` after that.
+async fn arrival(planned: i64, level: i64) -> (Value, Value, Value, usize) {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let station = app.station(json!({"connectors": connector(11.0)})).await;
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let report = async |level: i64| {
+        let level = json!({"battery": {"level": level}});
+        app.alice.post_ok(&telemetry, level).await
+    };
+    report(planned).await;
+    let need = json!({"target_level": 80, "ready_by": app.in_minutes(240), "optimize": "time"});
+    let reserved = with(body(&app, &crew, 1, 240), json!({"need": need}));
+    let reservation = app.alice.post(PATH, reserved).await.expect(200);
+    app.drain().await;
+    let path = format!("{PATH}/{}", reservation.id());
+    let before = app.alice.get_ok(&path).await["charging_plan"].clone();
+    app.advance(600).await;
+    report(level).await;
+    let session = app.session(&crew, &station);
+    let session = app.alice.post_ok("/v1/charging_sessions", session).await;
+    assert_eq!(session["reservation"], reservation.id());
+    app.drain().await;
+    let after = app.alice.get_ok(&path).await["charging_plan"].clone();
+    let short = "/v1/events?type=reservation.need_short";
+    let short = app.alice.get_ok(short).await;
+    let short = short["data"].as_array().expect("events").len();
+    (before, session["session_limit"].clone(), after, short)
+}
+
 #[tokio::test]
 async fn a_session_charges_the_need_from_the_level_of_arrival() {
-    // 80 % of 60 kWh with a loss of a tenth, at 11 kW within four hours.
-    for (level, limit, is_short) in [(50, 20_000, false), (5, 50_000, true), (90, 1, false)] {
-        let app = TestApp::start().await;
-        let crew = app.crew(&app.alice).await;
-        let station = app.station(json!({"connectors": connector(11.0)})).await;
-        let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
-        let report = async |level: i64| {
-            app.alice
-                .post_ok(&telemetry, json!({"battery": {"level": level}}))
-                .await
-        };
-        report(20).await;
-        let need = json!({"target_level": 80, "ready_by": app.in_minutes(240), "optimize": "time"});
-        let reserved = with(body(&app, &crew, 1, 240), json!({"need": need}));
-        let reservation = app.alice.post(PATH, reserved).await.expect(200);
-        app.drain().await;
-        let path = format!("{PATH}/{}", reservation.id());
-        let plan = &app.alice.get_ok(&path).await["charging_plan"];
-        assert_has!(plan, {"status": "feasible", "energy_wh": 40_000});
-        app.advance(600).await;
-        report(level).await;
-        let session = app.session(&crew, &station);
-        let session = app.alice.post_ok("/v1/charging_sessions", session).await;
-        assert_eq!(
-            (&session["session_limit"], &session["reservation"]),
-            (&json!(limit), &json!(reservation.id()))
-        );
-        app.drain().await;
-        let plan = &app.alice.get_ok(&path).await["charging_plan"];
-        let short = app
-            .alice
-            .get_ok("/v1/events?type=reservation.need_short")
-            .await;
-        let short = short["data"].as_array().expect("events");
-        assert_eq!(short.len(), usize::from(is_short));
-        if is_short {
-            let (energy, short_by) = (&plan["energy_wh"], &plan["short_by_wh"]);
-            let sum = energy.as_i64().zip(short_by.as_i64()).map(|(a, b)| a + b);
-            assert_eq!(sum, Some(50_000));
-            assert_has!(plan, {"status": "short", "limited_by": "time", "revision": 2, "cost": null});
-        } else {
-            assert_has!(plan, {"status": "feasible", "energy_wh": 40_000});
-        }
+    for (level, limit) in [(50, 20_000), (90, 1)] {
+        let (before, limited, after, short) = arrival(20, level).await;
+        assert_has!(before, {"status": "feasible", "energy_wh": 40_000});
+        assert_eq!((limited, &after, short), (json!(limit), &before, 0));
     }
+    let (_, limited, after, short) = arrival(20, 5).await;
+    assert_eq!((limited, short), (json!(50_000), 1));
+    let (energy, short_by) = (&after["energy_wh"], &after["short_by_wh"]);
+    let sum = energy.as_i64().zip(short_by.as_i64()).map(|(a, b)| a + b);
+    assert_eq!(sum, Some(50_000));
+    assert_has!(after, {"status": "short", "limited_by": "time", "revision": 2, "cost": null});
+    // The plan was short for the level at that time, and the vehicle has arrived with more.
+    let (before, limited, ..) = arrival(5, 50).await;
+    assert_eq!(
+        (&before["status"], limited),
+        (&json!("short"), json!(20_000))
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use kernel::{Code, Error, Kind, Reply};
 use models::api_key::Resource;
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
-use models::charging::policies::{Allowed, Breach, Limits, PolicyContext};
+use models::charging::policies::{Allowed, Limits, PolicyContext};
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::payment_method::{Payer, PaymentMethod};
@@ -18,7 +18,7 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use web::route::CHARGES_IF_NAMED;
 use web::{Body, Route};
 
-use super::matcher::Matcher;
+use super::matcher::{Matcher, RefusedStation};
 use super::plan::{PlanInputs, plan};
 use crate::{Request, policies, references};
 
@@ -78,7 +78,11 @@ pub async fn handle(
             vehicle: &vehicle,
             fleet,
             policies: &policies,
-            telemetry: telemetry.as_ref().map(|telemetry| &telemetry.object),
+            // The present level does not tell that of a window without a need.
+            telemetry: telemetry
+                .as_ref()
+                .map(|telemetry| &telemetry.object)
+                .filter(|_| has_need),
             stations: &stations,
         };
         if has_need {
@@ -99,7 +103,7 @@ pub async fn handle(
     tx.commit(response).await
 }
 
-/// Refuses a reservation if policies forbid every station that fits it, also those that are booked or out of order now.
+/// Refuses a reservation if policies forbid every station that fits it, whatever is booked or out of order now.
 ///
 /// # Errors
 /// `policy_blocked` with the first of these policies.
@@ -108,24 +112,29 @@ async fn check_stations(
     sought: &MatchRequest<'_>,
     stations: &[IndexedStation],
 ) -> Result<(), Error> {
+    use MatchFilter::{Booked, Closed, ConnectorType, NotReservable, Price};
     let matcher = Matcher::new(&request.app, request.tenant(), sought, stations, 1);
     let mut matcher = matcher.keeping_stations();
     if !matcher.matches().await?.is_empty() {
         return Ok(());
     }
-    let refused = matcher.refused();
-    let fitting = refused.iter().filter(|refused| {
-        use MatchFilter::{Closed, ConnectorType, NotReservable, Price};
+    let mut refused = matcher.refused();
+    refused.retain(|refused| {
         let filter = refused.filter;
         !matches!(filter, Closed | ConnectorType | NotReservable | Price)
     });
-    let breaches: Option<Vec<Breach>> = fitting
-        .map(|refused| matching::breach(refused.station, sought))
-        .collect();
-    match breaches.unwrap_or_default().into_iter().next() {
-        Some(breach) => Err(breach.refusal()),
-        None => Ok(()),
+    let is_forbidden = |refused: &RefusedStation<'_>| {
+        refused.filter != Booked && matching::is_forbidden(refused.station, sought)
+    };
+    if !refused.iter().all(is_forbidden) {
+        return Ok(());
     }
+    let mut breaches = refused
+        .iter()
+        .filter_map(|refused| matching::breach(refused.station, sought));
+    breaches
+        .next()
+        .map_or(Ok(()), |breach| Err(breach.refusal()))
 }
 
 /// Reads the driver and the vehicle of a request, and the vehicle's fleet, and checks the payment method.

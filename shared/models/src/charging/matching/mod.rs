@@ -294,6 +294,26 @@ impl MatchFilter {
     }
 }
 
+/// Returns whether policies forbid a station in every open window at every reservable connector, in order or not, that fits the vehicle.
+pub fn is_forbidden(station: &ChargingStation, request: &MatchRequest<'_>) -> bool {
+    let windows = open_windows(station, request.windows);
+    let is_allowed = |connector: &Connector| {
+        windows.iter().any(|place| {
+            let window = &request.windows[*place];
+            let priced = PricedStation {
+                station,
+                price: price(station, connector, window, request),
+                mode: request.mode,
+            };
+            request.limits.allow_window(window) && request.limits.allow(&priced)
+        })
+    };
+    let mut connectors = station.connectors.iter().filter(|connector| {
+        connector.reservable && connector.connector_type() == Some(request.standard)
+    });
+    !connectors.any(is_allowed)
+}
+
 /// Returns the rule of a policy for which [`MatchFilter::Policy`] refuses a station, or would refuse it if it were in order. None for a
 /// station that policies do not refuse.
 pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {

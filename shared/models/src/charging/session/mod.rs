@@ -249,7 +249,10 @@ impl Parties<'_> {
         let short_by = missing - energy;
         let more = short_by.saturating_sub(plan.short_by_wh);
         let is_noise = Battery::of(self.vehicle).share_of(more) <= f64::from(NOISE) / 100.0;
-        let limited_by = ends.map_or(LimitedBy::Time, |_| LimitedBy::Bookings);
+        let limited_by = match ends.map(|ends| ends.reason) {
+            Some(EndReason::Reservation) => LimitedBy::Bookings,
+            _ => LimitedBy::Time,
+        };
         (!is_noise).then_some(Shortfall {
             energy,
             short_by,
@@ -359,7 +362,8 @@ impl CalendarEntries<'_> {
             let reservation = self.arriving?;
             let plan = reservation.charging_plan.as_ref()?;
             match parties.missing(reservation) {
-                Some(missing) => Some(missing.saturating_sub(plan.short_by_wh).max(1)),
+                // A vehicle that has reached the level charges next to nothing.
+                Some(missing) => Some(missing.max(1)),
                 None => Some(plan.energy_wh).filter(|energy| *energy > 0),
             }
         };
