@@ -42,16 +42,13 @@ use table::networks::{ReceivedObject, SentCommand};
 
 use super::nearby::{Near, Reference, is_same, nearby_session, overlapping_session};
 use super::tokens::{self, Holder};
-use super::{stations, workers};
+use super::{COLLISIONS, TRIES, stations, workers};
 use crate::charge_cards::tap;
 use crate::charging_sessions::operate::change_price;
 use crate::function::Function;
 use crate::job::Job;
 use crate::reservations::unused;
 use crate::{App, references};
-
-/// The maximum number of attempts to process an object whose session is changed concurrently.
-const TRIES: usize = 5;
 
 /// The time during which a credit waits for what it credits, and an object for the location and the EVSE that it names. It is processed
 /// again whenever it has waited twice as long.
@@ -96,7 +93,7 @@ impl Job for ApplyReceived {
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mode, object: id } = &self;
         let mode = *mode;
-        for _ in 0..TRIES {
+        for attempt in 0..TRIES {
             let Some(object) = app.store.received(mode, id).await? else {
                 return Ok(());
             };
@@ -106,7 +103,7 @@ impl Job for ApplyReceived {
                 Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
             };
             match done {
-                Err(Error::Contended) => {}
+                Err(Error::Contended) => COLLISIONS.pause(attempt).await,
                 done => return done,
             }
         }

@@ -314,8 +314,10 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
                 .connectors
                 .iter()
                 .find(|other| other.id == connector.id);
-            if let Some(same) = same {
+            if let Some(same) = same.filter(|same| same.pricing != connector.pricing) {
                 connector.pricing.clone_from(&same.pricing);
+                let repriced = &mut priced.internal.repriced;
+                repriced.insert(connector.id.clone(), origin.now);
             }
         }
         priced.object.show_cheapest_pricing();
@@ -323,7 +325,6 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
             return Ok(());
         }
         priced.object.updated = origin.now;
-        priced.internal.repriced = Some(origin.now);
         let mut tx = app.store.begin(&origin);
         tx.put_station(&priced)?;
         match tx.commit_without_response().await {

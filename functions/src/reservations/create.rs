@@ -56,10 +56,8 @@ pub async fn handle(
     }
     let mut reservation = Reservation::new(new, &driver.object, &vehicle, fleet, terms, now)?;
     let policies = policies::of(app, tenant, Some(&driver.object), fleet, &vehicle).await?;
-    let (windows, zone) = (
-        matching::windows(&reservation.object, now),
-        Fleet::zone(fleet),
-    );
+    let windows = matching::windows(&reservation.object, now);
+    let zone = Fleet::zone(fleet);
     let area = reservation.object.location.into();
     let policy_context = PolicyContext {
         area: Some(area),
@@ -73,24 +71,21 @@ pub async fn handle(
             request.find::<VehicleTelemetry>(&vehicle.telemetry),
             app.store.indexed_stations(tenant, area),
         )?;
+        // The present level does not tell that of a window without a need.
+        let telemetry = telemetry.as_ref().filter(|_| has_need);
         let inputs = PlanInputs {
             driver: &driver,
             vehicle: &vehicle,
             fleet,
             policies: &policies,
-            // The present level does not tell that of a window without a need.
-            telemetry: telemetry
-                .as_ref()
-                .map(|telemetry| &telemetry.object)
-                .filter(|_| has_need),
+            telemetry: telemetry.map(|telemetry| &telemetry.object),
             stations: &stations,
         };
         if has_need {
             let because = ReplanReason::Update;
             Box::pin(plan(app, tenant, &mut reservation, inputs, because, now)).await?;
         } else {
-            let mode = tenant.mode;
-            let sought = inputs.match_request(&reservation, &windows, &limits, mode, now);
+            let sought = inputs.match_request(&reservation, &windows, &limits, tenant.mode, now);
             Box::pin(check_stations(&request, &sought, &stations)).await?;
         }
     }

@@ -355,9 +355,9 @@ pub struct StationInternal {
     /// The EVSEs that support charging profiles (OCPI `CHARGING_PROFILE_CAPABLE`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes_profiles: Vec<String>,
-    /// When the prices of a connector changed last; None if they have not changed since the station was new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repriced: Option<Timestamp>,
+    /// When the prices of each connector changed last, by its id; without those whose prices have not changed since the station was new.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub repriced: BTreeMap<String, Timestamp>,
 }
 
 impl Default for StationInternal {
@@ -368,7 +368,7 @@ impl Default for StationInternal {
             imported_status: BTreeMap::new(),
             location: None,
             takes_profiles: Vec::new(),
-            repriced: None,
+            repriced: BTreeMap::new(),
         }
     }
 }

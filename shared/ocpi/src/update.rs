@@ -8,6 +8,8 @@
 //! - Prices change if the file contains prices; without a file of tariffs they stay.
 //! - Unchanged stations are not written, and `created` never changes.
 
+use std::collections::BTreeMap;
+
 use super::imported::ImportedStation;
 use kernel::time::Timestamp;
 use models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationInternal};
@@ -37,7 +39,7 @@ pub fn merged(
         imported_status,
         location,
         takes_profiles,
-        repriced: None,
+        repriced: BTreeMap::new(),
     };
     (station.created, station.updated) = (now, now);
     let Some((before, before_internal)) = stored else {
@@ -49,7 +51,7 @@ pub fn merged(
         internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
     }
-    internal.repriced = before_internal.repriced;
+    internal.repriced.clone_from(&before_internal.repriced);
     for connector in &mut station.connectors {
         let mut known = before.connectors.iter();
         let stored = known.find(|known| known.id == connector.id);
@@ -65,7 +67,7 @@ pub fn merged(
             connector.pricing.clone_from(&stored.pricing);
         }
         if stored.is_none_or(|stored| stored.pricing != connector.pricing) {
-            internal.repriced = Some(now);
+            internal.repriced.insert(connector.id.clone(), now);
         }
     }
     station.show_cheapest_pricing();

@@ -76,7 +76,7 @@ pub struct NetworkSession {
     pub connector: Option<String>,
     /// The maximum power of the EVSE in W; 0 if it is unknown.
     pub evse_power: u32,
-    /// The prices with which the session began, if it was moved to another connector after prices of the station had changed.
+    /// The prices with which the session began, if it was moved to a connector whose prices had changed in the meantime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_pricing: Option<Vec<Price>>,
     /// The card whose token identifies the driver at the network: the driver's app card if the session was started through the API. Items
@@ -347,8 +347,8 @@ pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
     let sum = others.fold(sum, |sum, bill| {
         let credit = credit_of(cdrs, bill);
         sum.plus(Total {
-            net: credit.net.min(bill.total.net),
-            gross: credit.gross.min(bill.total.gross),
+            net: credit.net.min(bill.total.net.max(0)),
+            gross: credit.gross.min(bill.total.gross.max(0)),
         })
     });
     let credits = in_currency().filter(|cdr| cdr.credit);
@@ -426,6 +426,13 @@ mod tests {
         assert_eq!(total(&partly), Some(450));
         let of_newest = cdr("X", -50, Some("C2"), 3);
         assert_eq!(total(&[bill.clone(), corrected, of_newest]), Some(400));
+        // A negative CDR that is no credit counts as any other: not beside a newer one.
+        let negative = [
+            bill.clone(),
+            cdr("N", -500, None, 2),
+            cdr("C3", 450, None, 3),
+        ];
+        assert_eq!(total(&negative), Some(450));
         let unnamed = cdr("X", -100, Some(""), 2);
         assert_eq!(total(&[bill.clone(), unnamed]), Some(400));
         let positive = cdr("X", 500, Some("C1"), 2);

@@ -124,7 +124,7 @@ impl ChargingSession {
 
 impl Stored<ChargingSession> {
     /// Moves a session whose price is not final to another connector of its station, at which its network reports it: the prices and the
-    /// power are those of that connector. If prices of the station have changed since the session was created, its first ones are kept. The time in the calendars stays at the EVSE for which the session was requested. Returns whether
+    /// power are those of that connector. If these prices have changed since the session was created, its first ones are kept. The time in the calendars stays at the EVSE for which the session was requested. Returns whether
     /// anything changed.
     pub fn move_to(
         &mut self,
@@ -132,8 +132,8 @@ impl Stored<ChargingSession> {
         connector: &Connector,
         now: Timestamp,
     ) -> bool {
-        let repriced = station.internal.repriced;
-        let is_repriced = repriced.is_some_and(|repriced| repriced >= self.object.created);
+        let repriced = station.internal.repriced.get(&connector.id);
+        let is_repriced = repriced.is_some_and(|repriced| *repriced >= self.object.created);
         let station = &station.object;
         let is_same = connector.id == self.object.connector;
         let is_other_station = station.id != self.object.charging_station;

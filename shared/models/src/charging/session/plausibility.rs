@@ -121,16 +121,13 @@ pub(super) struct OwnPrice {
     pub energy: i64,
     tolerance: i64,
     is_energy_plausible: bool,
-    /// Whether the tariff is known in another currency than that of the bill. Amounts of two currencies cannot be compared.
-    is_in_other_currency: bool,
 }
 
 impl OwnPrice {
     /// Returns the reason why a price of the network is not plausible; None if it is. An amount that is not above zero needs no
     /// review.
     pub fn objection(&self, total: Total) -> Option<ReviewReason> {
-        let is_dear =
-            self.is_in_other_currency || is_excessive(total.gross, self.cost.gross, self.tolerance);
+        let is_dear = is_excessive(total.gross, self.cost.gross, self.tolerance);
         match (total.gross > 0, self.is_energy_plausible) {
             (false, _) => None,
             (true, false) => Some(ReviewReason::Energy),
@@ -176,10 +173,6 @@ impl Stored<ChargingSession> {
             energy,
             tolerance: limits.tolerance(currency),
             is_energy_plausible,
-            is_in_other_currency: self.internal.pricing.iter().any(|price| {
-                let of_tariff = price.currency;
-                of_tariff != currency && self.is_tariff_known(of_tariff)
-            }),
         }
     }
 
@@ -458,20 +451,6 @@ mod tests {
         assert_eq!(dear.cost.gross, 900);
         let total = Total::new(90_000, 90_000);
         assert_eq!(dear.objection(total), Some(ReviewReason::Price));
-    }
-
-    #[test]
-    fn a_bill_in_another_currency_than_the_tariff_is_reviewed() {
-        let mut session = session();
-        session.object.currency = Currency::from_code("kwd").unwrap();
-        let claim = claim(20_000, HOUR);
-        let own = |session: &Stored<ChargingSession>| {
-            session.own_price(&claim, &Plausibility::default(), claim.ended)
-        };
-        let total = Total::new(1, 1);
-        assert_eq!(own(&session).objection(total), Some(ReviewReason::Price));
-        session.internal.pricing.clear();
-        assert_eq!(own(&session).objection(total), None);
     }
 
     #[test]
