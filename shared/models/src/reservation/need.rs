@@ -137,7 +137,8 @@ pub enum ReplanReason {
     Station,
 }
 
-/// What the session of a reservation by need charges by the time at which the vehicle has to be ready, if that is less than was planned.
+/// The energy that the session of a reservation by need charges by the time at which the vehicle has to be ready, if that is less than
+/// was planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfall {
     /// Metered Wh that are charged, and that are not.

@@ -521,7 +521,7 @@ impl Charge {
         self.need.saturating_add(self.excess)
     }
 
-    /// Takes Wh off the need, and raises the level by them. Returns the part of them that was needed.
+    /// Subtracts Wh from the need, and raises the level by them. Returns the part of them that was needed.
     fn receive(&mut self, energy: u32, inputs: &PlanInputs) -> u32 {
         let energy = energy.min(self.wanted());
         let planned = energy.min(self.need);

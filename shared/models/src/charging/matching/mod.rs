@@ -300,31 +300,19 @@ pub fn is_forbidden(station: &ChargingStation, request: &MatchRequest<'_>) -> bo
     let is_allowed = |connector: &Connector| {
         windows.iter().any(|place| {
             let window = &request.windows[*place];
-            let priced = PricedStation {
-                station,
-                price: price(station, connector, window, request),
-                mode: request.mode,
-            };
+            let priced = priced(station, connector, window, request);
             request.limits.allow_window(window) && request.limits.allow(&priced)
         })
     };
-    let mut connectors = station.connectors.iter().filter(|connector| {
-        connector.reservable && connector.connector_type() == Some(request.standard)
-    });
-    !connectors.any(is_allowed)
+    !suitable(station, request).any(is_allowed)
 }
 
 /// Returns the rule of a policy for which [`MatchFilter::Policy`] refuses a station, or would refuse it if it were in order. None for a
 /// station that policies do not refuse.
 pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {
-    let fitting = || {
-        let connectors = station.connectors.iter();
-        connectors.filter(|connector| {
-            connector.reservable && connector.connector_type() == Some(request.standard)
-        })
-    };
-    let is_in_order = fitting().any(Connector::is_in_order);
-    let connectors = fitting().filter(|connector| connector.is_in_order() || !is_in_order);
+    let is_in_order = suitable(station, request).any(Connector::is_in_order);
+    let connectors = suitable(station, request);
+    let connectors = connectors.filter(|connector| connector.is_in_order() || !is_in_order);
     let windows = open_windows(station, request.windows);
     let windows: Vec<Window> = windows
         .into_iter()
@@ -332,12 +320,32 @@ pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<B
         .collect();
     let pairs =
         connectors.flat_map(|connector| windows.iter().map(move |window| (connector, window)));
-    let prices = pairs.map(|(connector, window)| PricedStation {
+    let prices = pairs.map(|(connector, window)| priced(station, connector, window, request));
+    request.limits.breach(prices, &windows)
+}
+
+/// Returns the reservable connectors of a station that have the vehicle's plug, in order or not.
+fn suitable<'a>(
+    station: &'a ChargingStation,
+    request: &MatchRequest<'_>,
+) -> impl Iterator<Item = &'a Connector> + use<'a> {
+    let standard = Some(request.standard);
+    let connectors = station.connectors.iter();
+    connectors
+        .filter(move |connector| connector.reservable && connector.connector_type() == standard)
+}
+
+fn priced<'a>(
+    station: &'a ChargingStation,
+    connector: &Connector,
+    window: &Window,
+    request: &MatchRequest<'_>,
+) -> PricedStation<'a> {
+    PricedStation {
         station,
         price: price(station, connector, window, request),
         mode: request.mode,
-    });
-    request.limits.breach(prices, &windows)
+    }
 }
 
 /// Returns the effective price of a connector in a window; None if it is unknown.
