@@ -37,7 +37,7 @@ pub async fn store_from(
     change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
 ) -> Result<Result<Update, Refusal>, Error> {
     let origin = shared_origin(mode, app.now());
-    for attempt in 0..TRIES {
+    let store = || async {
         let stored = app.store.received(mode, id).await?;
         let before = stored.as_ref().map(|stored| &stored.object);
         let update = match change(before).and_then(Update::bounded) {
@@ -58,13 +58,10 @@ pub async fn store_from(
         };
         let mut tx = app.store.begin(&origin);
         tx.put_received(&received)?;
-        match tx.commit_without_response().await {
-            Ok(()) => return Ok(Ok(update)),
-            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Error::Contended)
+        tx.commit_without_response().await?;
+        Ok(Ok(update))
+    };
+    COLLISIONS.after_collisions(TRIES, store).await
 }
 
 /// Deletes an object.

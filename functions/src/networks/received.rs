@@ -93,21 +93,17 @@ impl Job for ApplyReceived {
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self { mode, object: id } = &self;
         let mode = *mode;
-        for attempt in 0..TRIES {
+        let process = || async {
             let Some(object) = app.store.received(mode, id).await? else {
                 return Ok(());
             };
-            let done = match id.module() {
+            match id.module() {
                 Module::Sessions => session(app, mode, &object).await,
                 Module::Cdrs => cdr(app, mode, &object).await,
                 Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
-            };
-            match done {
-                Err(Error::Contended) => COLLISIONS.pause(attempt).await,
-                done => return done,
             }
-        }
-        Err(Error::Contended)
+        };
+        COLLISIONS.after_collisions(TRIES, process).await
     }
 }
 

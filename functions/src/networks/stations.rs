@@ -69,7 +69,7 @@ pub async fn store(
     change: LocationChange<'_>,
 ) -> Result<Result<StoredLocation, Refusal>, Error> {
     let origin = shared_origin(mode, app.now());
-    for attempt in 0..TRIES {
+    let store = || async {
         let present = present(app, mode, id).await?;
         let before = present.location.as_ref().map(|location| &location.object);
         let update = match change(before).and_then(Update::bounded) {
@@ -82,14 +82,10 @@ pub async fn store(
         };
         let stored = present.location.as_ref().map(|location| &location.object);
         let object = keeping_dropped(object.clone(), stored);
-        match write(app, &origin, network, id, present, &object).await {
-            Ok(Ok(problem)) => return Ok(Ok(StoredLocation { update, problem })),
-            Ok(Err(refusal)) => return Ok(Err(refusal)),
-            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Error::Contended)
+        let written = write(app, &origin, network, id, present, &object).await?;
+        Ok(written.map(|problem| StoredLocation { update, problem }))
+    };
+    COLLISIONS.after_collisions(TRIES, store).await
 }
 
 /// The id of the station that a location becomes, unless it has another one already.
@@ -287,7 +283,7 @@ pub(super) async fn removed_connectors(
 /// `Contended` if the station is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
-    for attempt in 0..TRIES {
+    let reprice = || async {
         let Present {
             location: Some(location),
             station: Some(station),
@@ -327,12 +323,9 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
         priced.object.updated = origin.now;
         let mut tx = app.store.begin(&origin);
         tx.put_station(&priced)?;
-        match tx.commit_without_response().await {
-            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
-            done => return done,
-        }
-    }
-    Err(Error::Contended)
+        tx.commit_without_response().await
+    };
+    COLLISIONS.after_collisions(TRIES, reprice).await
 }
 
 /// Removes a location that its network no longer has: its station becomes `removed` and stays readable. Returns whether the location
@@ -347,7 +340,7 @@ pub async fn remove(
     before: kernel::Timestamp,
 ) -> Result<bool, Error> {
     let origin = shared_origin(mode, app.now());
-    for attempt in 0..TRIES {
+    let remove = || async {
         let Present { location, station } = present(app, mode, id).await?;
         let Some(location) = location.filter(|location| location.received < before) else {
             return Ok(false);
@@ -362,12 +355,10 @@ pub async fn remove(
             station.object.updated = origin.now;
             tx.put_station(&station)?;
         }
-        match tx.commit_without_response().await {
-            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
-            done => return done.map(|()| true),
-        }
-    }
-    Err(Error::Contended)
+        tx.commit_without_response().await?;
+        Ok(true)
+    };
+    COLLISIONS.after_collisions(TRIES, remove).await
 }
 
 /// The party that operates a station; none for a station from a file.
