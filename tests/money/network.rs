@@ -993,8 +993,8 @@ impl Network {
 const PATIENCE: SignedDuration = days(3);
 
 impl Charge {
-    /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited the newest applies,
-    /// those that are credited are reduced by their credits, and nothing is below zero.
+    /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited in full the newest applies.
+    /// What credits return of the others changes nothing, all that they return beyond that reduces the total, and nothing is below zero.
     fn billed(&self, currency: Currency) -> Option<i64> {
         let usable = |cdr: &&Cdr| cdr.is_usable && cdr.currency == currency;
         let (credits, bills): (Vec<&Cdr>, Vec<&Cdr>) = self
@@ -1005,19 +1005,21 @@ impl Charge {
         if bills.is_empty() {
             return None;
         }
-        let (credited, open): (Vec<&Cdr>, Vec<&Cdr>) = bills.into_iter().partition(|bill| {
-            let mut credits = credits.iter();
-            credits.any(|credit| credit.credits.as_ref() == Some(&bill.id))
-        });
-        let order = |cdr: &&Cdr| (cdr.body["last_updated"].to_string(), cdr.id.clone());
-        let newest = open.into_iter().max_by_key(order);
-        let sum: i64 = credited
-            .into_iter()
-            .chain(newest)
-            .map(|cdr| cdr.gross)
-            .sum();
-        let back: i64 = credits.iter().map(|credit| credit.gross.abs()).sum();
-        Some((sum - back).max(0))
+        let back_of = |bill: &Cdr| -> Option<i64> {
+            let own = credits.iter();
+            let own = own.filter(|credit| credit.credits.as_ref() == Some(&bill.id));
+            own.map(|credit| credit.gross.abs()).reduce(|a, b| a + b)
+        };
+        let is_open = |bill: &&&Cdr| back_of(bill).is_none_or(|back| back < bill.gross);
+        let order = |cdr: &&&Cdr| (cdr.body["last_updated"].to_string(), cdr.id.clone());
+        let newest = bills.iter().filter(is_open).max_by_key(order);
+        let mut back: i64 = credits.iter().map(|credit| credit.gross.abs()).sum();
+        for bill in &bills {
+            if newest.is_none_or(|newest| newest.id != bill.id) {
+                back -= back_of(bill).unwrap_or(0).min(bill.gross.max(0));
+            }
+        }
+        Some((newest.map_or(0, |newest| newest.gross) - back).max(0))
     }
 
     /// The cost of a completed session by the last report; if it has no price, by the tariff. If the tenant has ended the session, the
