@@ -6,7 +6,7 @@ use functions::function::Trigger;
 use functions::jobs;
 use kernel::Id;
 use kernel::time::minutes;
-use models::reservation::Reservation;
+use models::Reservation;
 use serde_json::json;
 
 use crate::player::{Player, Taken};

@@ -1,7 +1,7 @@
 //! The capacity that requests consume of the table, as AWS bills it.
 
+use kernel::Mode;
 use kernel::Timestamp;
-use kernel::origin::Mode;
 use web::Route;
 
 use crate::recorder::{Call, Recorder};

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use kernel::Timestamp;
-use kernel::time::{SignedDuration, whole_millis};
+use kernel::time::whole_millis;
+use kernel::{SignedDuration, Timestamp};
 use models::ports::Clock;
 
 pub struct Hand(AtomicI64);

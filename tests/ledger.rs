@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use local::Options;
 use models::payment_method::ProviderMethod;
 use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};

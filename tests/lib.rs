@@ -41,16 +41,13 @@ use functions::app::Ports;
 use functions::aws::SystemClock;
 use hmac::{Hmac, Mac as _};
 use kernel::encryption::EncryptionKeys;
-use kernel::money::{Currency, Money};
-use kernel::origin::{Mode, Origin, Tenant};
 use kernel::time::{hours, minutes};
-use kernel::{Id, Kind, Timestamp};
+use kernel::{Currency, Id, Kind, Mode, Money, Origin, Tenant, Timestamp};
 use local::{Options, Running};
-use models::charging_session::{ChargingSession, SessionInternal};
-use models::payment_method::{PaymentMethod, PaymentMethodInternal};
+use models::charging_session::SessionInternal;
+use models::payment_method::PaymentMethodInternal;
 use models::ports::Clock;
-use models::stored::Stored;
-use models::transaction::Transaction;
+use models::{ChargingSession, PaymentMethod, Stored, Transaction};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use table::Store;
@@ -588,7 +585,8 @@ impl TestApp {
 impl TestApp {
     /// A transaction of the client's account, as a charge would create it.
     pub async fn transaction(&self, client: &Client, movement: Value) -> String {
-        use models::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
+        use models::Transaction;
+        use models::transaction::{Movement, TransactionStatus, TransactionType};
         let id = |name: &str| movement[name].as_str().map(Id::from);
         let movement = Movement {
             kind: TransactionType::Charge,

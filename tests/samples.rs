@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kernel::origin::Origin;
-use kernel::{Id, Kind};
+use kernel::{Id, Kind, Origin};
 use local::demo::KEY;
 use models::charging_session::network::{AtNetwork, Billed, Total};
 use models::charging_session::review::{PendingReview, Prices, ReviewReason};
-use models::charging_session::{
-    ChargingSession, NetworkSession, Operator, SessionState, Settlement,
-};
-use models::credit_note::{Credit, CreditNote, CreditNoteType};
-use models::invoice::Invoice;
+use models::charging_session::{NetworkSession, Operator, SessionState, Settlement};
+use models::credit_note::{Credit, CreditNoteType};
 use models::network::{EvseId, Module, ObjectId, Owner, PartyId};
 use models::ports::network::Subject;
+use models::{ChargingSession, CreditNote, Invoice};
 use serde_json::{Value, json};
 use table::networks::ReceivedObject;
 use table::shown::Shows;

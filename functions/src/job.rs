@@ -11,11 +11,10 @@ use std::future::Future;
 
 use crate::App;
 use futures::future::BoxFuture;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Timestamp};
-use models::action::Action;
+use kernel::{Error, Id, Origin, Tenant, Timestamp};
 use models::ports::{JobSubject, Message};
-use models::stored::{Stored, is_default};
+use models::stored::is_default;
+use models::{Action, Stored};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use table::stored_item::{ById, Record};

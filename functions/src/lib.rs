@@ -58,19 +58,11 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use axum::{Router, extract};
 use function::{Function, Trigger};
-use models::account::Account;
-use models::charge_card::ChargeCard;
-use models::credit_note::CreditNote;
-use models::driver::Driver;
 use models::estimation::Estimation;
-use models::fleet::Fleet;
-use models::invoice::Invoice;
-use models::payment_method::PaymentMethod;
-use models::policy::Policy;
-use models::reservation::Reservation;
-use models::site::Site;
-use models::transaction::Transaction;
-use models::vehicle::Vehicle;
+use models::{
+    Account, ChargeCard, CreditNote, Driver, Fleet, Invoice, PaymentMethod, Policy, Reservation,
+    Site, Transaction, Vehicle,
+};
 use payments::topup;
 use request_spec::{Handles, RequestParts};
 use tower::{ServiceExt as _, service_fn};

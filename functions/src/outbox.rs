@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
-use kernel::error::Result;
+use kernel::Result;
 use models::ports::{FailedChange, Message, Queue, QueueDepth};
 
 tokio::task_local! {

@@ -4,10 +4,8 @@ use std::ops::Deref;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use kernel::error::Result;
-use kernel::{Deleted, Id, Reply};
-use models::account::Account;
-use models::stored::Stored;
+use kernel::{Deleted, Id, Reply, Result};
+use models::{Account, Stored};
 use table::stored_item::{ById, Record};
 use table::{Store, UnitOfWork};
 use web::RequestContext;

@@ -4,8 +4,7 @@
 use crate::{App, Request};
 use axum::extract::{FromRequest, FromRequestParts};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use kernel::error::Code;
-use kernel::{Error, Reply};
+use kernel::{Code, Error, Reply};
 use models::body::RequestBody;
 use models::schema::{Named, named};
 use serde::de::DeserializeOwned;

@@ -1,8 +1,8 @@
 //! The handler of routes that redirect to a document of an object.
 
 use crate::Request;
-use kernel::Error;
-use kernel::response::{FileOf, Reply};
+use kernel::response::FileOf;
+use kernel::{Error, Reply};
 use web::{PathId, Query};
 
 use crate::documents::{self, DocumentQuery, Documented};

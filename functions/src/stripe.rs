@@ -18,9 +18,8 @@ use url::form_urlencoded::Serializer;
 
 use crate::aws::Secrets;
 use kernel::environment::variable;
-use kernel::error::{Error, Result};
 use kernel::fields::card::Card;
-use kernel::money::Money;
+use kernel::{Error, Money, Result};
 use models::payment_method::ProviderMethod;
 use models::ports::payments::{Charge, ChargeResult, Payments, Refund};
 use models::transaction::PaymentOutcome;

@@ -1,7 +1,7 @@
 //! `POST /mcp`, the tools for assistants.
 
 use kernel::Mode;
-use kernel::id::Resource;
+use kernel::Resource;
 use serde_json::{Value, json};
 use tests::{Client, TestApp, TestResponse, assert_has, driver, id_of, vehicle, with};
 use web::Method;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use kernel::Mode;
-use kernel::time::{Timestamp, days};
+use kernel::time::days;
+use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};

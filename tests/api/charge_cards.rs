@@ -4,9 +4,8 @@ use functions::charge_cards::refresh::RefreshTokens;
 use functions::job::Job as _;
 use functions::networks::manage;
 use functions::reservations::expire::ExpireReservation;
-use kernel::origin::{Mode, Origin};
-use kernel::{Error, Id, Kind};
-use models::charge_card::ChargeCard;
+use kernel::{Error, Id, Kind, Mode, Origin};
+use models::ChargeCard;
 use serde_json::{Value, json};
 use tests::samples::unused_uid;
 use tests::{

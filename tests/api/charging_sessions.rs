@@ -5,11 +5,10 @@ use functions::charging_sessions::stop_at_limit::StopSession;
 use functions::job::Job as _;
 use functions::jobs;
 use functions::stream::sweep;
-use kernel::Id;
-use kernel::origin::Mode;
 use kernel::time::{DAY, HOUR, hours, millis, minutes, seconds};
-use models::charging_session::{ChargingSession, SessionInternal};
-use models::stored::Stored;
+use kernel::{Id, Mode};
+use models::charging_session::SessionInternal;
+use models::{ChargingSession, Stored};
 use serde_json::{Value, json};
 use tests::{
     Crew, Receiver, TestApp, TestResponse, assert_contains, assert_has, each, id_of, path_of, with,

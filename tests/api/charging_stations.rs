@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kernel::origin::Mode;
+use kernel::Mode;
+use models::ChargingStation;
 use models::charging::opening_hours;
-use models::charging_station::ChargingStation;
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, id_of, path_of, with};
 

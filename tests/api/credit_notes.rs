@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
+use kernel::Window;
 use kernel::time::hours;
-use kernel::window::Window;
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};

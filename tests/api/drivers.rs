@@ -2,7 +2,7 @@
 
 use kernel::origin::Origin;
 use kernel::{Error, Id};
-use models::driver::Driver;
+use models::Driver;
 use serde_json::json;
 use table::fleets::Counter;
 use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use kernel::origin::Mode;
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{
     Client, TestApp, TestResponse, assert_contains, assert_has, driver, fleet, id_of, path_of, with,

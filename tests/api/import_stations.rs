@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use functions::networks::import_stations::{self, Imported};
-use kernel::origin::Mode;
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Client, Crew, TestApp, assert_has, id_of, path_of};
 

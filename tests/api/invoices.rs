@@ -2,16 +2,13 @@
 
 use std::collections::HashSet;
 
-use kernel::money::Currency;
-use kernel::origin::{Idempotency, Origin};
-use models::invoice::Invoice;
-use models::payment_method::PaymentMethod;
+use kernel::origin::Idempotency;
+use kernel::{Currency, Id, Kind, Origin};
+use models::{Invoice, PaymentMethod, Stored};
 use serde_json::{Value, json};
 use table::UnitOfWork;
 
 use kernel::time::{days, hours, millis, minutes};
-use kernel::{Id, Kind};
-use models::stored::Stored;
 use table::list::PageRequest;
 use tests::{
     Client, Crew, Receiver, TestApp, assert_has, cases, each, fleet, id_of, path_of, with,

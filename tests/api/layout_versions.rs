@@ -7,11 +7,8 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType,
 };
 use kernel::{Id, Kind, Mode, Origin, Timestamp};
-use models::charging_station::ChargingStation;
-use models::driver::Driver;
-use models::invoice::Invoice;
 use models::network::{ObjectId, PartyId};
-use models::stored::Stored;
+use models::{ChargingStation, Driver, Invoice, Stored};
 use serde_json::{Map, Value, json};
 use table::layout::{Layout, VERSION};
 use table::list::PageRequest;

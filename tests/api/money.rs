@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use functions::stream::sweep;
 use kernel::time::minutes;
 use kernel::{Id, Timestamp};
-use models::fleet::Fleet;
+use models::Fleet;
 use serde_json::{Value, json};
 use tests::{Crew, Receiver, TestApp, TestResponse, assert_has, id_of, path_of, with};
 

@@ -1,7 +1,7 @@
 //! Confirmed reservations at the stations of charging networks: RESERVE_NOW, its results, and CANCEL_RESERVATION.
 
+use kernel::Window;
 use kernel::time::minutes;
-use kernel::window::Window;
 use serde_json::{Value, json};
 use tests::platform::{Connected, Received, fixture, manage_ok, send, session_of};
 use tests::{Crew, TestApp, TestResponse, assert_has, with};

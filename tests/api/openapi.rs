@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use kernel::error::Code;
-use models::event::EventType;
+use kernel::Code;
+use models::EventType;
 use serde_json::{Value, json};
 use tests::contract::{DOCUMENT, faults, resolved};
 use tests::{TestApp, assert_has, assert_same};

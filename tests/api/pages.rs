@@ -3,14 +3,11 @@
 use kernel::origin::{Mode, Origin};
 use kernel::time::{days, millis};
 use kernel::{Id, Kind};
-use models::charging_session::ChargingSession;
-use models::charging_station::{ChargingStation, Plug};
-use models::driver::Driver;
-use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
+use models::charging_station::Plug;
+use models::event::{Cause, EventInternal, Occurrence};
 use models::fleet::FleetStatus;
-use models::reservation::Reservation;
-use models::stored::Stored;
 use models::vehicle::ConnectorType;
+use models::{ChargingSession, ChargingStation, Driver, Event, EventType, Reservation, Stored};
 use serde_json::{Value, json};
 use tests::recorder::Recorder;
 use tests::{TestApp, driver, fleet, id_of, path_of, with};

@@ -2,8 +2,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use functions::stream::relay;
-use kernel::Id;
-use kernel::origin::Mode;
+use kernel::{Id, Mode};
 use models::charging::calendar::CalendarOwner;
 use serde_json::{Value, json};
 use table::keys::Key;

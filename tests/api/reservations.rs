@@ -5,12 +5,10 @@ use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 
-use kernel::origin::Origin;
 use kernel::time::{DAY, minutes, whole_millis};
-use kernel::{Id, Mode};
+use kernel::{Id, Mode, Origin};
 use models::charging::calendar::{CalendarOwner, Entry};
-use models::charging_station::ChargingStation;
-use models::reservation::Reservation;
+use models::{ChargingStation, Reservation};
 use serde_json::{Value, json};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};

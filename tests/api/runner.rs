@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use kernel::Timestamp;
-use kernel::origin::Mode;
 use kernel::time::minutes;
+use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, fleet, id_of};
 

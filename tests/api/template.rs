@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use functions::function::Trigger;
 use kernel::{Kind, function_scope};
-use models::account::Account;
+use models::Account;
 use serde_json::json;
 use table::access::Items;
 use tests::access::{self, Access, fits};

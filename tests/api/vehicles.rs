@@ -1,9 +1,7 @@
 //! `/v1/vehicles`.
 
 use kernel::origin::{Mode, Origin};
-use models::driver::Driver;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::{Driver, Vehicle, VehicleTelemetry};
 use serde_json::json;
 use tests::{TestApp, assert_has, cases, id_of, path_of, vehicle, with};
 

@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use functions::payments::{self, Bill};
-use kernel::error::Error;
-use kernel::money::{Currency, Money};
-use kernel::origin::{Mode, Origin};
-use models::payment_method::PaymentMethod;
+use kernel::{Currency, Error, Id, Mode, Money, Origin, Tenant};
+use models::PaymentMethod;
 use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
 
-use kernel::{Id, Tenant};
 use table::wallets::Wallet;
 use tests::ledger::Ledger;
 use tests::{Client, TestApp, TestResponse, assert_has, id_of, path_of, with};

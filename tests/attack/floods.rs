@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use kernel::version::CURRENT;
-use models::api_key::{ApiKey, NewApiKey};
+use models::ApiKey;
+use models::api_key::NewApiKey;
 use tests::meter::Meter;
 use tests::{Client, TestApp, TestResponse};
 

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 
 use functions::Endpoint;
 use functions::request_spec::BodyType;
-use kernel::origin::Mode;
-use kernel::{Code, Kind};
-use models::api_key::Resource;
+use kernel::{Code, Kind, Mode, Resource};
 use serde_json::{Value, json};
 use table::shown::Shows;
 use tests::samples::{Sample, lists, one_of_each, steady};

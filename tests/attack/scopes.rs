@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use kernel::Kind;
+use models::EventType;
 use models::api_key::{Resource, Scope};
-use models::event::EventType;
 use serde_json::{Value, json};
 use table::shown::Shows;
 use tests::contract::DOCUMENT;

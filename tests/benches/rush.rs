@@ -11,15 +11,13 @@ use functions::reservations::confirm::ConfirmReservation;
 use std::path::Path;
 use std::sync::Arc;
 
-use kernel::origin::Tenant;
 use kernel::time::{DAY, days, minutes, whole_millis};
-use kernel::{Id, Timestamp};
+use kernel::{Id, Tenant, Timestamp};
 use models::charging::geo::distance_meters;
 use models::charging::search::Search;
-use models::charging_station::ChargingStation;
-use models::reservation::{Reservation, ReservationInternal, ReservationStatus};
-use models::stored::Stored;
+use models::reservation::{ReservationInternal, ReservationStatus};
 use models::vehicle::ConnectorType;
+use models::{ChargingStation, Reservation, Stored};
 use serde_json::{Value, json};
 use table::list::Cursor;
 use tests::clock::Hand;

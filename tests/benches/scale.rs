@@ -15,9 +15,10 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::Instant;
 
 use kernel::{Id, Mode, Timestamp};
+use models::Reservation;
 use models::charging::cells;
 use models::charging_station::Point;
-use models::reservation::{Reservation, ReservationStatus};
+use models::reservation::ReservationStatus;
 use serde_json::{Value, json};
 use tests::bill::EVENTS;
 use tests::player::Player;

@@ -15,7 +15,7 @@ use axum::body::Body;
 use axum::http::Request;
 use functions::networks::import_stations;
 use kernel::{Id, Mode};
-use models::reservation::Reservation;
+use models::Reservation;
 use serde_json::{Value, json};
 use tests::faulty::Dice;
 use tests::meter::{Call, Meter, in_a_row};

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use kernel::origin::Tenant;
 use kernel::time::{MINUTE, whole_millis};
-use kernel::{Kind, Timestamp};
+use kernel::{Kind, Tenant, Timestamp};
 use serde_json::Value;
 use table::client;
 use tests::golden::{DEFLATED, to_json};

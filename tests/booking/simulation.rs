@@ -7,10 +7,10 @@
 use kernel::origin::{Mode, Origin};
 use kernel::time::minutes;
 use kernel::{Id, Kind, Timestamp};
-use models::charging_station::{ChargingStation, Connector, ConnectorStatus};
+use models::charging_station::{Connector, ConnectorStatus};
 use models::ports::Clock as _;
-use models::reservation::{Reservation, ReservationStatus};
-use models::stored::Stored;
+use models::reservation::ReservationStatus;
+use models::{ChargingStation, Reservation, Stored};
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};

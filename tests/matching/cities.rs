@@ -8,19 +8,17 @@
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
-use kernel::window::Window;
-use kernel::{Id, Kind, Mode, Timestamp};
+use kernel::{Id, Kind, Mode, Timestamp, Window};
 use models::charging::calendar::CalendarOwner;
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
 use models::charging::matching::outline::Outline;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext};
-use models::charging_station::ChargingStation;
 use models::driver::DriverPreferences;
-use models::policy::Policy;
-use models::reservation::{MatchSummary, Reservation};
-use models::vehicle::{ConnectorType, Vehicle};
+use models::reservation::MatchSummary;
+use models::vehicle::ConnectorType;
+use models::{ChargingStation, Policy, Reservation, Vehicle};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tests::faulty::Dice;

@@ -17,13 +17,10 @@ use std::sync::Arc;
 
 use functions::stripe::Stripe;
 use kernel::time::{DAY, MINUTE, days, minutes};
-use kernel::window::Window;
-use kernel::{Id, Mode, Timestamp};
-use models::adjustment::Adjustment;
+use kernel::{Id, Mode, Timestamp, Window};
 use models::ports::payments::{Charge, Providers};
-use models::reservation::Reservation;
-use models::stored::Stored;
-use models::transaction::{ChargeSource, Transaction};
+use models::transaction::ChargeSource;
+use models::{Adjustment, Reservation, Stored, Transaction};
 use network::Network;
 use provider::{CERTAIN_FAULTS, Till};
 use serde_json::{Value, json};

@@ -16,12 +16,9 @@
 
 use std::collections::BTreeMap;
 
-use kernel::money::Currency;
-use kernel::time::{SignedDuration, days, hours, minutes};
-use kernel::{Id, Mode, Timestamp};
-use models::adjustment::Adjustment;
-use models::charging_session::ChargingSession;
-use models::stored::Stored;
+use kernel::time::{days, hours, minutes};
+use kernel::{Currency, Id, Mode, SignedDuration, Timestamp};
+use models::{Adjustment, ChargingSession, Stored};
 use serde_json::{Value, json};
 use tests::faulty::Dice;
 use tests::platform::{Behaviour, Connected, Received, fixture, manage};

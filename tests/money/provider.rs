@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use futures::future::BoxFuture;
-use kernel::Timestamp;
-use kernel::error::{Error, Result};
-use kernel::time::{SignedDuration, hours};
+use kernel::time::hours;
+use kernel::{Error, Result, SignedDuration, Timestamp};
 use models::payment_method::ProviderMethod;
 use models::ports::Clock;
 use models::ports::payments::{Charge, ChargeResult, Payments, Refund, Simulated};

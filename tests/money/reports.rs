@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use kernel::error::{Error, Result};
-use kernel::{Id, Mode};
+use kernel::{Error, Id, Mode, Result};
+use models::Report;
 use models::ports::files::Files;
-use models::report::{Report, ReportStatus};
+use models::report::ReportStatus;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tests::faulty::Dice;

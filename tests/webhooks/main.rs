@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use kernel::time::hours;
 use kernel::{Id, Mode};
+use models::WebhookEndpoint;
 use models::event::DeliveryState;
-use models::webhook_endpoint::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
 use serde_json::{Value, json};
 use table::held::HeldDelivery;

@@ -3,13 +3,13 @@
 
 use kernel::origin::{Mode, Origin, Tenant};
 use kernel::{Error, Id, Kind, function_scope, version};
-use models::account::{Account, AccountInternal, NewAccount};
-use models::api_key::{ApiKey, NewApiKey};
+use models::account::{AccountInternal, NewAccount};
+use models::api_key::NewApiKey;
+use models::{Account, ApiKey, Stored};
 use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use models::stored::Stored;
 use table::access::Items;
 
 use crate::function::{Function, Trigger};

@@ -2,10 +2,9 @@
 //! 1,000 accounts below it, unless the deployment sets another number.
 
 use crate::Request;
-use kernel::{Code, Error, Kind, Reply, version};
-use models::account::{Account, AccountInternal, MAX_DEPTH, NewAccount};
-use models::api_key::Resource;
-use models::stored::Stored;
+use kernel::{Code, Error, Kind, Reply, Resource, version};
+use models::account::{AccountInternal, MAX_DEPTH, NewAccount};
+use models::{Account, Stored};
 use web::{Body, Route};
 
 pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)

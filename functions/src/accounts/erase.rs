@@ -21,11 +21,9 @@
 
 use crate::App;
 use futures::stream::{self, TryStreamExt as _};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::{SignedDuration, minutes};
-use kernel::{Error, Id, Kind, function_scope};
-use models::account::Account;
-use models::stored::Stored;
+use kernel::time::minutes;
+use kernel::{Error, Id, Kind, Mode, SignedDuration, Tenant, function_scope};
+use models::{Account, Stored};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::erasure::Accounts;

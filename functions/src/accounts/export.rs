@@ -10,9 +10,8 @@
 //! `invoice`. Objects of accounts below the account are not included: each account has its own export.
 
 use crate::App;
-use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id, Timestamp, function_scope};
-use models::account::Account;
+use kernel::{Error, Id, Mode, Tenant, Timestamp, function_scope};
+use models::Account;
 use serde::{Deserialize, Serialize};
 use table::scan::Pass;
 use web::deployment::{Deployment, Need};

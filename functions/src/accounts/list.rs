@@ -1,9 +1,8 @@
 //! `GET /v1/accounts`: lists the accounts that the caller's account has created, newest first. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::account::Account;
-use models::api_key::Resource;
+use kernel::{Error, Kind, Reply, Resource};
+use models::Account;
 use table::keys::Partition;
 use table::list::Page;
 use web::{Created, ListQuery, Query, Route};

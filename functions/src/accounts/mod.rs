@@ -15,10 +15,8 @@ use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::record::StreamRecord;
 use crate::{App, search};
-use kernel::Id;
-use kernel::error::Result;
-use kernel::origin::{Mode, Tenant};
-use models::account::Account;
+use kernel::{Id, Mode, Result, Tenant};
+use models::Account;
 use table::stored_item::decode;
 
 /// Refreshes the tokens of charge cards, which depend on the status of the account in both of its modes, and starts the indexing of

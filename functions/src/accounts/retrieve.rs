@@ -1,9 +1,8 @@
 //! `GET /v1/accounts/{id}`: shows the caller's account or one of its children.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::account::Account;
-use models::api_key::Resource;
+use kernel::{Error, Reply, Resource};
+use models::Account;
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get("retrieve-account", "/v1/accounts/{id}", Resource::Accounts);

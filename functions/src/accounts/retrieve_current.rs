@@ -1,9 +1,9 @@
 //! `GET /v1/account`: shows the account in which the request acts, and the permissions of its key.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::account::{Account, KeyRights};
-use models::api_key::Resource;
+use kernel::{Error, Reply, Resource};
+use models::Account;
+use models::account::KeyRights;
 use web::Route;
 
 pub const ROUTE: Route = Route::get(

@@ -6,7 +6,8 @@
 
 use kernel::origin::{Mode, Origin, Tenant};
 use kernel::{Error, Id, Kind, function_scope};
-use models::account::{Account, AccountStatus};
+use models::Account;
+use models::account::AccountStatus;
 use serde::Deserialize;
 use web::deployment::{Deployment, Need};
 

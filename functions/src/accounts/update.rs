@@ -1,10 +1,9 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
 use kernel::fields::patch::Change;
-use kernel::origin::Tenant;
-use kernel::{Code, Error, Reply};
-use models::account::{Account, AccountChange};
-use models::api_key::Resource;
+use kernel::{Code, Error, Reply, Resource, Tenant};
+use models::Account;
+use models::account::AccountChange;
 use models::payment_method::Payer;
 use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, PathId, Route};

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use kernel::{Code, Error, Id, Kind, Reply};
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
+use models::Fleet;
 use models::analytics::{Analytics, Day, Days, Interval, Metric, SeriesGrouping, Sums};
-use models::api_key::Resource;
-use models::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 use table::list::Cursor;
 use utoipa::ToSchema;

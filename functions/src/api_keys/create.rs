@@ -6,8 +6,8 @@
 
 use crate::Request;
 use kernel::{Error, Reply};
-use models::api_key::{ApiKey, NewApiKey, Resource};
-use models::stored::Stored;
+use models::api_key::{NewApiKey, Resource};
+use models::{ApiKey, Stored};
 use web::{Body, Conditional, Route};
 
 pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys)

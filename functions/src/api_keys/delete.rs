@@ -2,8 +2,8 @@
 //! access may revoke any key. Every other key may revoke itself, and keys that have no additional scopes and are not valid for longer.
 
 use crate::Request;
-use kernel::{Deleted, Error, Reply};
-use models::api_key::{ApiKey, Resource};
+use kernel::{Deleted, Error, Reply, Resource};
+use models::ApiKey;
 use web::{Conditional, PathId, Route};
 
 pub const ROUTE: Route = Route::delete("delete-api-key", "/v1/api_keys/{id}", Resource::ApiKeys)

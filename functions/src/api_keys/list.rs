@@ -1,8 +1,8 @@
 //! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::{ApiKey, Resource};
+use kernel::{Error, Kind, Reply, Resource};
+use models::ApiKey;
 use table::keys::Partition;
 use table::list::Page;
 use web::{Created, ListQuery, Query, Route};

@@ -29,9 +29,7 @@ use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
 use kernel::environment::{is_loopback, variable};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::time::Timestamp;
+use kernel::{Error, Id, Result, Timestamp};
 use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 
 pub use http::Http;

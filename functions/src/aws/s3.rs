@@ -19,8 +19,7 @@ use quick_xml::events::Event;
 use super::signer::{Limits, Signer};
 use super::{Http, SystemClock, domain};
 use kernel::environment::variable;
-use kernel::error::{Error, Result};
-use kernel::time::Timestamp;
+use kernel::{Error, Result, Timestamp};
 use models::ports::Clock;
 use models::ports::files::{Files, LINK};
 

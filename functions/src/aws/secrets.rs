@@ -8,7 +8,7 @@ use aws_types::SdkConfig;
 use axum::body::Bytes;
 use axum::http::{Request, header};
 use kernel::environment::variable;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use serde::Deserialize;
 use serde_json::json;
 

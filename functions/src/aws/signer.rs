@@ -13,8 +13,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::http::Request;
 use axum::http::request::Builder;
 use kernel::backoff::Backoff;
-use kernel::error::{Error, Result};
-use kernel::time::Timestamp;
+use kernel::{Error, Result, Timestamp};
 use models::ports::Clock as _;
 use tokio::time::timeout;
 

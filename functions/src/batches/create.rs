@@ -2,9 +2,9 @@
 
 use crate::Request;
 use kernel::scope::Scope;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::batch::{Batch, BatchInternal, NewBatch};
+use kernel::{Error, Reply, Resource};
+use models::Batch;
+use models::batch::{BatchInternal, NewBatch};
 use web::{Body, Conditional, Route};
 
 pub const ROUTE: Route = Route::post("create-batch", "/v1/batches", Resource::Batches)

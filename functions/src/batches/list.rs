@@ -1,11 +1,9 @@
 //! `GET /v1/batches`: lists the batches, newest first. Filters: `status`, `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::batch::{Batch, BatchStatus};
-use models::condition::Condition;
-use models::event::Event;
+use kernel::{Error, Kind, Reply, Resource};
+use models::batch::BatchStatus;
+use models::{Batch, Condition, Event};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

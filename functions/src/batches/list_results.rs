@@ -1,9 +1,9 @@
 //! `GET /v1/batches/{id}/results`: lists the results of the bodies of a batch, in the order of the bodies.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::batch::{Batch, BatchResult};
+use kernel::{Error, Kind, Reply, Resource};
+use models::Batch;
+use models::batch::BatchResult;
 use table::list::Page;
 use web::{ListQuery, PathId, Route};
 

@@ -11,7 +11,7 @@ pub mod run;
 
 use crate::stream::change::OnChange;
 use crate::{charge_cards, drivers, fleets, policies, reservations, vehicles};
-use models::batch::Batch;
+use models::Batch;
 use web::Route;
 
 /// The routes that handle the bodies of batches. The job has their permissions on the table.

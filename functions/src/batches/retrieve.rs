@@ -1,9 +1,8 @@
 //! `GET /v1/batches/{id}`: shows a batch.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::batch::Batch;
+use kernel::{Error, Reply, Resource};
+use models::Batch;
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get("retrieve-batch", "/v1/batches/{id}", Resource::Batches);

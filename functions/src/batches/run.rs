@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kernel::backoff::Backoff;
-use kernel::origin::{Idempotency, Origin, Tenant};
-use kernel::response::Response;
+use kernel::origin::Idempotency;
 use kernel::scope::Scope;
-use kernel::{Error, Id, Kind};
-use models::action::Action;
-use models::batch::{Batch, BatchError, BatchOperation, Bodies, CHUNK, Outcome};
+use kernel::{Error, Id, Kind, Origin, Response, Tenant};
+use models::batch::{BatchError, BatchOperation, Bodies, CHUNK, Outcome};
 use models::ports::JobSubject;
-use models::stored::Stored;
+use models::{Action, Batch, Stored};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use table::access::Items;

@@ -7,25 +7,19 @@
 
 use std::collections::HashMap;
 
-use kernel::origin::{Mode, Tenant};
-use kernel::time::Timestamp;
-use kernel::window::Window;
-use kernel::{Error, Id};
-use models::account::Account;
-use models::charge_card::ChargeCard;
+use kernel::{Error, Id, Mode, Tenant, Timestamp, Window};
 use models::charging::card::{CardContext, CardValidity, token_type};
 use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use models::charging::policies::{PolicyContext, PricedStation, judge};
 use models::charging::session::charging_window;
-use models::charging_station::{ChargingStation, Plug};
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::payment_method::{PaymentMethod, PaymentMethodType};
-use models::policy::Policy;
+use models::charging_station::Plug;
+use models::payment_method::PaymentMethodType;
 use models::ports::network::Subject;
-use models::stored::Stored;
 use models::token::{AllowedType, Token, TokenType};
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::{
+    Account, ChargeCard, ChargingStation, Driver, Fleet, PaymentMethod, Policy, Stored,
+    VehicleTelemetry,
+};
 
 use super::context;
 use super::tap::{CardUse, Place, TapOutcome, at};

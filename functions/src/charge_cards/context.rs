@@ -3,17 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::App;
-use kernel::origin::Tenant;
-use kernel::{Error, Id};
-use models::account::{Account, AccountStatus};
-use models::charge_card::ChargeCard;
+use kernel::{Error, Id, Tenant};
+use models::account::AccountStatus;
 use models::charging::card::{CardContext, Issuer};
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::policy::Policy;
-use models::stored::Stored;
 use models::token::Token;
-use models::vehicle::Vehicle;
+use models::{Account, ChargeCard, Driver, Fleet, Policy, Stored, Vehicle};
 use table::stored_item::ById;
 
 /// The maximum number of accounts above an account that are read.

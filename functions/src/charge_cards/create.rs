@@ -3,9 +3,9 @@
 //! 20 RFID cards.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::charge_card::{ChargeCard, NewChargeCard};
+use kernel::{Code, Error, Reply, Resource};
+use models::ChargeCard;
+use models::charge_card::NewChargeCard;
 use table::access::Items;
 use web::{Body, Route};
 

@@ -2,9 +2,8 @@
 //! used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides.
 
 use crate::Request;
-use kernel::{Code, Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::charge_card::ChargeCard;
+use kernel::{Code, Deleted, Error, Kind, Reply, Resource};
+use models::ChargeCard;
 use table::access::Items;
 use web::{PathId, Route};
 

@@ -2,9 +2,8 @@
 
 use crate::Request;
 use kernel::{Code, Error};
-use models::charge_card::{ChargeCard, MAX_CARDS_OF_DRIVER};
-use models::driver::Driver;
-use models::vehicle::Vehicle;
+use models::charge_card::MAX_CARDS_OF_DRIVER;
+use models::{ChargeCard, Driver, Vehicle};
 use table::charge_cards::CardCount;
 
 /// Checks that the driver and the vehicle that a card names exist and belong together. Returns the driver.

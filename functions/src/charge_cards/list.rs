@@ -1,12 +1,9 @@
 //! `GET /v1/charge_cards`: lists the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::charge_card::{CardStatus, ChargeCard};
-use models::condition::Condition;
-use models::driver::Driver;
-use models::vehicle::Vehicle;
+use kernel::{Error, Id, Kind, Reply, Resource};
+use models::charge_card::CardStatus;
+use models::{ChargeCard, Condition, Driver, Vehicle};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Members, Page};

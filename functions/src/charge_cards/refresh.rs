@@ -11,15 +11,12 @@
 //! processed in parallel.
 
 use crate::App;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Kind};
-use models::charge_card::{CardType, ChargeCard};
-use models::driver::Driver;
-use models::event::EventType;
+use kernel::{Error, Id, Kind, Origin, Tenant};
+use models::charge_card::CardType;
 use models::ports::JobSubject;
 use models::ports::network::Subject;
-use models::stored::{Stored, is_default};
-use models::vehicle::Vehicle;
+use models::stored::is_default;
+use models::{ChargeCard, Driver, EventType, Stored, Vehicle};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::charge_cards::CardToken;

@@ -9,20 +9,15 @@
 use std::collections::HashSet;
 
 use crate::App;
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use kernel::{Error, Id, Kind};
-use models::charge_card::ChargeCard;
+use kernel::{Error, Id, Kind, Tenant, Timestamp};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::card::{CardContext, Pair};
 use models::charging::session::expected;
-use models::charging_session::ChargingSession;
-use models::charging_station::{ChargingStation, Connector, Plug};
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::reservation::{LEAD, Reservation};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use models::charging_station::{Connector, Plug};
+use models::reservation::LEAD;
+use models::{
+    ChargeCard, ChargingSession, ChargingStation, Driver, Fleet, Reservation, Stored, Vehicle,
+};
 
 use super::context;
 use crate::charging_sessions::start::calendars;

@@ -1,9 +1,8 @@
 //! Handles changes of charge cards, and of the tokens under which networks know them.
 
 use crate::App;
-use kernel::error::{Error, Result};
-use kernel::origin::Mode;
-use models::charge_card::ChargeCard;
+use kernel::{Error, Mode, Result};
+use models::ChargeCard;
 use models::ports::network::Subject;
 
 use super::refresh::RefreshTokens;

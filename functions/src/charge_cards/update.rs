@@ -2,9 +2,9 @@
 //! considers the change at once.
 
 use crate::Request;
-use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::charge_card::{ChargeCard, ChargeCardChange};
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
+use models::ChargeCard;
+use models::charge_card::ChargeCardChange;
 use table::access::Items;
 use web::{Body, PathId, Route};
 

@@ -1,10 +1,8 @@
 //! `clear-profile`: clears the charging profile of a session that has ended ([`models::charging_session::profile`]).
 
 use crate::App;
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use models::charging_session::ChargingSession;
+use kernel::{Error, Id, Result, Tenant};
+use models::ChargingSession;
 use models::ports::JobSubject;
 use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
 use serde::{Deserialize, Serialize};

@@ -3,10 +3,10 @@
 //! within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
 use crate::Request;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
+use kernel::{Code, Error, Kind, Reply, Resource};
+use models::ChargingSession;
 use models::charging::policies::Allowed;
-use models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};
+use models::charging_session::{NewChargingSession, SessionStatus};
 use models::charging_station::ConnectorStatus;
 use table::access::Items;
 use table::calendars::CalendarHold;

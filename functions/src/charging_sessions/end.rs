@@ -1,16 +1,13 @@
 //! The end of a simulated session, for whatever reason it ends. The relay adds up the total that the fleet has charged.
 
 use kernel::origin::Origin;
-use models::charging_session::ChargingSession;
-use models::charging_station::{ChargingStation, ConnectorStatus};
-use models::reservation::{Reservation, ReservationStatus};
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::charging_station::ConnectorStatus;
+use models::reservation::ReservationStatus;
+use models::{ChargingSession, ChargingStation, Reservation, Stored, Vehicle, VehicleTelemetry};
 use table::UnitOfWork;
 
 use crate::App;
 use kernel::Error;
-use models::stored::Stored;
 use table::calendars::CalendarHold;
 
 /// Ends a session: the EVSE becomes free, a reservation that the session fulfilled is completed, and the vehicle has the level to which it

@@ -3,9 +3,8 @@
 //! report does.
 
 use crate::Request;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::charging_session::ChargingSession;
+use kernel::{Code, Error, Kind, Reply, Resource};
+use models::ChargingSession;
 use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, Route};

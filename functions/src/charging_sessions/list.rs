@@ -2,14 +2,9 @@
 //! `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
 
 use kernel::time::{SignedDuration, days};
-use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::charging_station::ChargingStation;
-use models::condition::Condition;
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::vehicle::Vehicle;
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
+use models::charging_session::SessionStatus;
+use models::{ChargingSession, ChargingStation, Condition, Driver, Fleet, Vehicle};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

@@ -18,10 +18,10 @@ use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
 use crate::{App, sites};
 use clear_profile::ClearProfile;
-use kernel::error::Result;
+use kernel::Result;
+use models::charging_session::SessionStatus;
 use models::charging_session::profile::SessionProfile;
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::stored::Stored;
+use models::{ChargingSession, Stored};
 
 impl OnChange for ChargingSession {
     /// Plans the site of the station again when a session at a network's station is to start, begins or ends, and with the result of a

@@ -5,25 +5,17 @@
 //! lost. A command is recorded before it is sent, so that it is not sent twice if the worker crashes.
 
 use crate::App;
-use kernel::origin::{Origin, Tenant};
 use kernel::time::{DAY, MINUTE};
-use kernel::window::Window;
-use kernel::{Error, Id, Timestamp};
-use models::action::Action;
-use models::adjustment::Adjustment;
+use kernel::{Error, Id, Origin, Tenant, Timestamp, Window};
 use models::charging::session::{CdrOutcome, HOLD};
 use models::charging_session::network::{longest_until, newest_bill};
-use models::charging_session::{
-    ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
-};
-use models::driver::Driver;
+use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatus, wrong_state};
 use models::network::ObjectId;
 use models::ports::JobSubject;
 use models::ports::network::{
     CommandStatus, Place, ProfileRequest, Rejection, StartRequest, StopRequest, Subject,
 };
-use models::reservation::Reservation;
-use models::stored::Stored;
+use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use table::calendars::CalendarHold;

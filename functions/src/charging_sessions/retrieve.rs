@@ -1,9 +1,8 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; an active session shows its energy and cost so far.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::charging_session::ChargingSession;
+use kernel::{Error, Reply, Resource};
+use models::ChargingSession;
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(

@@ -3,10 +3,9 @@
 //! were received.
 
 use crate::Request;
-use kernel::response::{FileOf, Reply, Response};
-use kernel::{Error, Kind};
-use models::api_key::Resource;
-use models::charging_session::ChargingSession;
+use kernel::response::FileOf;
+use kernel::{Error, Kind, Reply, Resource, Response};
+use models::ChargingSession;
 use ocpi::signed::transparency_file;
 use web::deployment::Need;
 use web::{PathId, Route};

@@ -3,9 +3,8 @@
 //! `accept`.
 
 use crate::Request;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::charging_session::ChargingSession;
+use kernel::{Code, Error, Kind, Reply, Resource};
+use models::ChargingSession;
 use models::charging_session::review::ReviewRequest;
 use table::access::Items;
 use web::{Body, PathId, Route};

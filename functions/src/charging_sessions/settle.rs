@@ -1,18 +1,15 @@
 //! `settle-session`: charges the payment method of a session that has ended, once. The fees of reservations use the same queue.
 
 use kernel::money::Money;
-use kernel::origin::{Origin, Tenant};
-use models::action::Action;
-use models::charging_session::ChargingSession;
+use kernel::{Error, Id, Kind, Origin, Tenant};
 use models::ports::JobSubject;
 use models::ports::payments::KEY_REMEMBERED;
-use models::stored::Stored;
-use models::transaction::{ChargeSource, Transaction};
+use models::transaction::ChargeSource;
+use models::{Action, ChargingSession, Stored, Transaction};
 use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id, Kind};
 use table::access::Items;
 
 use crate::function::Function;

@@ -1,11 +1,7 @@
 //! Reads everything that the start of a session depends on, in one step.
 
 use kernel::money::Currency;
-use kernel::origin::Tenant;
-use kernel::time::SignedDuration;
-use kernel::window::Window;
-use kernel::{Code, Error, Id, Timestamp};
-use models::charge_card::ChargeCard;
+use kernel::{Code, Error, Id, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use models::charging::policies::{Breach, PolicyContext, PricedStation};
@@ -13,16 +9,13 @@ use models::charging::session::{
     CalendarEntries, LONGEST, Parties, charging_window, expected, leaves_early,
 };
 use models::charging_session::NewChargingSession;
-use models::charging_station::{ChargingStation, Connector, StationInternal};
-use models::driver::Driver;
-use models::fleet::Fleet;
+use models::charging_station::{Connector, StationInternal};
 use models::network::ObjectId;
 use models::operation::Operation;
-use models::payment_method::PaymentMethod;
-use models::reservation::Reservation;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::{
+    ChargeCard, ChargingStation, Driver, Fleet, PaymentMethod, Reservation, Stored, Vehicle,
+    VehicleTelemetry,
+};
 use table::calendars::Calendars;
 use table::stored_item::ById;
 

@@ -3,11 +3,8 @@
 //! unplugged as well.
 
 use crate::{App, Request};
-use kernel::origin::Origin;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::charging_session::ChargingSession;
-use models::stored::Stored;
+use kernel::{Code, Error, Kind, Origin, Reply, Resource};
+use models::{ChargingSession, Stored};
 use table::UnitOfWork;
 use table::access::Items;
 use web::body::Nothing;

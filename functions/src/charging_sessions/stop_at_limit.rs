@@ -3,16 +3,14 @@
 //! reservations of the connector are matched again.
 
 use kernel::origin::{Origin, Tenant};
-use models::action::Action;
-use models::charging_session::ChargingSession;
 use models::ports::JobSubject;
+use models::{Action, ChargingSession, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use web::deployment::Deployment;
 
 use crate::App;
 use kernel::{Error, Id, Kind};
-use models::stored::Stored;
 use table::access::Items;
 use table::calendars::CalendarHold;
 

@@ -4,19 +4,16 @@
 use std::ops::RangeInclusive;
 
 use crate::Request;
-use kernel::time::{DAY, HOUR, SignedDuration, days};
-use kernel::window::Window;
-use kernel::{Error, Id, Kind, Reply, Timestamp};
-use models::api_key::Resource;
+use kernel::time::{DAY, HOUR, days};
+use kernel::{Error, Id, Kind, Reply, Resource, SignedDuration, Timestamp, Window};
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::geo::Corridor;
 use models::charging::search::{
     AvailableAt, Circle, LONGEST_ROUTE, MaxPrice, NearbyStation, Place, Search, SearchPosition,
 };
-use models::charging_station::{ChargingStation, Point};
-use models::driver::Driver;
-use models::vehicle::{ConnectorType, Vehicle};
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::charging_station::Point;
+use models::vehicle::ConnectorType;
+use models::{ChargingStation, Driver, Vehicle, VehicleTelemetry};
 use serde::{Deserialize, Deserializer, de};
 use table::list::{Cursor, Page};
 use utoipa::ToSchema;

@@ -3,20 +3,16 @@
 use std::collections::BTreeSet;
 
 use crate::App;
-use kernel::Timestamp;
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Origin, Tenant};
+use kernel::{Id, Kind, Mode, Origin, Result, Tenant, Timestamp};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::opening_hours;
 use models::charging::plan::replan_reason;
-use models::charging_session::ChargingSession;
-use models::charging_station::{ChargingStation, Connector};
+use models::charging_station::Connector;
+use models::reservation::Reserved;
 use models::reservation::need::ReplanReason;
-use models::reservation::{Reservation, Reserved};
+use models::site::SitePlanReason;
 use models::site::charge::strongest;
-use models::site::{Site, SitePlanReason};
-use models::stored::Stored;
+use models::{ChargingSession, ChargingStation, Reservation, Site, Stored};
 use table::calendars::reach;
 use table::stored_item::decode;
 

@@ -2,10 +2,8 @@
 
 use crate::Request;
 use kernel::time::DAY;
-use kernel::window::Window;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::charging_station::ChargingStation;
+use kernel::{Error, Reply, Resource, Window};
+use models::ChargingStation;
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(

@@ -20,19 +20,13 @@
 //! cannot be applied yet, because a charge, a refund or an invoice is in progress, waits and is tried again.
 
 use kernel::error::{ErrorClass, Result};
-use kernel::money::Money;
-use kernel::origin::{Origin, Tenant};
 use kernel::time::MINUTE;
-use kernel::{Error, Id};
-use models::action::Action;
-use models::adjustment::Adjustment;
-use models::charging_session::ChargingSession;
+use kernel::{Error, Id, Money, Origin, Tenant};
 use models::credit_note::{Credit, CreditNoteLine, CreditNoteType};
-use models::invoice::{Invoice, InvoiceStatus, LineItem, TaxAmount};
+use models::invoice::{InvoiceStatus, LineItem, TaxAmount};
 use models::ports::JobSubject;
-use models::reservation::Reservation;
-use models::stored::Stored;
-use models::transaction::{Transaction, TransactionStatus};
+use models::transaction::TransactionStatus;
+use models::{Action, Adjustment, ChargingSession, Invoice, Reservation, Stored, Transaction};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 

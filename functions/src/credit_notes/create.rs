@@ -5,13 +5,11 @@
 
 use std::time::Duration;
 
-use kernel::{Code, Error, Kind, Reply, Response};
-use models::adjustment::Adjustment;
-use models::api_key::Resource;
+use kernel::{Code, Error, Kind, Reply, Resource, Response};
+use models::credit_note::Credit;
 use models::credit_note::request::NewCreditNote;
-use models::credit_note::{Credit, CreditNote};
-use models::invoice::{Invoice, InvoiceStatus};
-use models::stored::Stored;
+use models::invoice::InvoiceStatus;
+use models::{Adjustment, CreditNote, Invoice, Stored};
 use table::UnitOfWork;
 use table::access::Items;
 use web::{Body, Route};

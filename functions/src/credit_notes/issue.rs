@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use kernel::backoff::Backoff;
 use kernel::{Error, Kind};
-use models::account::Account;
-use models::credit_note::{Credit, CreditNote};
-use models::invoice::Invoice;
-use models::stored::Stored;
+use models::credit_note::Credit;
 use models::transaction::RefundDestination;
+use models::{Account, CreditNote, Invoice, Stored};
 use table::UnitOfWork;
 
 use super::refund;

@@ -1,12 +1,9 @@
 //! `GET /v1/credit_notes`: lists the credit notes, newest first. Filters: `invoice`, `fleet`, and `created[…]` with `gt`, `gte`, `lt` and
 //! `lte`.
 
+use kernel::Resource;
 use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::credit_note::CreditNote;
-use models::fleet::Fleet;
-use models::invoice::Invoice;
+use models::{Condition, CreditNote, Fleet, Invoice};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

@@ -8,11 +8,8 @@ mod refund;
 pub mod retrieve;
 pub mod retrieve_document;
 
-use kernel::Kind;
-use kernel::error::Result;
-use kernel::origin::Origin;
-use models::adjustment::Adjustment;
-use models::credit_note::CreditNote;
+use kernel::{Kind, Origin, Result};
+use models::{Adjustment, CreditNote};
 
 use crate::App;
 use crate::documents::make::MakeDocuments;

@@ -16,13 +16,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use kernel::fields::text::Description;
-use kernel::money::Money;
-use kernel::origin::Tenant;
-use kernel::{Error, Id, Kind};
-use models::credit_note::{CreditNote, CreditNoteType};
-use models::invoice::{Invoice, LineItem};
-use models::stored::Stored;
-use models::transaction::{NewRefund, RefundDestination, Transaction};
+use kernel::{Error, Id, Kind, Money, Tenant};
+use models::credit_note::CreditNoteType;
+use models::invoice::LineItem;
+use models::transaction::{NewRefund, RefundDestination};
+use models::{CreditNote, Invoice, Stored, Transaction};
 use table::UnitOfWork;
 use table::list::{Cursor, PageRequest};
 

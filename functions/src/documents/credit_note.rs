@@ -1,12 +1,11 @@
 //! The content of the documents of a credit note.
 
 use documents::{Document, DocumentKind, Line, Period, PrecedingInvoice, Unit};
-use kernel::origin::Tenant;
 use kernel::time::millis;
-use kernel::{Error, Timestamp};
-use models::credit_note::{CreditNote, CreditNoteLine};
-use models::invoice::{Invoice, Issued};
-use models::stored::Stored;
+use kernel::{Error, Tenant, Timestamp};
+use models::credit_note::CreditNoteLine;
+use models::invoice::Issued;
+use models::{CreditNote, Invoice, Stored};
 
 use super::Documented;
 use super::parties::{buyer, category, currency, language, seller};

@@ -4,12 +4,11 @@ use std::iter::once;
 
 use documents::{Document, DocumentKind, Line, Period, Unit};
 use jiff::tz::TimeZone;
-use kernel::Error;
-use kernel::origin::Tenant;
-use kernel::time::{Timestamp, millis};
-use models::invoice::{Invoice, Issued, LineItem, LineType, TaxAmount, TaxCategory};
+use kernel::time::millis;
+use kernel::{Error, Tenant, Timestamp};
+use models::invoice::{Issued, LineItem, LineType, TaxAmount, TaxCategory};
 use models::party::Language;
-use models::stored::Stored;
+use models::{Invoice, Stored};
 use table::list::{Cursor, PageRequest};
 
 use super::Documented;

@@ -2,9 +2,8 @@
 
 use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind};
-use models::credit_note::CreditNote;
-use models::invoice::Invoice;
 use models::ports::JobSubject;
+use models::{CreditNote, Invoice};
 use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 

@@ -14,10 +14,9 @@ pub mod write;
 use std::future::Future;
 
 use documents::Document;
-use kernel::origin::Tenant;
-use kernel::response::{FileOf, Reply, Response};
-use kernel::{Error, Id};
-use models::stored::Stored;
+use kernel::response::FileOf;
+use kernel::{Error, Id, Reply, Response, Tenant};
+use models::Stored;
 use serde::Deserialize;
 use table::stored_item::ById;
 use utoipa::ToSchema;

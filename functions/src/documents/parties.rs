@@ -1,10 +1,10 @@
 //! Conversion of parties, currencies, languages and tax categories to the terms of the documents.
 
 use documents::Party;
+use kernel::Currency;
 use kernel::fields::address::Address;
 use kernel::fields::party::{ElectronicAddress, VatId};
 use kernel::fields::text::{Name, Text};
-use kernel::money::Currency;
 use models::invoice::{Buyer, Seller, TaxCategory};
 use models::party::Language;
 

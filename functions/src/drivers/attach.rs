@@ -1,10 +1,9 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
 use crate::Request;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::driver::{Driver, FleetOfDriver};
-use models::fleet::Fleet;
+use kernel::{Code, Error, Kind, Reply, Resource};
+use models::driver::FleetOfDriver;
+use models::{Driver, Fleet};
 use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, PathId, Route};

@@ -1,8 +1,9 @@
 //! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
+use kernel::Resource;
 use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::driver::{Driver, NewDriver};
+use models::Driver;
+use models::driver::NewDriver;
 use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, Route};
 

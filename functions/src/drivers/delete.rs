@@ -1,10 +1,9 @@
 //! `DELETE /v1/drivers/{id}`: deletes a driver without open reservations, without an active session and with an empty wallet,
 //! from fleets and vehicles too.
 
+use kernel::Resource;
 use kernel::{Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::driver::Driver;
-use models::vehicle::Vehicle;
+use models::{Driver, Vehicle};
 use table::access::Items;
 use table::fleets::Counter;
 use table::unit_of_work::MAX_WRITES;

@@ -1,10 +1,9 @@
 //! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet, whose vehicles no longer name the driver. The driver is not deleted.
 
+use kernel::Resource;
 use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::driver::{Driver, FleetOfDriver};
-use models::fleet::Fleet;
-use models::vehicle::Vehicle;
+use models::driver::FleetOfDriver;
+use models::{Driver, Fleet, Vehicle};
 use table::access::Items;
 use table::fleets::Counter;
 use web::{Body, PathId, Route};

@@ -3,11 +3,9 @@
 use crate::Request;
 use crate::search::metadata::MetadataFilter;
 use kernel::fields::text::Email;
-use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::driver::Driver;
-use models::fleet::{Fleet, FleetStatus};
+use kernel::{Error, Id, Kind, Reply, Resource};
+use models::fleet::FleetStatus;
+use models::{Condition, Driver, Fleet};
 use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};

@@ -14,10 +14,8 @@ use crate::charge_cards::refresh::RefreshTokens;
 use crate::deleted::EndUses;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use kernel::Id;
-use kernel::error::Result;
-use kernel::origin::Tenant;
-use models::driver::Driver;
+use kernel::{Id, Result, Tenant};
+use models::Driver;
 
 impl OnChange for Driver {
     /// Refreshes the tokens of charge cards, which depend on the driver, and ends what begins in a fleet while the driver is detached from

@@ -1,8 +1,9 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
+use kernel::Resource;
 use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::driver::{Driver, DriverChange};
+use models::Driver;
+use models::driver::DriverChange;
 use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, PathId, Route};
 

@@ -1,14 +1,11 @@
 //! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
 use kernel::window::Window;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
+use kernel::{Code, Error, Reply, Resource};
 use models::charging::estimate::estimate;
 use models::charging::policies::{PolicyContext, PricedStation, judge};
 use models::estimation::{Estimation, NewEstimation};
-use models::fleet::Fleet;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use models::{Fleet, Stored, Vehicle};
 use web::{Body, Route};
 
 use crate::{Request, policies};

@@ -2,10 +2,8 @@
 //! shown only the events whose object it may read; a `type` whose object it may not read is refused with 403.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::event::{Event, EventType};
+use kernel::{Error, Kind, Reply, Resource};
+use models::{Condition, Event, EventType};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Among, Page};

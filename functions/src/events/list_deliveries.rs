@@ -4,9 +4,8 @@
 use crate::Request;
 use kernel::{Error, Kind, Reply};
 use models::api_key::{Resource, Scope};
-use models::condition::Condition;
-use models::event::Event;
-use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
+use models::webhook_delivery::DeliveryStatus;
+use models::{Condition, Event, WebhookDelivery};
 use serde::Deserialize;
 use table::list::Page;
 use utoipa::ToSchema;

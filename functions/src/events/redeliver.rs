@@ -2,9 +2,9 @@
 //! fleets. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::Request;
-use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::event::{Delivery, Event};
+use kernel::{Error, Id, Kind, Reply, Resource};
+use models::Event;
+use models::event::Delivery;
 use models::webhook_endpoint::EndpointType;
 use models::webhooks::feed::FeedEntry;
 use table::access::Items;

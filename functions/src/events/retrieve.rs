@@ -1,9 +1,8 @@
 //! `GET /v1/events/{id}`: shows an event. The key must also be allowed to read the kind of object that the event shows: otherwise 403.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::event::Event;
+use kernel::{Error, Reply, Resource};
+use models::Event;
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get("retrieve-event", "/v1/events/{id}", Resource::Events)

@@ -2,7 +2,7 @@
 //! finalized a day later; when a reporting period is over, creates its report. A period without sessions has neither.
 
 use kernel::origin::{Origin, Tenant};
-use models::fleet::Fleet;
+use models::Fleet;
 use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;

@@ -1,8 +1,9 @@
 //! `POST /v1/fleets`: creates a fleet.
 
+use kernel::Resource;
 use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::fleet::{Fleet, NewFleet};
+use models::Fleet;
+use models::fleet::NewFleet;
 use models::payment_method::Payer;
 use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, Route};

@@ -1,9 +1,9 @@
 //! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet, and whose charges are all on a final
 //! invoice.
 
+use kernel::Resource;
 use kernel::{Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::fleet::Fleet;
+use models::Fleet;
 use table::access::Items;
 use web::{PathId, Route};
 

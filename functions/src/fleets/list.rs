@@ -3,10 +3,9 @@
 use crate::Request;
 use crate::search::metadata::MetadataFilter;
 use kernel::fields::text::Email;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::fleet::{Fleet, FleetStatus};
+use kernel::{Error, Kind, Reply, Resource};
+use models::fleet::FleetStatus;
+use models::{Condition, Fleet};
 use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};

@@ -12,8 +12,8 @@ use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use kernel::error::Result;
-use models::fleet::Fleet;
+use kernel::Result;
+use models::Fleet;
 
 impl OnChange for Fleet {
     /// Refreshes the tokens of charge cards, which depend on the fleet.

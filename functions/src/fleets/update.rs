@@ -1,9 +1,9 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
 use kernel::fields::patch::Change;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::fleet::{Fleet, FleetChange};
+use kernel::{Code, Error, Reply, Resource};
+use models::Fleet;
+use models::fleet::FleetChange;
 use models::payment_method::Payer;
 use web::route::CHARGES_BY_DEFAULT;
 use web::{Body, PathId, Route};

@@ -2,14 +2,14 @@
 //! marks the sessions of a paid invoice as paid. The same function applies credits of charging networks.
 
 use kernel::origin::{Origin, Tenant};
-use models::invoice::{Concern, Invoice};
+use models::invoice::Concern;
 use models::ports::JobSubject;
+use models::{Invoice, Stored};
 use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
 use kernel::{Error, Id};
-use models::stored::Stored;
 
 use super::finalize::{self, BACKOFF, TRIES};
 use super::{pay_off, payment};

@@ -4,12 +4,9 @@
 use std::time::Duration;
 use table::access::Items;
 
-use kernel::money::Currency;
-use kernel::{Code, Error, Kind, Reply};
-use models::account::Account;
-use models::api_key::Resource;
-use models::fleet::Fleet;
-use models::invoice::{Invoice, NewInvoice};
+use kernel::{Code, Currency, Error, Kind, Reply, Resource};
+use models::invoice::NewInvoice;
+use models::{Account, Fleet, Invoice};
 use web::{Body, Route};
 
 use crate::{Request, payments};

@@ -1,9 +1,8 @@
 //! `DELETE /v1/invoices/{id}`: deletes a draft. Its sessions can be billed by another invoice.
 
 use crate::Request;
-use kernel::{Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::invoice::Invoice;
+use kernel::{Deleted, Error, Kind, Reply, Resource};
+use models::Invoice;
 use table::access::Items;
 use web::{PathId, Route};
 

@@ -3,11 +3,9 @@
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
-use kernel::{Error, Id, Kind, Reply, Timestamp};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::fleet::Fleet;
-use models::invoice::{Invoice, InvoiceFilter};
+use kernel::{Error, Id, Kind, Reply, Resource, Timestamp};
+use models::invoice::InvoiceFilter;
+use models::{Condition, Fleet, Invoice};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

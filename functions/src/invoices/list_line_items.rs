@@ -1,9 +1,9 @@
 //! `GET /v1/invoices/{id}/line_items`: lists all line items of an invoice, the newest session or reservation first.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::invoice::{Invoice, LineItem};
+use kernel::{Error, Kind, Reply, Resource};
+use models::Invoice;
+use models::invoice::LineItem;
 use table::list::Page;
 use web::{ListQuery, PathId, Route};
 

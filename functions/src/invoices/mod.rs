@@ -19,10 +19,8 @@ pub mod void;
 use crate::App;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use kernel::Id;
-use kernel::error::Result;
-use kernel::origin::Tenant;
-use models::invoice::Invoice;
+use kernel::{Id, Result, Tenant};
+use models::Invoice;
 
 use crate::documents::make::MakeDocuments;
 

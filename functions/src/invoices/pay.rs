@@ -3,10 +3,8 @@
 use crate::Request;
 use kernel::{Code, Error, Id, Kind, Reply, Response};
 use models::api_key::{Resource, Scope};
-use models::fleet::Fleet;
-use models::invoice::{Invoice, PayInvoice};
-use models::payment_method::PaymentMethod;
-use models::stored::Stored;
+use models::invoice::PayInvoice;
+use models::{Fleet, Invoice, PaymentMethod, Stored};
 use table::access::Items;
 use web::deployment::Need;
 use web::{Body, PathId, Route};

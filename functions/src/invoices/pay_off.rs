@@ -1,14 +1,12 @@
 //! Marks the sessions and fees of an invoice as paid, once it is paid, and its adjustments as those of a paid invoice.
 
 use kernel::origin::Origin;
-use models::charging_session::ChargingSession;
-use models::invoice::{Invoice, LineType};
-use models::reservation::Reservation;
+use models::invoice::LineType;
+use models::{ChargingSession, Invoice, Reservation, Stored};
 use table::UnitOfWork;
 
 use crate::App;
 use kernel::{Error, Id};
-use models::stored::Stored;
 use table::list::{Cursor, PageRequest};
 use table::stored_item::ById;
 

@@ -2,13 +2,10 @@
 //! key that is derived from the invoice and the number of the attempt; then the result is written to both.
 
 use crate::{App, Request};
-use kernel::money::Money;
-use kernel::origin::Origin;
-use kernel::{Error, Response};
-use models::invoice::{Attempt, Invoice};
-use models::payment_method::PaymentMethod;
-use models::stored::Stored;
+use kernel::{Error, Money, Origin, Response};
+use models::invoice::Attempt;
 use models::transaction::PaymentOutcome;
+use models::{Invoice, PaymentMethod, Stored};
 use table::UnitOfWork;
 
 use crate::payments::{self, Bill, Payment, Progress};

@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use kernel::money::Currency;
-use kernel::origin::Origin;
-use kernel::window::Window;
-use models::account::Account;
-use models::fleet::Fleet;
-use models::invoice::{Invoice, NewInvoice};
+use kernel::{Currency, Error, Id, Kind, Origin, SignedDuration, Window};
+use models::invoice::NewInvoice;
+use models::{Account, Fleet, Invoice};
 
 use crate::App;
-use kernel::time::{DAY, SignedDuration};
-use kernel::{Error, Id, Kind};
+use kernel::time::DAY;
 
 /// The time for which a draft can be reviewed before it is finalized.
 const DRAFT: SignedDuration = DAY;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use models::api_key::Resource;
+use kernel::Resource;
 use web::Route;
 use web::deployment::Need;
 

@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use kernel::origin::Origin;
 use kernel::time::millis;
-use kernel::window::Window;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Origin, Window};
+use models::charging_session::SessionStatus;
 use models::charging_session::network::CDR_PATIENCE;
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::condition::Condition;
-use models::fleet::Fleet;
-use models::invoice::{Billable, Invoice, InvoiceStatus};
-use models::stored::Stored;
+use models::invoice::{Billable, InvoiceStatus};
+use models::{ChargingSession, Condition, Fleet, Invoice, Stored};
 use table::keys::Partition;
 
 use super::recur;

@@ -1,9 +1,9 @@
 //! `POST /v1/invoices/{id}`: updates a draft or open invoice.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::invoice::{Invoice, InvoiceChange};
+use kernel::{Code, Error, Reply, Resource};
+use models::Invoice;
+use models::invoice::InvoiceChange;
 use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post("update-invoice", "/v1/invoices/{id}", Resource::Invoices)

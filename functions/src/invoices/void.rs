@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use crate::Request;
-use kernel::{Code, Error, Id, Kind, Reply, Response};
-use models::api_key::Resource;
+use kernel::{Code, Error, Id, Kind, Reply, Resource, Response};
+use models::Invoice;
 use models::credit_note::{Credit, CreditNoteType};
-use models::invoice::Invoice;
 use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, Route};

@@ -1,8 +1,7 @@
 //! Applies the prices of a changed tariff to the connectors that name it. A tariff of many locations is applied to some of them at a time.
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::Mode;
+use kernel::{Error, Mode};
 use models::network::ObjectId;
 use models::ports::{JobSubject, digest_of};
 use serde::{Deserialize, Serialize};

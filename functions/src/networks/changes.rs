@@ -1,9 +1,9 @@
 //! Handles changes of the objects that a charging network has sent, and of the commands to it.
 
 use crate::App;
-use kernel::error::Result;
+use kernel::Result;
+use models::Stored;
 use models::network::Owner;
-use models::stored::Stored;
 use ocpi::network::{Network, NetworkStatus};
 use ocpi::object::Module;
 use table::keys;

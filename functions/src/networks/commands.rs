@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use crate::App;
-use kernel::time::{MINUTE, SignedDuration, minutes, seconds};
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::time::{MINUTE, minutes, seconds};
+use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
+use models::Stored;
 use models::network::{Owner, PartyId};
 use models::ports::network::Subject;
-use models::stored::Stored;
 use ocpi::client::{Failure, Platform, below};
 use ocpi::command::{Command, CommandResponse, ResponseType};
 use ocpi::network::Network;

@@ -13,9 +13,8 @@
 use std::borrow::Cow;
 
 use crate::App;
-use kernel::origin::{Mode, Origin};
-use kernel::{Error, Id, Timestamp};
-use models::stored::Stored;
+use kernel::{Error, Id, Mode, Origin, Timestamp};
+use models::Stored;
 use ocpi::client::{Failure, checked};
 use ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
 use ocpi::envelope::StatusCode;
@@ -27,10 +26,7 @@ use ocpi::versions::{
 use serde::Serialize;
 use table::networks::{operators, shared_origin};
 
-use super::hubs;
-
-/// The maximum number of times that a network is read again after a concurrent change.
-const TRIES: usize = 5;
+use super::{COLLISIONS, TRIES, hubs};
 
 /// The credentials object of this service.
 pub fn own_credentials(app: &App, own_url: &str, token: &CredentialsToken) -> Credentials {
@@ -152,7 +148,7 @@ pub async fn connect(
     agreed: Agreed,
 ) -> Result<Option<CredentialsToken>, Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    let connect = || async {
         let network = app.store.load::<Network>(&origin.tenant, id).await?;
         // The platform repeats its request with the previous token if it has not received the present one.
         let previous = network.internal.previous_token.as_ref();
@@ -175,13 +171,10 @@ pub async fn connect(
         };
         let own_url = agreed.own_url.clone();
         let new_token = Some((own, repeated));
-        match register(app, &origin, network, registration, own_url, new_token).await {
-            Ok(_) => return Ok(Some(token)),
-            Err(Error::Contended) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Error::Contended)
+        register(app, &origin, network, registration, own_url, new_token).await?;
+        Ok(Some(token))
+    };
+    COLLISIONS.after_collisions(TRIES, connect).await
 }
 
 /// Returns whether a platform may exchange credentials, or end the connection, with the token that has this hash.
@@ -198,17 +191,15 @@ fn accepts(network: &Stored<Network>, hash: &str) -> bool {
 /// `Contended` if the network is changed continuously; `Unavailable` if DynamoDB cannot be reached.
 pub async fn unregister(app: &App, mode: Mode, id: &Id, used_token: &str) -> Result<bool, Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    let revoke = || async {
         let network = app.store.load::<Network>(&origin.tenant, id).await?;
         if !accepts(&network, used_token) {
             return Ok(false);
         }
-        match set_status(app, &origin, network, NetworkStatus::Revoked).await {
-            Err(Error::Contended) => {}
-            done => return done.map(|_| true),
-        }
-    }
-    Err(Error::Contended)
+        set_status(app, &origin, network, NetworkStatus::Revoked).await?;
+        Ok(true)
+    };
+    COLLISIONS.after_collisions(TRIES, revoke).await
 }
 
 /// Stores a registration with its parties and tokens.

@@ -8,18 +8,16 @@ use std::collections::BTreeSet;
 
 use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kernel::origin::{Mode, Origin};
-use kernel::{Error, Id};
+use kernel::{Error, Id, Mode, Origin};
+use models::Stored;
 use models::network::PartyId;
-use models::stored::Stored;
 use ocpi::network::{Network, NetworkStatus};
 use ocpi::party::Role;
 use ocpi::token::ClientInfo;
 use table::UnitOfWork;
 use table::networks::shared_origin;
 
-/// The maximum number of times that a network is read again after a concurrent change.
-const TRIES: usize = 8;
+use super::{COLLISIONS, TRIES};
 
 /// The number of parties that are released concurrently.
 const RELEASED_AT_ONCE: usize = 8;
@@ -43,7 +41,7 @@ pub async fn report(
     begins_pull: bool,
 ) -> Result<Vec<Refused>, Error> {
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    let report = || async {
         let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
         let before = network.object.own_parties();
         let mut refused = Vec::new();
@@ -61,13 +59,10 @@ pub async fn report(
         if !is_changed {
             return Ok(refused);
         }
-        match save(app, &origin, network, &before, begins_pull).await {
-            Ok(_) => return Ok(refused),
-            Err(Error::Contended) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Error::Contended)
+        save(app, &origin, network, &before, begins_pull).await?;
+        Ok(refused)
+    };
+    COLLISIONS.after_collisions(TRIES, report).await
 }
 
 /// The reason for which a party cannot belong to the hub, if any.
@@ -167,18 +162,15 @@ pub async fn approve(
         return Err(Error::invalid("parties", "must have 1 to 50 elements"));
     }
     let origin = shared_origin(mode, app.now());
-    for _ in 0..TRIES {
+    let approve = || async {
         let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
         let before = network.object.own_parties();
         for party in parties {
             Network::approve(&mut network, party, is_approved, origin.now)?;
         }
-        match save(app, &origin, network, &before, true).await {
-            Err(Error::Contended) => {}
-            done => return done,
-        }
-    }
-    Err(Error::Contended)
+        save(app, &origin, network, &before, true).await
+    };
+    COLLISIONS.after_collisions(TRIES, approve).await
 }
 
 /// Starts to approve the parties of a network as they appear, or stops it. Parties that await approval are approved if they belong to no

@@ -9,10 +9,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::{Error, Id, Kind, Timestamp, function_scope};
-use models::charging_station::ChargingStation;
-use models::stored::Stored;
+use kernel::{Error, Id, Kind, Mode, Origin, Tenant, Timestamp, function_scope};
+use models::{ChargingStation, Stored};
 use ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use serde::{Deserialize, Serialize};
 use table::access::Items;

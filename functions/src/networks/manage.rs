@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use crate::App;
 use kernel::backoff::Backoff;
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::{Error, Id, Kind, Timestamp, function_scope};
-use models::charging_session::ChargingSession;
+use kernel::{Error, Id, Kind, Mode, Origin, Tenant, Timestamp, function_scope};
+use models::ChargingSession;
 use models::charging_session::review::OperatorDecision;
 use models::network::PartyId;
 use models::ports::network::Subject;

@@ -8,14 +8,12 @@
 //! object's.
 
 use crate::App;
-use kernel::time::{SignedDuration, minutes};
-use kernel::{Error, Id, Kind, Timestamp};
-use models::charging_session::{
-    ChargingSession, NetworkSession, SessionState, SessionStatus, Settlement,
-};
+use kernel::time::minutes;
+use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
+use models::charging_session::{NetworkSession, SessionState, SessionStatus, Settlement};
 use models::network::{EvseId, ForeignId, ObjectId, Owner};
 use models::ports::network::Subject;
-use models::stored::Stored;
+use models::{ChargingSession, Stored};
 use ocpi::cost::CdrToken;
 use table::keys::Partition;
 use table::list::{Cursor, PageRequest};

@@ -1,8 +1,7 @@
 //! Objects of networks that are only stored at first, as they are received: tariffs, sessions, CDRs and the parties of a hub.
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::Mode;
+use kernel::{Error, Mode};
 use models::network::ObjectId;
 use ocpi::object::{Refusal, Update};
 use serde_json::Value;
@@ -70,15 +69,17 @@ pub async fn store_from(
 /// 404 if it does not exist.
 pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
     let origin = shared_origin(mode, app.now());
-    for attempt in 0..TRIES {
-        let stored = app.store.received(mode, id).await?;
-        let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
+    let remove = || async {
+        let Some(stored) = app.store.received(mode, id).await? else {
+            return Ok(false);
+        };
         let mut tx = app.store.begin(&origin);
         tx.delete_received(&stored);
-        match tx.commit_without_response().await {
-            Err(Error::Contended) => COLLISIONS.pause(attempt).await,
-            done => return Ok(done?),
-        }
+        tx.commit_without_response().await?;
+        Ok(true)
+    };
+    match COLLISIONS.after_collisions(TRIES, remove).await? {
+        true => Ok(()),
+        false => Err(Reply::not_found("There is no such object.")),
     }
-    Err(Error::Contended.into())
 }

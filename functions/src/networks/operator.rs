@@ -3,17 +3,16 @@
 use crate::App;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
-use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id};
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::charging_station::{ChargingStation, Connector};
+use kernel::{Error, Id, Mode, Tenant};
+use models::charging_session::SessionStatus;
+use models::charging_station::Connector;
 use models::network::{EvseId, Owner};
 use models::operation::{Operation, Simulation};
 use models::ports::network::{
     CancelRequest, CommandStatus, Network, Place, ProfileRequest, Rejection, ReserveRequest,
     StartRequest, StopRequest, Subject,
 };
-use models::stored::Stored;
+use models::{ChargingSession, ChargingStation, Stored};
 use ocpi::client::below;
 use ocpi::command::{Command, ResponseType};
 use ocpi::network::Network as OcpiNetwork;

@@ -7,11 +7,11 @@
 //! times are the same for all messages about a token, so that they become one message: they share the name of its schedule.
 
 use crate::App;
-use kernel::origin::Mode;
-use kernel::time::{MINUTE, SignedDuration, hours, minutes, seconds};
-use kernel::{Error, Id, Timestamp};
+use kernel::time::{MINUTE, hours, minutes, seconds};
+use kernel::{Error, Id, Mode, SignedDuration, Timestamp};
+use models::Stored;
 use models::ports::{JobSubject, digest_of};
-use models::stored::{Stored, is_default};
+use models::stored::is_default;
 use models::token::Token;
 use ocpi::client::below;
 use ocpi::network::{Network, NetworkStatus};

@@ -22,16 +22,16 @@
 //! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
 
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::{MINUTE, SignedDuration, days};
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::time::{MINUTE, days};
+use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
+use models::charging_session::SessionStatus;
 use models::charging_session::network::{CdrReport, LONGEST, ReportedState, SessionReport};
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::charging_station::{ChargingStation, Connector};
+use models::charging_station::Connector;
 use models::network::{EvseId, ForeignId, Module, ObjectId};
 use models::ports::network::Subject;
 use models::ports::{JobSubject, digest_of};
-use models::stored::Stored;
+use models::{ChargingSession, ChargingStation, Stored};
 use ocpi::cdr::Cdr;
 use ocpi::reader::lenient;
 use ocpi::session::Session;

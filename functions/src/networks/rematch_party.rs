@@ -2,9 +2,8 @@
 //! are processed some at a time.
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::Mode;
-use models::charging_station::ChargingStation;
+use kernel::{Error, Mode};
+use models::ChargingStation;
 use models::network::Owner;
 use models::ports::{JobSubject, digest_of};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,7 @@
 //! late or twice.
 
 use crate::App;
-use kernel::origin::Mode;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Mode};
 use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
 

@@ -34,13 +34,11 @@ use std::time::Duration;
 
 use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kernel::origin::Mode;
-use kernel::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
-use kernel::{Error, Id, Timestamp};
-use models::action::Action;
+use kernel::time::{DAY, HOUR, MINUTE, hours, minutes, seconds};
+use kernel::{Error, Id, Mode, SignedDuration, Timestamp};
 use models::network::{Module, ObjectId};
 use models::ports::JobSubject;
-use models::stored::Stored;
+use models::{Action, Stored};
 use ocpi::client::{Failure, MAX_PAGE, PageStream, below};
 use ocpi::envelope::StatusCode;
 use ocpi::network::Network;
@@ -56,7 +54,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::page_objects::{PageObjects, WRITERS};
 use super::push_token::PushTokens;
-use super::{stations, workers};
+use super::{COLLISIONS, TRIES, stations, workers};
 use crate::function::Function;
 use crate::job::Job;
 
@@ -99,9 +97,6 @@ const MAX_INTERRUPTIONS: u32 = 3;
 
 /// The time for which no other run may pull from the network: longer than the function can run.
 const LEASE: SignedDuration = minutes(3);
-
-/// The maximum number of times that a network is read again that is changed concurrently.
-const TRIES: usize = 8;
 
 /// The time between two full pulls.
 const FULL_INTERVAL: SignedDuration = DAY;
@@ -181,7 +176,7 @@ async fn change(
     id: &Id,
     change: impl Fn(&mut Stored<Network>, Timestamp) -> bool,
 ) -> Result<Option<Stored<Network>>, Error> {
-    for _ in 0..TRIES {
+    let save = || async {
         let origin = shared_origin(mode, app.now());
         let Some(mut network) = app.store.find::<Network>(&origin.tenant, id).await? else {
             return Ok(None);
@@ -191,12 +186,10 @@ async fn change(
         }
         let mut tx = app.store.begin(&origin);
         tx.save(&mut network)?;
-        match tx.commit_without_response().await {
-            Err(Error::Contended) => {}
-            done => return done.map(|()| Some(network)),
-        }
-    }
-    Err(Error::Contended)
+        tx.commit_without_response().await?;
+        Ok(Some(network))
+    };
+    COLLISIONS.after_collisions(TRIES, save).await
 }
 
 /// Ends the lease of a run: the pull is due again at once, and the relay sends the message for the next run.

@@ -2,11 +2,10 @@
 
 use kernel::origin::{Mode, Tenant};
 use kernel::{Error, Id, Timestamp};
-use models::charge_card::ChargeCard;
 use models::charging::card::{may_be_contract_of, token_type};
 use models::charging::session::CLOCK_TOLERANCE;
-use models::driver::Driver;
 use models::token::{Token, TokenType};
+use models::{ChargeCard, Driver};
 use ocpi::cost::CdrToken;
 use table::charge_cards::LastUse;
 

@@ -12,10 +12,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode as HttpStatus, h
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use kernel::error::ErrorClass;
-use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Mode, Tenant, Timestamp};
+use models::Stored;
 use models::network::{Module, ObjectId, Owner, PartyId};
-use models::stored::Stored;
 use ocpi::credentials::CredentialsToken;
 use ocpi::envelope::{Envelope, StatusCode};
 use ocpi::network::{Network, NetworkStatus, PartyRefusal};

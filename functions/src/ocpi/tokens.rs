@@ -11,7 +11,7 @@ use crate::App;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use kernel::{Id, Kind};
-use models::charging_station::ChargingStation;
+use models::ChargingStation;
 use models::token::{AllowedType, TokenType};
 use ocpi::envelope::StatusCode;
 use ocpi::object::{Module as Objects, ObjectId};

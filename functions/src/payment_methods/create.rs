@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::payment_method::{NewPaymentMethod, PaymentMethod};
-use models::stored::Stored;
+use kernel::{Code, Error, Reply, Resource};
+use models::payment_method::NewPaymentMethod;
+use models::{PaymentMethod, Stored};
 use table::access::Items;
 use web::deployment::Need;
 use web::{Body, Route};

@@ -1,9 +1,9 @@
 //! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is not a default and that no active session or open reservation pays
 //! with. Amounts that fell due before are still charged to it.
 
+use kernel::Resource;
 use kernel::{Deleted, Error, Reply};
-use models::api_key::Resource;
-use models::payment_method::PaymentMethod;
+use models::PaymentMethod;
 use web::{PathId, Route};
 
 use crate::{Request, references};

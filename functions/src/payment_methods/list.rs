@@ -1,9 +1,8 @@
 //! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner, and `created[…]`.
 
+use kernel::Resource;
 use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::payment_method::PaymentMethod;
+use models::{Condition, PaymentMethod};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

@@ -1,9 +1,9 @@
 //! `POST /v1/payment_methods/{id}`: updates a payment method's metadata.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::payment_method::{PaymentMethod, PaymentMethodChange};
+use kernel::{Error, Reply, Resource};
+use models::PaymentMethod;
+use models::payment_method::PaymentMethodChange;
 use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(

@@ -53,16 +53,13 @@ pub mod topup;
 pub use interrupted::{Progress, within_limit};
 
 use crate::App;
-use kernel::money::{Currency, Money};
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::{Code, Error, Id, Kind, Response, Timestamp};
-use models::event::EventType;
-use models::payment_method::{PaymentMethod, PaymentMethodType, ProviderMethod};
+use kernel::{Code, Currency, Error, Id, Kind, Mode, Money, Origin, Response, Tenant, Timestamp};
+use models::payment_method::{PaymentMethodType, ProviderMethod};
 use models::ports::payments::{Charge, KEY_REMEMBERED, Refund};
-use models::stored::Stored;
 use models::transaction::{
-    ChargeSource, NewRefund, PaymentOutcome, Transaction, TransactionInternal, TransactionStatus,
+    ChargeSource, NewRefund, PaymentOutcome, TransactionInternal, TransactionStatus,
 };
+use models::{EventType, PaymentMethod, Stored, Transaction};
 use table::UnitOfWork;
 use table::access::Items;
 use table::wallets::Wallet;

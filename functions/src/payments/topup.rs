@@ -4,17 +4,16 @@
 //! concurrently and any number of times: the provider's response is the same for all runs, and one of them commits.
 
 use kernel::money::Money;
-use kernel::origin::Origin;
-use kernel::{Code, Error, Kind, Reply, Response};
-use models::action::Action;
+use kernel::{Code, Error, Kind, Origin, Reply, Response};
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};
-use models::stored::{Object, Stored};
+use models::stored::Object;
 use models::transaction::{
-    Movement, PaymentOutcome, RefundReason, TopUp, TopUpStage, TopUpState, Transaction,
-    TransactionInternal, TransactionStatus, TransactionType,
+    Movement, PaymentOutcome, RefundReason, TopUp, TopUpStage, TopUpState, TransactionInternal,
+    TransactionStatus, TransactionType,
 };
+use models::{Action, Stored, Transaction};
 use table::Recalled;
 use table::access::Items;
 use table::wallets::{Wallet, WalletOwner};

@@ -1,13 +1,9 @@
 //! Finds the policies that apply to a driver's use of a vehicle, and checks plans against them.
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::Tenant;
+use kernel::{Error, Tenant};
 use models::charging::policies::{Breach, PolicyContext, judge};
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::policy::Policy;
-use models::vehicle::Vehicle;
+use models::{Driver, Fleet, Policy, Vehicle};
 
 /// The policies that the driver, the vehicle and the vehicle's fleet name. One read, or none if they name none.
 pub async fn of(

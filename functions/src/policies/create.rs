@@ -1,9 +1,9 @@
 //! `POST /v1/policies`: creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::policy::{NewPolicy, Policy};
+use kernel::{Error, Reply, Resource};
+use models::Policy;
+use models::policy::NewPolicy;
 use web::{Body, Route};
 
 pub const ROUTE: Route = Route::post("create-policy", "/v1/policies", Resource::Policies);

@@ -1,8 +1,8 @@
 //! `DELETE /v1/policies/{id}`: deletes a policy that no fleet, driver or vehicle refers to.
 
+use kernel::Resource;
 use kernel::{Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::policy::Policy;
+use models::Policy;
 use table::access::Items;
 use web::{PathId, Route};
 

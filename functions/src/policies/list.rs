@@ -1,10 +1,9 @@
 //! `GET /v1/policies`: lists the policies, newest first. Filters: `status`, `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::policy::{Policy, PolicyStatus};
+use kernel::{Error, Kind, Reply, Resource};
+use models::policy::PolicyStatus;
+use models::{Condition, Policy};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

@@ -13,8 +13,8 @@ use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use kernel::error::Result;
-use models::policy::Policy;
+use kernel::Result;
+use models::Policy;
 
 impl OnChange for Policy {
     /// Refreshes the tokens of charge cards, which depend on the policy.

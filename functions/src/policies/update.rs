@@ -1,9 +1,9 @@
 //! `POST /v1/policies/{id}`: updates a policy.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::policy::{Policy, PolicyChange};
+use kernel::{Error, Reply, Resource};
+use models::Policy;
+use models::policy::PolicyChange;
 use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post("update-policy", "/v1/policies/{id}", Resource::Policies);

@@ -4,21 +4,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::App;
-use kernel::origin::Tenant;
-use kernel::{Error, Id, Kind};
-use models::adjustment::Adjustment;
+use kernel::{Error, Id, Kind, Tenant};
 use models::charging::summary::Summary;
-use models::charging_session::ChargingSession;
-use models::charging_station::ChargingStation;
-use models::credit_note::CreditNote;
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::invoice::{Invoice, InvoiceStatus};
+use models::invoice::InvoiceStatus;
 use models::ports::JobSubject;
-use models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
-use models::reservation::Reservation;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use models::report::{Grouping, ReportFile, ReportTotals, ReportType};
+use models::{
+    Adjustment, ChargingSession, ChargingStation, CreditNote, Driver, Fleet, Invoice, Report,
+    Reservation, Stored, Vehicle,
+};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::keys::Partition;

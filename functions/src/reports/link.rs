@@ -2,8 +2,7 @@
 
 use crate::Request;
 use kernel::Error;
-use models::report::Report;
-use models::stored::Stored;
+use models::{Report, Stored};
 
 /// The report as it is shown now, with a link to its file if the file is still kept and the key may read every kind of object that it
 /// shows.

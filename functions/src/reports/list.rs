@@ -1,10 +1,9 @@
 //! `GET /v1/reports`: lists the reports, newest first. Filters: `status`, `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::report::{Report, ReportStatus};
+use kernel::{Error, Kind, Reply, Resource};
+use models::report::ReportStatus;
+use models::{Condition, Report};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

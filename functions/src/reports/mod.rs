@@ -10,7 +10,7 @@ pub mod recur;
 pub mod retrieve;
 
 use crate::stream::change::OnChange;
-use models::report::Report;
+use models::Report;
 use web::Conditional;
 
 /// The kinds of objects that a report shows, for the OpenAPI document.

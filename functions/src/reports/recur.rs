@@ -1,13 +1,11 @@
 //! The report of a fleet's reporting period.
 
 use kernel::origin::Origin;
-use kernel::window::Window;
-use models::account::Account;
-use models::fleet::Fleet;
-use models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
+use kernel::{Error, Id, Kind, Window};
+use models::report::{Grouping, NewReport, NewReportParameters, ReportType};
+use models::{Account, Fleet, Report};
 
 use crate::App;
-use kernel::{Error, Id, Kind};
 
 /// Creates the report of a period once, grouped by vehicle, if reports are enabled and there is anything to report. It counts as created
 /// at the end of the period, as its id says, so that lists are in the order of `created`.

@@ -1,9 +1,8 @@
 //! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file for keys that may read what it shows.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::report::Report;
+use kernel::{Error, Reply, Resource};
+use models::Report;
 use web::deployment::Need;
 use web::{PathId, Route};
 

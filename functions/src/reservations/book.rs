@@ -1,13 +1,11 @@
 //! Books the best match in an attempt to confirm. [`models::charging::matching`] describes how it is chosen.
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::Origin;
-use kernel::time::SignedDuration;
+use kernel::{Error, Origin, SignedDuration};
 use models::charging::calendar::CalendarOwner;
 use models::reservation::need::ChargingPlan;
-use models::reservation::{FailedReason, MatchSummary, Reservation};
-use models::stored::Stored;
+use models::reservation::{FailedReason, MatchSummary};
+use models::{Reservation, Stored};
 use table::calendars::{Booked, CalendarHold};
 
 use super::matcher::Matcher;

@@ -1,10 +1,8 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
 use crate::Request;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::reservation::Reservation;
-use models::vehicle::Vehicle;
+use kernel::{Code, Error, Kind, Reply, Resource};
+use models::{Reservation, Vehicle};
 use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, Route};

@@ -1,15 +1,13 @@
 //! `settle-session`, for a reservation that is over: charges its fee to its payment method, once.
 
 use kernel::money::Money;
-use kernel::origin::{Origin, Tenant};
-use models::action::Action;
+use kernel::{Error, Id, Origin, Tenant, Timestamp};
 use models::ports::JobSubject;
-use models::reservation::Reservation;
+use models::{Action, Reservation};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 
 use crate::App;
-use kernel::{Error, Id, Timestamp};
 
 use crate::charging_sessions::settle::SettleSession;
 use crate::function::Function;

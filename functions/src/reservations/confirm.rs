@@ -2,26 +2,18 @@
 //! one because its connector is out of order, closed in its window, or does not fit the vehicle any more.
 
 use kernel::origin::{Origin, Tenant};
-use kernel::time::SignedDuration;
-use kernel::window::Window;
-use models::action::Action;
+use kernel::{Error, Id, Kind, SignedDuration, Window};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::policies::{Limits, PolicyContext};
 use models::charging::{matching, opening_hours};
-use models::charging_station::ChargingStation;
-use models::driver::Driver;
-use models::fleet::Fleet;
 use models::ports::JobSubject;
-use models::reservation::{
-    FailedReason, MatchSummary, Reservation, ReservationRequest, ReservationStatus,
+use models::reservation::{FailedReason, MatchSummary, ReservationRequest, ReservationStatus};
+use models::{
+    Action, ChargingStation, Driver, Fleet, Reservation, Stored, Vehicle, VehicleTelemetry,
 };
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
-use kernel::{Error, Id, Kind};
-use models::stored::Stored;
 use table::access::Items;
 use table::calendars::CalendarHold;
 

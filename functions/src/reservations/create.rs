@@ -2,19 +2,14 @@
 //! window, the service chooses the cheapest block of time in which the vehicle's need can be charged; the confirmation chooses again.
 
 use kernel::time::Timestamp;
-use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
+use kernel::{Code, Error, Kind, Reply, Resource};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Allowed, Limits, PolicyContext};
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::payment_method::{Payer, PaymentMethod};
+use models::payment_method::Payer;
 use models::reservation::need::ReplanReason;
-use models::reservation::{MatchFilter, NewReservation, Reservation};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::reservation::{MatchFilter, NewReservation};
+use models::{Driver, Fleet, PaymentMethod, Reservation, Stored, Vehicle, VehicleTelemetry};
 use web::route::CHARGES_IF_NAMED;
 use web::{Body, Route};
 

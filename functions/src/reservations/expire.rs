@@ -2,20 +2,17 @@
 //! station has not answered the start of its session, the reservation is kept. No fee is due if the vehicle could not charge.
 
 use kernel::origin::{Origin, Tenant};
-use kernel::time::{MINUTE, SignedDuration, minutes};
-use kernel::window::Window;
-use models::action::Action;
+use kernel::time::{MINUTE, minutes};
+use kernel::{Error, Id, Kind, SignedDuration, Timestamp, Window};
 use models::charging::calendar::Entry;
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::charging_station::{ChargingStation, ConnectorStatus};
+use models::charging_session::SessionStatus;
+use models::charging_station::ConnectorStatus;
 use models::ports::JobSubject;
-use models::reservation::Reservation;
-use models::stored::Stored;
+use models::{Action, ChargingSession, ChargingStation, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
 use crate::App;
-use kernel::{Error, Id, Kind, Timestamp};
 use table::access::Items;
 use table::calendars::CalendarHold;
 

@@ -13,8 +13,8 @@ use models::charging::effective_price::EffectivePrice;
 use models::charging::matching::best_first::Match;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
-use models::fleet::Fleet;
-use models::reservation::{MatchFilter, Reservation};
+use models::reservation::MatchFilter;
+use models::{Fleet, Reservation};
 use web::{Body, Route};
 
 use super::matcher::Matcher;

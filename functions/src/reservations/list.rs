@@ -2,13 +2,10 @@
 //! `created[gt]`, `created[lte]`, `created[lt]`. A reservation is created before its window and, unless it is updated, at most 98 days
 //! before its end, so a calendar can bound its request with `created`.
 
+use kernel::Resource;
 use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::reservation::{Reservation, ReservationStatus};
-use models::vehicle::Vehicle;
+use models::reservation::ReservationStatus;
+use models::{Condition, Driver, Fleet, Reservation, Vehicle};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;

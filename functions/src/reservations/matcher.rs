@@ -4,18 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::App;
-use kernel::origin::{Mode, Tenant};
-use kernel::window::Window;
-use kernel::{Error, Id};
+use kernel::{Error, Id, Mode, Tenant, Window};
 use models::charging::calendar::CalendarOwner;
 use models::charging::matching::MatchRequest;
 use models::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use models::charging::plan::{FoundBlock, charging_plan};
-use models::charging_station::ChargingStation;
 use models::operation::Operation;
 use models::reservation::need::{ChargingPlan, LimitedBy};
 use models::reservation::{Assignment, MatchFilter, MatchSummary};
-use models::stored::Stored;
+use models::{ChargingStation, Stored};
 use table::calendars::Calendars;
 
 /// A search and the objects that were read for it.

@@ -22,12 +22,9 @@ use crate::job::Job as _;
 use crate::stream::actions;
 use crate::stream::change::{Change, OnChange};
 use confirm::ConfirmReservation;
-use kernel::error::Result;
-use kernel::origin::Tenant;
-use models::action::Action;
+use kernel::{Result, Tenant};
 use models::ports::Message;
-use models::reservation::Reservation;
-use models::stored::Stored;
+use models::{Action, Reservation, Stored};
 use outward::CancelAtNetwork;
 
 impl OnChange for Reservation {

@@ -6,24 +6,19 @@
 
 use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id};
-use models::charging_station::ChargingStation;
-use models::driver::Driver;
 use models::ports::network::{
     CancelRequest, CommandStatus, Network, ReserveOutcome, ReserveRequest, Subject,
 };
 use models::ports::{JobSubject, digest_of};
+use models::reservation::Reserved;
 use models::reservation::outward::{OutwardReservation, OutwardState};
-use models::reservation::{Reservation, Reserved};
-use models::stored::Stored;
+use models::{ChargingStation, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::{operator, workers};
+use crate::networks::{COLLISIONS, TRIES, operator, workers};
 use crate::{App, charge_cards};
-
-/// The maximum number of times that a reservation is read again after a concurrent change.
-const TRIES: usize = 8;
 
 /// Executes the next step of a confirmed reservation at the network of its station.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,21 +45,17 @@ impl Job for ReserveAtNetwork {
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached: the message is delivered again.
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    for _ in 0..TRIES {
+    let step = || async {
         let Some(reservation) = app.store.find::<Reservation>(tenant, id).await? else {
             return Ok(());
         };
         let now = app.now();
-        let done = match reservation.is_outward_due(now) {
+        match reservation.is_outward_due(now) {
             true => send(app, tenant, reservation).await,
             false => look(app, tenant, reservation).await,
-        };
-        match done {
-            Err(Error::Contended) => {}
-            done => return done,
         }
-    }
-    Err(Error::Contended)
+    };
+    COLLISIONS.after_collisions(TRIES, step).await
 }
 
 async fn save(

@@ -1,21 +1,14 @@
 //! The plan of a reservation by need: the search that its confirmation makes, without booking anything.
 
 use kernel::origin::{Mode, Tenant};
-use kernel::window::Window;
-use kernel::{Error, Id, Kind, Timestamp};
+use kernel::{Error, Id, Kind, Timestamp, Window};
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext};
 use models::charging::search::Circle;
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::policy::Policy;
-use models::reservation::Reservation;
 use models::reservation::need::{PlanBasis, ReplanReason};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::{Driver, Fleet, Policy, Reservation, Stored, Vehicle, VehicleTelemetry};
 
 use super::matcher::Matcher;
 use crate::{App, policies};

@@ -13,15 +13,12 @@
 //! confirmed are left to it.
 
 use kernel::error::ErrorClass;
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::{SignedDuration, days};
-use kernel::{Error, Id, Kind};
-use models::action::Action;
-use models::condition::Condition;
+use kernel::time::days;
+use kernel::{Error, Id, Kind, Mode, Origin, SignedDuration, Tenant};
 use models::ports::JobSubject;
+use models::reservation::ReservationStatus;
 use models::reservation::need::ReplanReason;
-use models::reservation::{Reservation, ReservationStatus};
-use models::stored::Stored;
+use models::{Action, Condition, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::keys::Partition;
 use table::list::PageRequest;

@@ -1,14 +1,11 @@
 //! Bills the price of a station's network for a reservation that was never used ([`models::reservation::unused`]).
 
 use crate::App;
-use kernel::origin::Origin;
-use kernel::{Error, Id};
-use models::account::Account;
-use models::adjustment::Adjustment;
+use kernel::{Error, Id, Origin};
 use models::charging_session::network::Billed;
 use models::ports::network::Subject;
-use models::reservation::Reservation;
 use models::reservation::unused::UnusedOutcome;
+use models::{Account, Adjustment, Reservation};
 use table::networks::ReceivedObject;
 
 /// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is billed for a CDR that does

@@ -1,11 +1,10 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation. A reservation by need is planned again.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
+use kernel::{Code, Error, Reply, Resource};
+use models::reservation::ReservationChange;
 use models::reservation::need::ReplanReason;
-use models::reservation::{Reservation, ReservationChange};
-use models::vehicle::Vehicle;
+use models::{Reservation, Vehicle};
 use web::{Body, PathId, Route};
 
 use super::plan;

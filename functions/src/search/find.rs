@@ -4,8 +4,7 @@
 
 use crate::Request;
 use kernel::fields::text::Text;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
+use kernel::{Error, Kind, Reply, Resource};
 use models::search::{Search, SearchResultType, compared};
 use serde::Deserialize;
 use utoipa::ToSchema;

@@ -7,13 +7,9 @@
 
 use kernel::error::Result;
 use kernel::fields::metadata::{Metadata, MetadataPair, SearchableKeys};
-use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id, Kind};
-use models::account::Account;
-use models::driver::Driver;
-use models::fleet::Fleet;
+use kernel::{Error, Id, Kind, Mode, Tenant};
 use models::ports::JobSubject;
-use models::vehicle::Vehicle;
+use models::{Account, Driver, Fleet, Vehicle};
 use serde::{Deserialize, Deserializer, Serialize};
 use table::keys::Partition;
 use table::list::{Cursor, PageRequest};

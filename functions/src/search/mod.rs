@@ -3,11 +3,10 @@
 pub mod find;
 pub mod metadata;
 
-use kernel::Id;
-use kernel::error::Result;
-use kernel::origin::Tenant;
+use kernel::{Id, Result, Tenant};
+use models::Stored;
 use models::search::{SearchField, entries};
-use models::stored::{Object, Stored};
+use models::stored::Object;
 
 use crate::App;
 

@@ -1,11 +1,8 @@
 //! Decides whether a session at a station of a network may start: its site must have room for its power ([`models::site::starts`]).
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::Origin;
-use models::charging_session::ChargingSession;
-use models::site::Site;
-use models::stored::Stored;
+use kernel::{Error, Origin};
+use models::{ChargingSession, Site, Stored};
 
 use super::execute::PlanSite;
 use super::read::inputs;

@@ -1,9 +1,9 @@
 //! `POST /v1/sites`: creates a site. Vehicles refer to it in `site`.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::site::{NewSite, Site};
+use kernel::{Code, Error, Reply, Resource};
+use models::Site;
+use models::site::NewSite;
 use table::access::Items;
 use web::{Body, Route};
 

@@ -1,9 +1,8 @@
 //! `DELETE /v1/sites/{id}`: deletes a site that no vehicle refers to.
 
 use crate::Request;
-use kernel::{Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::site::Site;
+use kernel::{Deleted, Error, Kind, Reply, Resource};
+use models::Site;
 use table::access::Items;
 use web::{PathId, Route};
 

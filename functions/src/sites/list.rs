@@ -1,9 +1,8 @@
 //! `GET /v1/sites`: lists the sites, newest first. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::site::Site;
+use kernel::{Error, Kind, Reply, Resource};
+use models::Site;
 use table::keys::Partition;
 use table::list::Page;
 use web::{Created, ListQuery, Query, Route};

@@ -18,14 +18,9 @@ use crate::reservations::replan::ReplanNeeds;
 use crate::stream::change::{Change, OnChange};
 use crate::{App, Request};
 use execute::PlanSite;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::{Reply, Timestamp};
-use models::departure::VehicleDepartures;
-use models::site::{SeriesChange, Site, SiteDay, SiteOptimize, SitePlanReason, SiteSeries};
-use models::stored::Stored;
-use models::vehicle_telemetry::VehicleTelemetry;
+use kernel::{Error, Id, Kind, Reply, Result, Tenant, Timestamp};
+use models::site::{SeriesChange, SiteDay, SiteOptimize, SitePlanReason, SiteSeries};
+use models::{Site, Stored, VehicleDepartures, VehicleTelemetry};
 use table::UnitOfWork;
 
 impl OnChange for Site {}

@@ -3,25 +3,20 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::App;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::{DAY, HOUR, SignedDuration, Timestamp};
-use kernel::window::Window;
+use kernel::time::{DAY, HOUR};
+use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::simulation::offered;
-use models::charging_session::{ChargingSession, SessionStatus};
-use models::charging_station::ChargingStation;
-use models::departure::VehicleDepartures;
+use models::charging_session::SessionStatus;
 use models::network::{ObjectId, Owner};
 use models::site::charge::{
     Charge, Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
 };
 use models::site::plan::{HORIZON, Planned, plan};
-use models::site::{MOST_VEHICLES, Site, SiteDay, days_of};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::site::{MOST_VEHICLES, SiteDay, days_of};
+use models::{
+    ChargingSession, ChargingStation, Site, Stored, Vehicle, VehicleDepartures, VehicleTelemetry,
+};
 use ocpi::versions::{InterfaceRole, module};
 use table::calendars::Calendars;
 use table::keys::Partition;

@@ -3,8 +3,8 @@
 
 use crate::Request;
 use kernel::{Error, Reply};
+use models::Site;
 use models::api_key::{Resource, Scope};
-use models::site::Site;
 use models::site::view::SitePlan;
 use web::{PathId, Route};
 

@@ -2,9 +2,9 @@
 //! earlier values for the same times. The body is JSON or `text/csv` with the columns `from`, `g_per_kwh` and, where needed, `until`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::site::{NewCarbon, Site};
+use kernel::{Error, Kind, Reply, Resource};
+use models::Site;
+use models::site::NewCarbon;
 use table::access::Items;
 use web::{Body, PathId, Route};
 

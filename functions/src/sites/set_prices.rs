@@ -3,9 +3,9 @@
 //! the plan uses the prices of the same hours of the day before, and shows this.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::site::{NewPrices, Site};
+use kernel::{Error, Kind, Reply, Resource};
+use models::Site;
+use models::site::NewPrices;
 use table::access::Items;
 use web::{Body, PathId, Route};
 

@@ -1,9 +1,9 @@
 //! `POST /v1/sites/{id}`: updates a site. If its limits or stations change, it is planned again at once.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::site::{Site, SiteUpdate};
+use kernel::{Code, Error, Reply, Resource};
+use models::Site;
+use models::site::SiteUpdate;
 use table::access::Items;
 use web::{Body, PathId, Route};
 

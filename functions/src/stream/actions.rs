@@ -1,9 +1,8 @@
 //! The jobs of next actions: the job that executes each action, and its message.
 
 use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use models::action::Action;
+use kernel::{Id, Tenant};
+use models::Action;
 use models::ports::{Message, action_schedule};
 
 use crate::batches::run::RunBatch;

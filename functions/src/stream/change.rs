@@ -7,13 +7,11 @@
 use std::future::Future;
 
 use futures::future::BoxFuture;
-use kernel::error::{Error, Result};
-use kernel::origin::Tenant;
-use kernel::{Id, Timestamp};
-use models::event::{Cause, Event, EventRequest, EventType, Occurrence};
+use kernel::{Error, Id, Result, Tenant, Timestamp};
+use models::event::{Cause, EventRequest, Occurrence};
 use models::ports::{Message, schedule_name};
-use models::stored::Stored;
 use models::webhooks::fleets;
+use models::{Event, EventType, Stored};
 use serde_dynamo::Item;
 use table::stored_item::{Record, decode, written};
 

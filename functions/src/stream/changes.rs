@@ -15,31 +15,14 @@
 //! destination. The sweeper finds objects whose message was lost by their next action.
 
 use kernel::Timestamp;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use models::action::Action;
-use models::adjustment::Adjustment;
-use models::batch::Batch;
-use models::charge_card::ChargeCard;
-use models::charging_session::ChargingSession;
-use models::credit_note::CreditNote;
-use models::departure::VehicleDepartures;
-use models::driver::Driver;
-use models::event::Event;
-use models::fleet::Fleet;
-use models::invoice::Invoice;
-use models::policy::Policy;
+use kernel::{Error, Id, Kind, Result, Tenant};
 use models::ports::{FailedChange, Message};
-use models::report::Report;
-use models::reservation::Reservation;
-use models::site::Site;
-use models::stored::Stored;
-use models::transaction::Transaction;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
-use models::webhook_endpoint::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
+use models::{
+    Action, Adjustment, Batch, ChargeCard, ChargingSession, CreditNote, Driver, Event, Fleet,
+    Invoice, Policy, Report, Reservation, Site, Stored, Transaction, Vehicle, VehicleDepartures,
+    VehicleTelemetry, WebhookEndpoint,
+};
 use table::keys;
 use table::stored_item::ById;
 use table::sweep::Waiting;

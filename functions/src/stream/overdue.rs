@@ -15,8 +15,8 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Timestamp;
-use kernel::time::{SignedDuration, millis, minutes};
+use kernel::time::{millis, minutes};
+use kernel::{SignedDuration, Timestamp};
 use models::ports::QueueDepth;
 use serde::{Deserialize, Serialize};
 use table::keys::NEXT_ACTION_PARTITIONS;

@@ -1,14 +1,10 @@
 //! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`,
 //! `charging_session`, `invoice`, and `created[…]` with `gt`, `gte`, `lt` and `lte`.
 
+use kernel::Resource;
 use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::charging_session::ChargingSession;
-use models::condition::Condition;
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::invoice::Invoice;
-use models::transaction::{Transaction, TransactionStatus, TransactionType};
+use models::transaction::{TransactionStatus, TransactionType};
+use models::{ChargingSession, Condition, Driver, Fleet, Invoice, Transaction};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Members, Page};

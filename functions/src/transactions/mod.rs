@@ -6,6 +6,6 @@ pub mod retrieve;
 pub mod settle;
 
 use crate::stream::change::OnChange;
-use models::transaction::Transaction;
+use models::Transaction;
 
 impl OnChange for Transaction {}

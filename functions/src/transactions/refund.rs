@@ -3,10 +3,10 @@
 //! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
 //! a refund that fails returns it. The same holds for a refund to a wallet, which can be refunded to the card or bank account that paid.
 
+use kernel::Resource;
 use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::stored::Stored;
-use models::transaction::{NewRefund, RefundDestination, Transaction};
+use models::transaction::{NewRefund, RefundDestination};
+use models::{Stored, Transaction};
 use table::access::Items;
 use table::wallets::Wallet;
 use web::{Body, PathId, Route};

@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use kernel::origin::{Origin, Tenant};
-use models::charging_session::ChargingSession;
-use models::credit_note::{Credit, CreditNote, CreditNoteType};
-use models::event::EventType;
-use models::invoice::{Invoice, InvoiceStatus};
+use kernel::{Error, Id, Origin, Tenant};
+use models::credit_note::{Credit, CreditNoteType};
+use models::invoice::InvoiceStatus;
 use models::ports::JobSubject;
-use models::reservation::Reservation;
-use models::transaction::{PaymentOutcome, Transaction, TransactionStatus, TransactionType};
+use models::transaction::{PaymentOutcome, TransactionStatus, TransactionType};
+use models::{ChargingSession, CreditNote, EventType, Invoice, Reservation, Stored, Transaction};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id};
-use models::stored::Stored;
 
 use crate::credit_notes::issue::{self, BACKOFF};
 use crate::function::Function;

@@ -1,11 +1,9 @@
 //! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
+use kernel::Resource;
 use kernel::{Code, Error, Kind, Reply};
-use models::MAX_LIST;
-use models::api_key::Resource;
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::vehicle::{NewVehicle, Vehicle};
+use models::vehicle::NewVehicle;
+use models::{Driver, Fleet, MAX_LIST, Vehicle};
 use table::Store;
 use table::access::Items;
 use table::fleets::Counter;

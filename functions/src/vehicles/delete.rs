@@ -1,12 +1,8 @@
 //! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
+use kernel::Resource;
 use kernel::{Deleted, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::departure::VehicleDepartures;
-use models::driver::Driver;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::{Driver, Stored, Vehicle, VehicleDepartures, VehicleTelemetry};
 use table::access::Items;
 use table::fleets::Counter;
 use web::{PathId, Route};

@@ -3,12 +3,9 @@
 
 use crate::search::metadata::MetadataFilter;
 use kernel::fields::text::Text;
-use kernel::origin::Tenant;
-use kernel::{Code, Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::site::Site;
-use models::vehicle::{Vehicle, VehicleStatus};
+use kernel::{Code, Error, Id, Kind, Reply, Resource, Tenant};
+use models::vehicle::VehicleStatus;
+use models::{Condition, Site, Vehicle};
 use serde::Deserialize;
 use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};

@@ -18,11 +18,9 @@ use crate::job::Job as _;
 use crate::reservations::replan::ReplanNeeds;
 use crate::sites::plan_again;
 use crate::stream::change::{Change, OnChange};
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
+use kernel::{Id, Kind, Result, Tenant};
+use models::Vehicle;
 use models::charging::calendar::CalendarOwner;
-use models::vehicle::Vehicle;
 use std::collections::BTreeSet;
 
 impl OnChange for Vehicle {

@@ -2,11 +2,9 @@
 //! departure keeps its id and its progress.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::departure::{NewDepartures, ReplacedDepartures, VehicleDepartures};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use kernel::{Error, Kind, Reply, Resource};
+use models::departure::{NewDepartures, ReplacedDepartures};
+use models::{Stored, Vehicle, VehicleDepartures};
 use table::access::Items;
 use web::{Body, PathId, Route};
 

@@ -1,10 +1,8 @@
 //! `GET /v1/vehicles/{id}/departures`: shows the future departures of a vehicle, and the results of its last ones.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::departure::VehicleDepartures;
-use models::vehicle::Vehicle;
+use kernel::{Error, Reply, Resource};
+use models::{Vehicle, VehicleDepartures};
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(

@@ -1,10 +1,8 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the telemetry of a vehicle.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use kernel::{Code, Error, Reply, Resource};
+use models::{Vehicle, VehicleTelemetry};
 use web::{PathId, Route};
 
 pub const ROUTE: Route = Route::get(

@@ -1,10 +1,9 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
+use kernel::Resource;
 use kernel::{Code, Error, Kind, Reply};
-use models::api_key::Resource;
-use models::departure::VehicleDepartures;
-use models::stored::Stored;
-use models::vehicle::{Vehicle, VehicleChange};
+use models::vehicle::VehicleChange;
+use models::{Stored, Vehicle, VehicleDepartures};
 use table::access::Items;
 use web::{Body, PathId, Route};
 

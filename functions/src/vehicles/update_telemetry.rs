@@ -1,11 +1,9 @@
 //! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Omitted fields keep their values.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::{Reading, VehicleTelemetry};
+use kernel::{Error, Reply, Resource};
+use models::vehicle_telemetry::Reading;
+use models::{Stored, Vehicle, VehicleTelemetry};
 use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(

@@ -1,10 +1,10 @@
 //! `POST /v1/webhook_endpoints`: creates a webhook endpoint. The key must be allowed to read the objects that these events show. An account
 //! has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
 
+use kernel::Resource;
 use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::stored::Stored;
-use models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
+use models::webhook_endpoint::NewWebhookEndpoint;
+use models::{Stored, WebhookEndpoint};
 use table::access::Items;
 use web::deployment::Need;
 use web::{Body, Route};

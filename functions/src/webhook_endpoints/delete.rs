@@ -2,9 +2,8 @@
 //! it for up to five seconds.
 
 use crate::Request;
-use kernel::{Deleted, Error, Reply};
-use models::api_key::Resource;
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Deleted, Error, Reply, Resource};
+use models::WebhookEndpoint;
 use table::access::Items;
 use web::{PathId, Route};
 

@@ -2,9 +2,8 @@
 //! secrets and headers. Filter: `created[…]`.
 
 use crate::Request;
-use kernel::{Error, Kind, Reply};
-use models::api_key::Resource;
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Error, Kind, Reply, Resource};
+use models::WebhookEndpoint;
 use table::keys::Partition;
 use table::list::Page;
 use web::deployment::Need;

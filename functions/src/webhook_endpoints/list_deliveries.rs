@@ -3,12 +3,9 @@
 //! a minute later.
 
 use crate::Request;
-use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::condition::Condition;
-use models::event::{Event, EventType};
-use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Error, Id, Kind, Reply, Resource};
+use models::webhook_delivery::DeliveryStatus;
+use models::{Condition, Event, EventType, WebhookDelivery, WebhookEndpoint};
 use serde::Deserialize;
 use table::list::Page;
 use utoipa::ToSchema;

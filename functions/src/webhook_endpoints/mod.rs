@@ -7,11 +7,9 @@ use crate::App;
 use crate::job::Job as _;
 use crate::stream::change::OnChange;
 use crate::webhooks::resume::ResumeEndpoint;
-use kernel::Id;
-use kernel::error::Result;
-use kernel::origin::Tenant;
+use kernel::{Id, Result, Tenant};
+use models::WebhookEndpoint;
 use models::api_key::{Resource, Scope};
-use models::webhook_endpoint::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
 use web::{Conditional, RequestContext};
 

@@ -10,13 +10,11 @@ use std::time::Duration;
 
 use crate::{App, Request};
 use kernel::size::Size;
-use kernel::time::Timestamp;
-use kernel::{Error, Id, Kind, Reply, function_scope};
+use kernel::{Error, Id, Kind, Reply, Timestamp, function_scope};
 use models::api_key::{Resource, Scope};
-use models::event::Event;
-use models::stored::Stored;
-use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
+use models::webhook_endpoint::{EndpointStatus, EndpointType};
 use models::webhooks::feed::{EventFeed, FeedEntry, FeedPlace, LAG};
+use models::{Event, Stored, WebhookEndpoint};
 use serde::Deserialize;
 use table::list::Cursor;
 use tokio::time::{Instant, sleep};

@@ -4,11 +4,10 @@
 //! endpoint is subscribed to.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::stored::Stored;
-use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
+use kernel::{Error, Reply, Resource};
+use models::webhook_endpoint::EndpointType;
 use models::webhook_replay::{NewWebhookReplay, ReplayStatus, WebhookReplay};
+use models::{Stored, WebhookEndpoint};
 use web::{Body, PathId, Route};
 
 pub const ROUTE: Route = Route::post(

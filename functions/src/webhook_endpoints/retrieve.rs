@@ -2,10 +2,9 @@
 //! headers. `health` is derived from the newest lines of the endpoint's log: about 100 at most, of the last 24 hours.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
+use kernel::{Error, Reply, Resource};
+use models::WebhookEndpoint;
 use models::stored::Object as _;
-use models::webhook_endpoint::WebhookEndpoint;
 use models::webhooks::health::{self, EndpointHealth};
 use tokio::try_join;
 use web::deployment::Need;

@@ -1,9 +1,8 @@
 //! `GET /v1/webhook_endpoints/{id}/replay`: shows the last replay of a webhook endpoint and its progress.
 
 use crate::Request;
-use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Code, Error, Reply, Resource};
+use models::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
 use web::{PathId, Route};
 

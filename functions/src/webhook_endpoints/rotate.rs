@@ -3,9 +3,8 @@
 //! with the new secret yet: a receiver has to accept both secrets.
 
 use crate::Request;
-use kernel::{Error, Reply};
-use models::api_key::Resource;
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Error, Reply, Resource};
+use models::WebhookEndpoint;
 use web::body::Nothing;
 use web::deployment::Need;
 use web::{Body, PathId, Route};

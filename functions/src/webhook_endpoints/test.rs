@@ -1,12 +1,11 @@
 //! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` event to this endpoint only, whatever events it is subscribed to.
 
 use crate::Request;
-use kernel::{Error, Id, Kind, Reply};
-use models::api_key::Resource;
-use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
-use models::stored::Stored;
-use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
+use kernel::{Error, Id, Kind, Reply, Resource};
+use models::event::{Cause, EventInternal, Occurrence};
+use models::webhook_endpoint::{EndpointStatus, EndpointType};
 use models::webhooks::feed::FeedEntry;
+use models::{Event, EventType, Stored, WebhookEndpoint};
 use serde_json::json;
 use web::body::Nothing;
 use web::{Body, PathId, Route};

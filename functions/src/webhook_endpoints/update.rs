@@ -2,9 +2,10 @@
 //! objects of all events that the endpoint is subscribed to afterwards. A change takes effect within five seconds: until then events may
 //! be sent as before.
 
+use kernel::Resource;
 use kernel::{Code, Error, Reply};
-use models::api_key::Resource;
-use models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
+use models::WebhookEndpoint;
+use models::webhook_endpoint::WebhookEndpointChange;
 use web::deployment::Need;
 use web::{Body, PathId, Route};
 

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::App;
 use kernel::fields::text::WebUrl;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
-use kernel::{Error, Id, Kind};
-use models::event::{DeliveryState, Event};
-use models::stored::Stored;
+use kernel::time::{MINUTE, whole_millis};
+use kernel::{Error, Id, Kind, Origin, SignedDuration, Tenant, Timestamp};
+use models::event::DeliveryState;
 use models::webhook_delivery::{
     CONTROL, DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, NOT_MADE, NOT_WANTED, REDELIVERY,
-    WebhookDelivery,
 };
-use models::webhook_endpoint::{EndpointStatus, Payload, WebhookEndpoint};
+use models::webhook_endpoint::{EndpointStatus, Payload};
 use models::webhooks::attempt::{self, Control, DeliveryOutcome};
 use models::webhooks::signature;
+use models::{Event, Stored, WebhookDelivery, WebhookEndpoint};
 use table::deliveries::Attempt;
 
 /// The maximum time for a claimed attempt before it counts as lost.

@@ -1,14 +1,12 @@
 //! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`models::webhooks`] describes deliveries.
 
 use crate::App;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::{MINUTE, SignedDuration, seconds};
-use kernel::{Error, Id, Kind};
-use models::event::Event;
+use kernel::time::{MINUTE, seconds};
+use kernel::{Error, Id, Kind, Origin, SignedDuration, Tenant};
 use models::ports::JobSubject;
-use models::stored::{Stored, is_default};
-use models::webhook_delivery::WebhookDelivery;
-use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::stored::is_default;
+use models::webhook_endpoint::EndpointStatus;
+use models::{Event, Stored, WebhookDelivery, WebhookEndpoint};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::deliveries::Claim;

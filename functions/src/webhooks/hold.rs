@@ -1,9 +1,8 @@
 //! Holds deliveries while the circuit breaker of their endpoint is open.
 
 use crate::App;
-use kernel::origin::Origin;
-use kernel::{Error, Id};
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Error, Id, Origin};
+use models::WebhookEndpoint;
 use table::held::HeldDelivery;
 
 use super::attempt::change_endpoint;

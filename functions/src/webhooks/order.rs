@@ -1,13 +1,11 @@
 //! In-order delivery of the events of an object to endpoints with `ordered`. [`models::webhooks::order`] describes the queues.
 
 use crate::App;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Timestamp};
-use models::event::{Delivery, Event};
-use models::stored::Stored;
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::{Error, Id, Origin, Tenant, Timestamp};
+use models::event::Delivery;
 use models::webhook_replay::WebhookReplay;
 use models::webhooks::order::{Entry, Turn};
+use models::{Event, Stored, WebhookEndpoint};
 use table::queues::QueueOf;
 
 use super::pace;

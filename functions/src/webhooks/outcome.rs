@@ -7,11 +7,9 @@
 //! [`WebhookEndpoint::wants`]: models::webhook_endpoint::WebhookEndpoint::wants
 
 use crate::App;
-use kernel::error::{Error, Result};
-use kernel::origin::Tenant;
-use kernel::{Id, Timestamp};
-use models::event::{Cause, DeliveryState, Event, EventType, Occurrence};
-use models::webhook_delivery::WebhookDelivery;
+use kernel::{Error, Id, Result, Tenant, Timestamp};
+use models::event::{Cause, DeliveryState, Occurrence};
+use models::{Event, EventType, WebhookDelivery};
 use serde_dynamo::Item;
 use table::deliveries::delivery_of;
 

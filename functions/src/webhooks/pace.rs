@@ -3,12 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::App;
-use kernel::Error;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::{SignedDuration, Timestamp, millis, seconds};
-use models::event::Event;
-use models::stored::Stored;
-use models::webhook_endpoint::WebhookEndpoint;
+use kernel::time::{millis, seconds};
+use kernel::{Error, Origin, SignedDuration, Tenant, Timestamp};
+use models::{Event, Stored, WebhookEndpoint};
 use serde::{Deserialize, Serialize};
 
 /// The number of concurrent attempts.

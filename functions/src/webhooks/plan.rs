@@ -9,13 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::App;
 use futures::future::try_join_all;
-use kernel::error::Result;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Id, Timestamp};
-use models::event::{Delivery, Event, EventInternal};
-use models::stored::Stored;
-use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
+use kernel::{Id, Origin, Result, Tenant, Timestamp};
+use models::event::{Delivery, EventInternal};
+use models::webhook_endpoint::EndpointType;
 use models::webhooks::feed::FeedEntry;
+use models::{Event, Stored, WebhookEndpoint};
 use table::scan::Pass;
 use table::stored_item::decode;
 use tokio::sync::OnceCell;

@@ -13,14 +13,12 @@ use std::time::Duration;
 
 use crate::App;
 use futures::future::try_join_all;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Kind, Timestamp};
-use models::action::Action;
-use models::event::{Delivery, DeliveryState, Event, EventType};
+use kernel::{Error, Id, Kind, Origin, Tenant, Timestamp};
+use models::event::{Delivery, DeliveryState};
 use models::ports::JobSubject;
-use models::stored::Stored;
-use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::webhook_endpoint::EndpointStatus;
 use models::webhook_replay::{MAX_EVENTS, ReplayFailedReason, WebhookReplay};
+use models::{Action, Event, EventType, Stored, WebhookEndpoint};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::deliveries::Attempt;

@@ -14,12 +14,9 @@ use std::time::Duration;
 
 use crate::App;
 use futures::future::try_join_all;
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Kind};
-use models::event::Event;
+use kernel::{Error, Id, Kind, Origin, Tenant};
 use models::ports::JobSubject;
-use models::stored::Stored;
-use models::webhook_endpoint::WebhookEndpoint;
+use models::{Event, Stored, WebhookEndpoint};
 use serde::{Deserialize, Serialize};
 use table::access::Items;
 use table::held::HeldDelivery;

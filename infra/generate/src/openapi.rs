@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
 use kernel::{Kind, version};
+use models::EventType;
 use models::departure::ReplacedDepartures;
-use models::event::EventType;
 use models::schema::Named;
 use serde_json::{Map, Value, json};
 use table::shown::Shows;

@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use functions::jobs;
-use kernel::Timestamp;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result, Timestamp};
 use models::ports::Message;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use functions::aws::SystemClock;
-use kernel::Timestamp;
-use kernel::error::Result;
 use kernel::time::{millis, whole_millis};
+use kernel::{Result, Timestamp};
 use models::ports::Clock;
 
 use crate::files::{self, Folder};

@@ -2,10 +2,8 @@
 
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::app::App;
-use kernel::Id;
 use kernel::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
-use kernel::error::{Error, Result};
-use kernel::origin::{Mode, Tenant};
+use kernel::{Error, Id, Mode, Result, Tenant};
 use models::account;
 use models::api_key::Secret;
 use serde::{Deserialize, Serialize};

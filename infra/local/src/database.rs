@@ -9,7 +9,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_types::SdkConfig;
 use axum::http::Uri;
 use functions::aws;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use table::Store;
 
 use crate::credentials::random;

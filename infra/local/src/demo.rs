@@ -3,24 +3,14 @@
 //! anything else.
 
 use kernel::error::{Error, Result};
-use kernel::money::Money;
-use kernel::origin::Origin;
-use models::account::Account;
-use models::api_key::{ApiKey, ApiKeyInternal, Scope, Secret};
-use models::driver::Driver;
-use models::fleet::Fleet;
-use models::payment_method::PaymentMethod;
-use models::policy::Policy;
-use models::transaction::{
-    Movement, Transaction, TransactionInternal, TransactionStatus, TransactionType,
-};
-use models::vehicle::Vehicle;
+use kernel::{Id, Kind, Money, Origin, Timestamp};
+use models::api_key::{ApiKeyInternal, Scope, Secret};
+use models::transaction::{Movement, TransactionInternal, TransactionStatus, TransactionType};
+use models::{Account, ApiKey, Driver, Fleet, PaymentMethod, Policy, Stored, Transaction, Vehicle};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use functions::App;
-use kernel::{Id, Kind, Timestamp};
-use models::stored::Stored;
 
 /// The key of the tenant.
 pub const KEY: &str =

@@ -11,7 +11,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
 use hmac::{Hmac, Mac as _};
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use models::ports::Clock;
 use models::ports::files::{Files, LINK};
 use serde::Deserialize;

@@ -22,7 +22,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use dynoxide::{Database, DynoxideError};
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

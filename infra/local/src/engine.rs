@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use functions::stream::{relay, sweep};
 use functions::{App, jobs};
-use kernel::Timestamp;
-use kernel::error::{Error, Result};
-use kernel::time::{SignedDuration, seconds};
+use kernel::time::seconds;
+use kernel::{Error, Result, SignedDuration, Timestamp};
 use models::ports::{Clock as _, Message};
 use serde::Serialize;
 use table::erasure::Accounts;

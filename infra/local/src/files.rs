@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use functions::aws::SystemClock;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use models::ports::Clock as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

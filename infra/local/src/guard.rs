@@ -11,8 +11,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use kernel::error::{ClientError, Error, ErrorClass, ErrorType};
-use kernel::{Id, Kind};
+use kernel::error::{ClientError, ErrorClass, ErrorType};
+use kernel::{Error, Id, Kind};
 use models::ports::Clock;
 use web::errors;
 

@@ -38,9 +38,7 @@ use std::time::Duration;
 
 use cpo::Cpo;
 use functions::app::App;
-use kernel::Id;
-use kernel::error::{Error, Result};
-use kernel::origin::Mode;
+use kernel::{Error, Id, Mode, Result};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

@@ -6,8 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use functions::App;
 use functions::networks::manage::{self, Manage, Managed};
-use kernel::error::Result;
-use kernel::origin::Mode;
+use kernel::{Mode, Result};
 use web::edge::base_url;
 
 use crate::guard::{check_json, refused};

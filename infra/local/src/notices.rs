@@ -21,8 +21,7 @@ use axum::extract::State;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures::stream::{Stream, unfold};
-use kernel::origin::Tenant;
-use kernel::{Id, Kind, Timestamp};
+use kernel::{Id, Kind, Tenant, Timestamp};
 use models::ports::Clock;
 use serde::Serialize;
 use serde_json::json;
@@ -205,7 +204,7 @@ mod tests {
     use super::*;
     use functions::aws::SystemClock;
     use futures::StreamExt as _;
-    use kernel::origin::Mode;
+    use kernel::Mode;
 
     fn notices() -> Notices {
         let account = Id::new(Kind::Account, SystemClock.now());

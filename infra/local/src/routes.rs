@@ -14,7 +14,7 @@ use functions::app::App;
 use functions::assistants;
 use functions::networks::import_stations::Imported;
 use futures::FutureExt as _;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt as _;
 use web::edge::base_url;

@@ -7,8 +7,7 @@ use cpo::Pace;
 use functions::app::{App, Ports};
 use functions::documents::write::write;
 use functions::networks::import_stations::Imported;
-use kernel::error::Result;
-use kernel::origin::{Mode, Tenant};
+use kernel::{Mode, Result, Tenant};
 
 use crate::backlog::Backlog;
 use crate::clock::LocalClock;

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use functions::App;
 use functions::networks::import_stations::{self, Imported};
-use kernel::error::{Error, Result};
-use kernel::money::Currency;
-use kernel::origin::Mode;
+use kernel::{Currency, Error, Mode, Result};
 use models::charging_station::{Price, PriceType, Tax};
 use ocpi::{ImportedStation, Location};
 use serde::Deserialize;
@@ -328,7 +326,8 @@ fn energy_mix(n: u32) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use models::charging_station::{ChargingStation, ConnectorStatus};
+    use models::ChargingStation;
+    use models::charging_station::ConnectorStatus;
     use std::collections::HashSet;
 
     #[test]

@@ -9,7 +9,7 @@ use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::error::DisplayErrorContext;
 use aws_sdk_dynamodbstreams::types::{Record, ShardIteratorType};
 use functions::stream::relay::StreamRecord;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::embedded::Upkeep;

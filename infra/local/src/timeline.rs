@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::future::BoxFuture;
-use kernel::Timestamp;
-use kernel::error::{Error, Result};
-use kernel::time::{MINUTE, SignedDuration, millis};
+use kernel::time::{MINUTE, millis};
+use kernel::{Error, Result, SignedDuration, Timestamp};
 use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 use table::erasure::Accounts;
 use tokio::sync::Notify;

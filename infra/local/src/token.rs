@@ -20,7 +20,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hmac::{Hmac, Mac as _};
-use kernel::error::Error;
+use kernel::Error;
 use models::ports::Clock;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};

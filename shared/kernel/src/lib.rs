@@ -20,8 +20,10 @@ pub mod time;
 pub mod version;
 pub mod window;
 
-pub use error::{Code, Error};
-pub use id::{Id, Kind};
+pub use error::{Code, Error, Result};
+pub use id::{Id, Kind, Resource};
+pub use money::{Currency, Money};
 pub use origin::{Mode, Origin, Tenant};
 pub use response::{Deleted, Reply, Response};
-pub use time::Timestamp;
+pub use time::{SignedDuration, Timestamp};
+pub use window::Window;

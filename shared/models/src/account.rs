@@ -8,18 +8,14 @@ use super::party::{BillingDetails, BillingDetailsChange};
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{check_size, sized};
-use kernel::error::{Error, Result};
 use kernel::fields::address::Country;
 use kernel::fields::cycle::{BillingCycle, ReportFrequency};
 use kernel::fields::metadata::{Metadata, MetadataChange, SearchableKeys};
 use kernel::fields::party::TaxPercent;
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, Email, Name, Phone, Text};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::origin::Mode;
 use kernel::scope::Scope;
-use kernel::time::Timestamp;
+use kernel::{Currency, Error, Id, Kind, Mode, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Account {

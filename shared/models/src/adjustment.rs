@@ -20,9 +20,7 @@ use super::network::ObjectId;
 use super::reservation::Reservation;
 use super::stored::{Object, Stored, is_default};
 use kernel::fields::address::Country;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Kind, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Adjustment {

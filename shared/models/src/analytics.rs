@@ -14,11 +14,8 @@ use utoipa::ToSchema;
 
 use super::charging_session::{ChargingSession, SessionStatus};
 use super::reservation::{Reservation, ReservationStatus};
-use kernel::error::{Error, Result};
 use kernel::fields::text::ZoneName;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Error, Id, Kind, Result, Timestamp};
 
 /// The maximum number of days of a range whose intervals are days.
 const MOST_DAYS: i32 = 92;

@@ -13,12 +13,10 @@ use utoipa::ToSchema;
 use super::NonEmpty;
 use super::body::RequestBody;
 use super::stored::Object;
-use kernel::error::{Error, Result};
 pub use kernel::id::Resource;
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Tenant};
 pub use kernel::scope::{Rights, Scope};
-use kernel::time::{HOUR, Timestamp};
+use kernel::time::HOUR;
+use kernel::{Error, Id, Kind, Mode, Result, Tenant, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApiKey {

@@ -13,9 +13,8 @@ use super::body::RequestBody;
 use super::event;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind, Resource};
-use kernel::time::{DAY, SignedDuration, Timestamp, minutes};
+use kernel::time::{DAY, minutes};
+use kernel::{Error, Id, Kind, Resource, Result, SignedDuration, Timestamp};
 
 /// The maximum number of bodies of a batch. The batch and its chunks are written in one transaction, which has at most 100 writes.
 pub const MAX_BODIES: usize = 1000;

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
-use kernel::error::{Code, Result};
+use kernel::{Code, Result};
 
 /// A type of body, and the code of a 400 about it if the specification names one.
 pub trait RequestBody: DeserializeOwned + ToSchema {

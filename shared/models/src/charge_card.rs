@@ -31,11 +31,9 @@ use super::driver::Driver;
 use super::event_type::EventType;
 use super::network::is_path_step;
 use super::stored::{Object, Stored};
-use kernel::error::{Code, Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Code, Error, Id, Kind, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChargeCard {

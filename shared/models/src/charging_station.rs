@@ -13,9 +13,7 @@ use super::token::PublishToken;
 use super::vehicle::ConnectorType;
 use kernel::fields::address::Address;
 use kernel::fields::text::ZoneName;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Kind, Timestamp};
 
 /// A charging station. It is read and written through the implementations below, which complete the items of earlier releases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 
 /// A requirement for a member of an object. A member is a path such as `status` or `preferences.currency`. An object without the member, or
 /// with null, does not meet the condition.

@@ -9,10 +9,8 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::stored::{Object, Stored};
 use super::vehicle::Vehicle;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
+use kernel::{Currency, Error, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The maximum number of future departures of a vehicle, the number of past ones that are kept, and how far ahead a departure may be.
 const MOST: usize = 14;

@@ -12,13 +12,10 @@ use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::vehicle::Vehicle;
 use super::{Distinct, MAX_LIST, check_size};
-use kernel::error::{Code, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Email, Name, Phone, Text};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Code, Currency, Id, Kind, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Driver {

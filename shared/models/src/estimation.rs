@@ -6,10 +6,8 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::charging_station::PriceType;
 use super::stored::Object;
-use kernel::error::{Code, Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{HOUR, SignedDuration, Timestamp, days};
+use kernel::time::{HOUR, days};
+use kernel::{Code, Currency, Error, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// How long an estimation is valid.
 pub const VALID: SignedDuration = HOUR;

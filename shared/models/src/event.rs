@@ -7,12 +7,10 @@ use utoipa::ToSchema;
 use super::action::Action;
 pub use super::event_type::EventType;
 use super::stored::{Object, Stored};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Origin, Tenant};
 use kernel::size::Size;
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
 use kernel::version::{CURRENT, Versions};
+use kernel::{Error, Id, Kind, Origin, Result, SignedDuration, Tenant, Timestamp};
 
 /// The maximum size of the snapshot and the previous attributes of an event together, in bytes of JSON. With this limit the event stays
 /// well below the 400 KB that DynamoDB allows for an item.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use kernel::id::Kind;
+use kernel::Kind;
 
 macro_rules! event_types {
     ($($variant:ident $name:literal,)*) => {

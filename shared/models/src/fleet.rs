@@ -15,16 +15,13 @@ use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
-use kernel::error::Result;
 use kernel::fields::address::Address;
 use kernel::fields::cycle::{BillingCycle, ReportFrequency};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Email, Memo, Name, Phone, ZoneName};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{DAY, SignedDuration, Timestamp, minutes};
-use kernel::window::Window;
+use kernel::time::{DAY, minutes};
+use kernel::{Currency, Id, Kind, Result, SignedDuration, Timestamp, Window};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fleet {

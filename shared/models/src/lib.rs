@@ -45,13 +45,40 @@ pub mod webhook_endpoint;
 pub mod webhook_replay;
 pub mod webhooks;
 
+pub use account::Account;
+pub use action::Action;
+pub use adjustment::Adjustment;
+pub use api_key::ApiKey;
+pub use batch::Batch;
+pub use charge_card::ChargeCard;
+pub use charging_session::ChargingSession;
+pub use charging_station::ChargingStation;
+pub use condition::Condition;
+pub use credit_note::CreditNote;
+pub use departure::VehicleDepartures;
+pub use driver::Driver;
+pub use event::{Event, EventType};
+pub use fleet::Fleet;
+pub use invoice::Invoice;
+pub use payment_method::PaymentMethod;
+pub use policy::Policy;
+pub use report::Report;
+pub use reservation::Reservation;
+pub use site::Site;
+pub use stored::Stored;
+pub use transaction::Transaction;
+pub use vehicle::Vehicle;
+pub use vehicle_telemetry::VehicleTelemetry;
+pub use webhook_delivery::WebhookDelivery;
+pub use webhook_endpoint::WebhookEndpoint;
+
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use kernel::error::{Error, Result};
 use kernel::size::Size;
+use kernel::{Error, Result};
 
 /// The maximum number of entries of a list in a body.
 pub const MAX_LIST: usize = 100;

@@ -16,8 +16,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use kernel::id::{Id, Kind};
-use kernel::time::{HOUR, Timestamp};
+use kernel::time::HOUR;
+use kernel::{Id, Kind, Timestamp};
 
 /// Checks whether a `last_updated` is believed: it is at most an hour ahead of this service's clock. Any other value is replaced by the
 /// time at which it was received.

@@ -11,7 +11,8 @@ use kernel::fields::party::{
 };
 use kernel::fields::patch::Patch;
 use kernel::fields::text::{Name, Text, ZoneName};
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
+use kernel::{SignedDuration, Timestamp};
 
 /// The details of an account as the seller on its invoices, and its settings for issuing them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -9,12 +9,11 @@ use super::driver::Driver;
 use super::stored::Object;
 use super::test_token::{is_test_token, test_tokens};
 use super::{check_size, sized};
-use kernel::error::{Code, Error, Result, Violation};
+use kernel::error::Violation;
 use kernel::fields::card::Card;
 use kernel::fields::metadata::{Metadata, MetadataChange};
-use kernel::id::{Id, Kind};
-use kernel::origin::Mode;
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
+use kernel::{Code, Error, Id, Kind, Mode, Result, SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PaymentMethod {

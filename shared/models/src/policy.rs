@@ -9,12 +9,10 @@ use super::charging_station::Point;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
 use super::{Distinct, Limited, check_size, sized};
-use kernel::error::Result;
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, Name, Text};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Policy {
@@ -427,7 +425,7 @@ fn given<L: Default>(list: Patch<L>) -> Option<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::error::Error;
+    use kernel::Error;
     use serde_json::{Value, json};
 
     fn policy(rules: Value) -> Result<Stored<Policy>> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 use utoipa::ToSchema;
 
-use kernel::id::{Id, Kind};
+use kernel::{Id, Kind};
 
 /// The member of an object by which a search has found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]

@@ -12,8 +12,7 @@ use super::action::Action;
 use super::event_type::EventType;
 use super::search::SearchField;
 use kernel::fields::metadata::Metadata;
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Timestamp};
 
 /// A resource that is stored as an object of its own. It is serialized as clients see it.
 pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {

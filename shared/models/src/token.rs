@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::network::PartyId;
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 
 /// The identification of a driver at a charging station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,12 +9,10 @@ use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::stored::{Object, Stored, is_default};
-use kernel::error::{Error, Result};
 use kernel::fields::patch::Change;
 use kernel::fields::text::Description;
-use kernel::id::{Id, Kind};
-use kernel::money::{Currency, Money};
-use kernel::time::{MINUTE, SignedDuration, Timestamp, minutes};
+use kernel::time::{MINUTE, minutes};
+use kernel::{Currency, Error, Id, Kind, Money, Result, SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Transaction {

@@ -10,12 +10,11 @@ use super::event_type::EventType;
 use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
-use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Memo, Text};
-use kernel::id::{Id, Kind};
-use kernel::time::{DAY, Timestamp};
+use kernel::time::DAY;
+use kernel::{Error, Id, Kind, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vehicle {

@@ -8,11 +8,10 @@ use super::charging;
 use super::policy::Degrees;
 use super::stored::Object;
 use super::vehicle::Vehicle;
-use kernel::error::{Error, Result};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::Text;
-use kernel::id::{Id, Kind};
-use kernel::time::{DAY, SignedDuration, Timestamp};
+use kernel::time::DAY;
+use kernel::{Error, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The time for which the level of a battery is used after it was read. An older level counts as unknown.
 pub const LEVEL_AGE: SignedDuration = DAY;

@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 use super::event::EventType;
 use super::stored::Object;
 use super::webhooks::headers::{CustomHeaders, MASKED};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookDelivery {

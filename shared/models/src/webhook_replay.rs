@@ -13,9 +13,8 @@ use super::body::RequestBody;
 use super::event::{self, Delivery, DeliveryState, Event, EventType};
 use super::stored::{Object, Stored};
 use super::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::time::minutes;
+use kernel::{Error, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The duration after which a run of the job counts as lost: longer than the function can run.
 const LEASE: SignedDuration = minutes(10);

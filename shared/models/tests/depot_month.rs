@@ -14,17 +14,17 @@ mod depot;
 
 use std::collections::HashMap;
 
-use kernel::time::{SignedDuration, Timestamp, hours, minutes};
-use kernel::{Id, Kind};
+use kernel::time::{hours, minutes};
+use kernel::{Id, Kind, SignedDuration, Timestamp};
 use models::charging::battery::Battery;
-use models::departure::{Departure, VehicleDepartures};
+use models::departure::Departure;
 use models::site::charge::{Execution, PlanInputs};
 use models::site::plan::plan;
 use models::site::view::SitePlan;
-use models::site::{LimitType, NewPrices, Site, SiteDay, SiteLimit};
-use models::stored::Stored;
-use models::vehicle::{ConnectorType, Vehicle};
-use models::vehicle_telemetry::{Reading, VehicleTelemetry};
+use models::site::{LimitType, NewPrices, SiteDay, SiteLimit};
+use models::vehicle::ConnectorType;
+use models::vehicle_telemetry::Reading;
+use models::{Site, Stored, Vehicle, VehicleDepartures, VehicleTelemetry};
 use planner::{Demand, Depot, Slot};
 use serde_json::{Value, json};
 

@@ -2,17 +2,16 @@
 
 mod depot;
 
-use kernel::Kind;
-use kernel::time::{Timestamp, hours, minutes};
+use kernel::time::{hours, minutes};
+use kernel::{Kind, Timestamp};
 use models::charging::battery::Battery;
 use models::departure::Departure;
+use models::site::SiteDay;
 use models::site::charge::{Execution, PlanInputs, ShortageReason, SiteSession};
 use models::site::plan::{Planned, plan};
 use models::site::view::{NotEnforced, SitePlan};
-use models::site::{Site, SiteDay};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::{Reading, VehicleTelemetry};
+use models::vehicle_telemetry::Reading;
+use models::{Site, Stored, Vehicle, VehicleTelemetry};
 use serde_json::{Value, json};
 
 use depot::{id, parked};

@@ -3,16 +3,14 @@
 
 mod depot;
 
-use kernel::Kind;
-use kernel::time::{Timestamp, hours, minutes};
-use kernel::window::Window;
+use kernel::time::{hours, minutes};
+use kernel::{Kind, Timestamp, Window};
 use models::charging_session::profile::{PowerProfile, SessionProfile};
 use models::departure::Departure;
 use models::site::charge::{Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle};
 use models::site::plan::plan;
-use models::site::{NewPrices, Site, SiteDay};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use models::site::{NewPrices, SiteDay};
+use models::{Site, Stored, Vehicle};
 use serde_json::{Value, json};
 
 use depot::{id, parked};

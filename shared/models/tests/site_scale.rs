@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::time::Instant;
 
-use kernel::Kind;
-use kernel::time::{Timestamp, hours, minutes};
+use kernel::time::{hours, minutes};
+use kernel::{Kind, Timestamp};
+use models::Vehicle;
 use models::departure::Departure;
 use models::site::charge::{Execution, PlanInputs};
 use models::site::plan::plan;
 use models::site::{MOST_VEHICLES, NewPrices, SiteDay};
-use models::vehicle::{ConnectorType, Vehicle};
+use models::vehicle::ConnectorType;
 use serde_json::json;
 
 use depot::{id, parked};

@@ -9,7 +9,7 @@ use super::reader::{
     foreign_id, moment, number, optional_foreign_id, optional_number, optional_text, text,
 };
 use super::tariff::Tariff;
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use models::network::ForeignId;
 
 /// The cost of a session, and its components. A CDR never changes; another CDR credits a wrong one.

@@ -14,8 +14,8 @@ use super::periods::bounded_segments;
 use super::reader::MOST;
 use super::session::{Session, SessionStatus};
 use super::tariff::Tariff;
-use kernel::money::Currency;
-use kernel::time::{HOUR, SignedDuration, Timestamp, millis, whole_millis};
+use kernel::time::{HOUR, millis, whole_millis};
+use kernel::{Currency, SignedDuration, Timestamp};
 use models::charging::tariff::Segment;
 use models::charging_session::SessionFailedReason;
 use models::charging_session::network::{
@@ -280,8 +280,8 @@ impl ChargingPeriod {
 mod tests {
     use super::*;
     use crate::reader::lenient;
-    use kernel::id::{Id, Kind};
     use kernel::time::minutes;
+    use kernel::{Id, Kind};
     use models::network::{Owner, PartyId};
     use serde_json::{Value, json};
 

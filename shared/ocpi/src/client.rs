@@ -20,13 +20,11 @@ use crate::envelope::Received;
 use crate::page::next_link;
 use crate::party::PartyId;
 use crate::reader;
-use kernel::error::Result;
 use kernel::fields::text::WebUrl;
-use kernel::id::{Id, Kind};
-use kernel::origin::Mode;
 use kernel::outbound::Outbound;
 use kernel::targets::Targets;
-use kernel::time::{HOUR, SignedDuration, Timestamp};
+use kernel::time::HOUR;
+use kernel::{Id, Kind, Mode, Result, SignedDuration, Timestamp};
 use models::ports::Clock;
 use models::webhooks::attempt;
 

@@ -8,7 +8,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use models::charging_session::profile::PowerProfile;
 use models::token::Token;
 

@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 
 use super::reader::{moment, number, optional_number, optional_text, text};
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 
 /// An amount of money, in the currency of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

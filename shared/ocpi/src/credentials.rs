@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::party::{PartyId, Role};
-use kernel::error::{Error, Result};
-use kernel::origin::Mode;
+use kernel::{Error, Mode, Result};
 
 /// The maximum length of a token, in characters.
 const MAX_TOKEN: usize = 64;

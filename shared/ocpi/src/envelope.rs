@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 
 /// A status code of OCPI: 1xxx success, 2xxx an error of the client, 3xxx an error of the server, 4xxx an error of a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

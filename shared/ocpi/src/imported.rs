@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::time::Timestamp;
-use models::charging_station::{ChargingStation, ConnectorStatus, Price, StationNetwork};
+use kernel::Timestamp;
+use models::ChargingStation;
+use models::charging_station::{ConnectorStatus, Price, StationNetwork};
 use models::network::ObjectId;
 use models::token::PublishToken;
 

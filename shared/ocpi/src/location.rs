@@ -16,11 +16,11 @@ use super::reader::{
 use super::tariff::{MAX_TARIFFS, Supply};
 use kernel::fields::address::Address;
 use kernel::fields::text::{Memo, Text, ZoneName};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Timestamp};
+use models::ChargingStation;
 use models::charging_station::{
-    Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
-    Point, Range, StationStatus, Weekday,
+    Availability, Capabilities, Connector, ConnectorStatus, OpeningHours, Plug, Point, Range,
+    StationStatus, Weekday,
 };
 use models::token::PublishToken;
 use models::vehicle::ConnectorType;

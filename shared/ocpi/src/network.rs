@@ -28,13 +28,11 @@ use super::party::{PartyId, PartyStatus, Role};
 use super::token::ClientInfo;
 use super::versions::{self, Endpoint, InterfaceRole, OcpiVersion};
 use kernel::encryption::{Encrypted, EncryptionKeys};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Mode;
-use kernel::time::{HOUR, Timestamp};
-use models::action::Action;
+use kernel::time::HOUR;
+use kernel::{Error, Id, Kind, Mode, Result, Timestamp};
 use models::network::Owner;
-use models::stored::{Object, Stored};
+use models::stored::Object;
+use models::{Action, Stored};
 
 /// The maximum number of parties of a network, and the maximum stored length of a party's name, in characters.
 pub const MAX_PARTIES: usize = 500;

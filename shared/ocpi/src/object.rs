@@ -18,7 +18,7 @@ use super::cost::ChargingPeriod;
 use super::envelope::StatusCode;
 use super::periods::{MAX_ADDED, PERIODS, bounded};
 use super::reader;
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use models::network::is_believed;
 pub use models::network::{Module, ObjectId};
 
@@ -464,8 +464,8 @@ pub fn patch_part(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::id::{Id, Kind};
     use kernel::time::{days, hours, minutes};
+    use kernel::{Id, Kind};
     use models::network::{Owner, PartyId};
     use serde_json::json;
 

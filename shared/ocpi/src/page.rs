@@ -1,7 +1,7 @@
 //! Pages of lists: the query of a request, and the headers of a response.
 
 use super::reader;
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 
 /// The maximum number of objects on a page of this service.
 pub const MAX_LIMIT: usize = 100;

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 
 use super::cost::ChargingPeriod;
 use super::reader::lenient;
-use kernel::time::{SignedDuration, Timestamp, millis, minutes, whole_millis};
+use kernel::time::{millis, minutes, whole_millis};
+use kernel::{SignedDuration, Timestamp};
 use models::charging::tariff::Segment;
 
 /// The member of a session and a CDR with the charging periods.
@@ -248,8 +249,8 @@ fn merged(oldest: &[ChargingPeriod], until: Timestamp) -> Vec<Value> {
 mod tests {
     use super::*;
     use crate::session::Session;
-    use kernel::id::{Id, Kind};
     use kernel::time::{minutes, seconds};
+    use kernel::{Id, Kind};
     use models::charging_session::network::SessionReport;
     use models::network::{Module, ObjectId, Owner, PartyId};
 

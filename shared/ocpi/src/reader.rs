@@ -8,8 +8,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use kernel::error::{Error, Result};
-use kernel::time::Timestamp;
+use kernel::{Error, Result, Timestamp};
 use models::network::ForeignId;
 
 /// An object of a file that was not loaded.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::cost::{CdrToken, ChargingPeriod, Cost};
 use super::party::PartyId;
 use super::reader::{foreign_id, moment, number, optional_moment, optional_text, text};
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use models::network::ForeignId;
 
 /// A charging session, as reported by the operator of the station.

@@ -20,8 +20,7 @@ use super::reader::{
     MOST, Objects, number, optional_moment, optional_number, optional_text, text, texts,
     time_of_day,
 };
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Timestamp};
 use models::charging_station::{
     Price, PriceType, ReservationRestriction, Restrictions, Tax, Weekday,
 };

@@ -1,13 +1,14 @@
 use serde_json::{Value, json};
 
 use super::*;
-use kernel::time::{MINUTE, Timestamp};
-use kernel::window::Window;
+use kernel::time::MINUTE;
+use kernel::{Timestamp, Window};
+use models::ChargingStation;
 use models::charging::opening_hours;
 use models::charging::tariff::{self, Course, Usage};
 use models::charging_station::{
-    ChargingStation, ConnectorStatus, Plug, PriceType, ReservationRestriction, StationInternal,
-    StationStatus, Weekday,
+    ConnectorStatus, Plug, PriceType, ReservationRestriction, StationInternal, StationStatus,
+    Weekday,
 };
 use models::vehicle::ConnectorType;
 

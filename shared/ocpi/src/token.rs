@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::party::{PartyId, PartyStatus, Role};
 use super::reader::{optional_moment, text};
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use models::token::{AllowedType, Token};
 
 /// The place where a driver wants to charge, in a request for an authorization.

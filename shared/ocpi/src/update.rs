@@ -11,8 +11,9 @@
 use std::collections::BTreeMap;
 
 use super::imported::ImportedStation;
-use kernel::time::Timestamp;
-use models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationInternal};
+use kernel::Timestamp;
+use models::ChargingStation;
+use models::charging_station::{Connector, ConnectorStatus, StationInternal};
 
 /// Returns the new state of the station, and its internal state; the stored one is `None` for a new station.
 pub fn merged(

@@ -5,13 +5,9 @@ use super::list::PageRequest;
 use super::stored_item;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, client, key_item, n, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::Timestamp;
-use models::account::Account;
-use models::api_key::{ActingKey, ApiKey};
-use models::stored::Stored;
+use kernel::{Error, Id, Kind, Mode, Result, Tenant, Timestamp};
+use models::api_key::ActingKey;
+use models::{Account, ApiKey, Stored};
 
 impl Store {
     /// Reads the record of a key and the account it names in one call. The read is consistent, or eventually consistent: then it costs half

@@ -9,10 +9,9 @@ use super::keys::{self, Key};
 use super::list::{Page, PageRequest, page_of_ids};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, key_item, n, new_item, string};
-use kernel::error::{Error, Result};
-use kernel::id::Kind;
-use kernel::origin::Tenant;
-use models::batch::{Batch, BatchResult, Bodies, CHUNK, Outcome};
+use kernel::{Error, Kind, Result, Tenant};
+use models::Batch;
+use models::batch::{BatchResult, Bodies, CHUNK, Outcome};
 
 /// The attributes of an item.
 const BODIES: &str = "bodies";

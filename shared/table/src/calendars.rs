@@ -20,15 +20,10 @@ use jiff::tz::TimeZone;
 use super::keys::Key;
 use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
 use super::{Store, key_item, n, new_item, number, string};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Mode, Origin};
-use kernel::time::{SignedDuration, Timestamp, days};
-use kernel::window::Window;
+use kernel::time::days;
+use kernel::{Error, Id, Mode, Origin, Result, SignedDuration, Timestamp, Window};
 use models::charging::calendar::{Calendar, CalendarOwner, Entry};
-use models::charging_session::ChargingSession;
-use models::reservation::Reservation;
-use models::stored::Stored;
+use models::{ChargingSession, Reservation, Stored};
 
 /// The attribute that counts the writes of a document.
 pub(super) const REVISION: &str = "revision";

@@ -13,15 +13,12 @@ use super::keys::{self, Key, Partition};
 use super::list::{Page, PageRequest, all_items};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, key_item, n, new_item, number, s, string};
-use kernel::error::{Code, Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::{SignedDuration, Timestamp, days, millis};
-use models::charge_card::{CardStatus, CardUid, ChargeCard};
-use models::driver::Driver;
+use kernel::time::{days, millis};
+use kernel::{Code, Error, Id, Kind, Mode, Result, SignedDuration, Tenant, Timestamp};
+use models::charge_card::{CardStatus, CardUid};
 use models::ports::network::Subject;
-use models::stored::Stored;
 use models::token::Token;
+use models::{ChargeCard, Driver, Stored};
 
 /// The time for which the token of a deleted card is kept.
 const TOKEN_KEPT: SignedDuration = days(90);

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
-use kernel::error::Error;
+use kernel::Error;
 
 /// Returns settings under which a table that does not respond is noticed well within the 3 seconds of a request. On a machine that is busy
 /// with other work, the limits are `slack` times as long (`UNHURRIED` in the settings).

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// The text behind which short texts are deflated, with the most frequent names at its end.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.json");

@@ -29,13 +29,10 @@ use super::scan::{Filter, Pass};
 use super::stored_item;
 use super::unit_of_work::Write;
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Origin, Tenant};
-use kernel::time::{MINUTE, Timestamp};
-use models::event::{self, Delivery, DeliveryState, Event};
-use models::stored::Stored;
-use models::webhook_delivery::WebhookDelivery;
+use kernel::time::MINUTE;
+use kernel::{Error, Id, Kind, Origin, Result, Tenant, Timestamp};
+use models::event::{self, Delivery, DeliveryState};
+use models::{Event, Stored, WebhookDelivery};
 
 /// The number of further attempts whose lines the item of a delivery names, so that they are found with their event. All later lines are
 /// only in the log of the endpoint.

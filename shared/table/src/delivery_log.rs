@@ -9,12 +9,8 @@ use super::keys::{self, Key, Partition};
 use super::page::{Cursor, Page, PageRequest, page_of_ids};
 use super::stored_item;
 use super::{Item, Store, key_item, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use models::stored::Stored;
-use models::webhook_delivery::WebhookDelivery;
+use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
+use models::{Stored, WebhookDelivery};
 
 impl Store {
     /// Returns one page of the log of an endpoint, newest first.

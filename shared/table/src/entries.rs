@@ -9,8 +9,7 @@ use super::filter::{Among, Filter, expression_of};
 use super::keys::{self, Partition};
 use super::page::{Cursor, PageRequest};
 use super::{Item, Store, client, names_in, s, string};
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
+use kernel::{Id, Kind, Result};
 
 /// The number of entries read for each requested item if DynamoDB filters them, so that a frequent value costs little.
 pub(super) const LEFT_OUT: usize = 16;

@@ -18,11 +18,8 @@ use super::scan::{Pass, each_text};
 use super::search::{AT_A_TIME, deletion};
 use super::unit_of_work::Write;
 use super::{Item, Store, client, n, number, s, stored_item, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::Timestamp;
-use models::account::Account;
+use kernel::{Error, Id, Kind, Mode, Result, Tenant, Timestamp};
+use models::Account;
 use models::charging::calendar::{Calendar, CalendarOwner};
 use models::ports::schedule_names;
 

@@ -9,10 +9,8 @@ use super::records;
 use super::scan::{Filter, Pass};
 use super::stored_item;
 use super::{Item, Store, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use models::account::Account;
+use kernel::{Error, Id, Kind, Result, Tenant};
+use models::Account;
 
 impl Store {
     /// Returns the next objects of a tenant, in no order, and the pass after them: the account, its keys without their secrets, every

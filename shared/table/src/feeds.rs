@@ -6,11 +6,9 @@ use futures::future::try_join_all;
 use super::keys::{self, Key};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, n, new_item, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use models::event::{self, EventType};
+use kernel::{Error, Id, Result, Tenant, Timestamp};
+use models::EventType;
+use models::event::{self};
 use models::webhooks::feed::{FeedEntry, FeedPlace};
 
 impl Store {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Item, s};
-use models::condition::Condition;
+use models::Condition;
 
 /// The conditions of a list. An object has to meet all of them.
 pub type Filter<'a> = Vec<Condition<'a>>;
@@ -123,7 +123,7 @@ pub(super) fn expression_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::time::Timestamp;
+    use kernel::Timestamp;
 
     #[test]
     fn a_condition_means_the_same_here_as_in_an_expression() {

@@ -8,13 +8,10 @@ use super::keys::Key;
 use super::stored_item::without_nulls;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, n, new_item, s};
-use kernel::error::{Code, Error, Result, excerpt};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
-use models::MAX_LIST;
-use models::event::{Cause, EventType};
-use models::fleet::Fleet;
-use models::stored::Stored;
+use kernel::error::excerpt;
+use kernel::{Code, Error, Id, Kind, Result, Timestamp};
+use models::event::Cause;
+use models::{EventType, Fleet, MAX_LIST, Stored};
 
 /// A counter of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

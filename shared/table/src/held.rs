@@ -7,12 +7,9 @@ use aws_sdk_dynamodb::types::ReturnValue;
 
 use super::keys::{Key, held_partition};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::{SignedDuration, Timestamp, millis, whole_millis};
-use models::event;
-use models::webhook_delivery::WebhookDelivery;
+use kernel::time::{millis, whole_millis};
+use kernel::{Error, Id, Origin, Result, SignedDuration, Tenant, Timestamp};
+use models::{WebhookDelivery, event};
 
 /// A delivery that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,12 +18,10 @@ use super::deflate::{deflated, inflated};
 use super::keys::Key;
 use super::{Item, Store, n, new_item, number, s, string};
 use kernel::encryption::Encrypted;
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Idempotency, Origin};
-use kernel::response::Response;
+use kernel::origin::Idempotency;
 use kernel::scope::Scope;
-use kernel::time::{DAY, SignedDuration};
+use kernel::time::DAY;
+use kernel::{Error, Id, Origin, Response, Result, SignedDuration};
 
 /// The content stored under an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,9 +235,8 @@ mod tests {
     use super::super::scan::each_text;
     use super::*;
     use kernel::encryption::EncryptionKeys;
-    use kernel::id::Resource;
     use kernel::scope::Rights;
-    use kernel::{Id, Kind, Mode, Tenant, Timestamp};
+    use kernel::{Id, Kind, Mode, Resource, Tenant, Timestamp};
 
     /// Returns a store that is never called.
     fn store() -> Store {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::keys::Key;
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// The attributes of an item.
 pub type Item = HashMap<String, AttributeValue>;

@@ -69,9 +69,7 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use kernel::fields::metadata::MetadataPair;
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Mode, Tenant, Timestamp};
 use models::charging::calendar::CalendarOwner;
 use models::network::{ObjectId, Owner, PartyId};
 use sha2::{Digest as _, Sha256};

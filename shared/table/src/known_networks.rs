@@ -2,12 +2,10 @@
 
 use super::Store;
 use kernel::cache::TtlCache;
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::Mode;
-use kernel::time::{MINUTE, SignedDuration, Timestamp};
+use kernel::time::MINUTE;
+use kernel::{Id, Mode, Result, SignedDuration, Timestamp};
+use models::Stored;
 use models::network::Owner;
-use models::stored::Stored;
 use ocpi::network::{Network, NetworkStatus};
 
 /// The time for which a cached network is used: after it, a suspension is effective in every instance.

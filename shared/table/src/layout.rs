@@ -10,7 +10,7 @@
 
 use super::item::{Item, key_item, n, number};
 use super::keys::Key;
-use kernel::id::Kind;
+use kernel::Kind;
 
 /// The version in which this release writes items.
 pub const VERSION: u32 = 1;

@@ -56,12 +56,11 @@ use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use kernel::encryption::EncryptionKeys;
-use kernel::error::{Error, ErrorClass, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Origin, Tenant};
+use kernel::error::ErrorClass;
+use kernel::{Error, Id, Kind, Origin, Result, Tenant};
 use keys::Key;
 use layout::{Layout, new_item};
-use models::stored::Stored;
+use models::Stored;
 use stored_item::{ById, Record};
 
 pub use idempotency::Recalled;

@@ -19,12 +19,9 @@ use super::filter::{expression_of, is_met};
 use super::keys::{self, Key, Partition};
 use super::stored_item::{self, ById, Record};
 use super::{Item, Store, client, names_in, s, string};
-use kernel::error::Result;
 use kernel::fields::metadata::MetadataPair;
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use models::stored::Stored;
+use kernel::{Id, Kind, Result, Tenant, Timestamp};
+use models::Stored;
 
 pub use super::filter::{Among, Filter};
 pub use super::page::{Cursor, Page, PageRequest, page_of_ids};

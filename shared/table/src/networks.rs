@@ -12,14 +12,11 @@ use super::keys::{self, Key, Partition};
 use super::stored_item::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, stored_item, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::Timestamp;
-use models::charging_station::{ChargingStation, ConnectorStatus};
+use kernel::{Error, Id, Kind, Mode, Origin, Result, Tenant, Timestamp};
+use models::charging_station::ConnectorStatus;
 use models::network::{Module, ObjectId, Owner, PartyId};
 use models::ports::network::Subject;
-use models::stored::Stored;
+use models::{ChargingStation, Stored};
 use ocpi::network::{Network, NetworkInternal};
 use ocpi::object::{as_received, updated_at};
 

@@ -7,8 +7,7 @@
 use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{n, number};
-use kernel::error::{Error, Result};
-use kernel::id::Kind;
+use kernel::{Error, Kind, Result};
 
 impl UnitOfWork<'_> {
     /// Returns the next number of documents of this kind in a year. The number is used when the changes are committed.

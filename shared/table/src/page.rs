@@ -1,10 +1,8 @@
 //! Pages: the part of a list that is requested, and the part that was read.
 
 use super::stored_item::Record;
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
-use models::stored::Stored;
+use kernel::{Id, Kind, Result, Timestamp};
+use models::Stored;
 
 /// The requested part of a list.
 #[derive(Debug, Clone)]

@@ -9,12 +9,9 @@ use super::keys::{Key, Partition};
 use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, new_item, s};
-use kernel::error::{Code, Result};
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use models::payment_method::{DeletedPaymentMethod, PaymentMethod, PaymentMethodInternal};
-use models::stored::Stored;
+use kernel::{Code, Id, Result, Tenant, Timestamp};
+use models::payment_method::{DeletedPaymentMethod, PaymentMethodInternal};
+use models::{PaymentMethod, Stored};
 
 impl Record for DeletedPaymentMethod {
     fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a PaymentMethodInternal) -> Key<'a> {

@@ -8,10 +8,8 @@ use super::item::{STATE, read_state, state};
 use super::keys::Key;
 use super::list::all_items;
 use super::{Store, client, n, new_item, s};
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::Mode;
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
+use kernel::{Id, Mode, Result, SignedDuration, Timestamp};
 use models::network::{Module, ObjectId};
 
 /// The progress of a pull.

@@ -6,10 +6,7 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 
 use super::keys::{Key, queue_partition};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::Timestamp;
+use kernel::{Id, Origin, Result, Tenant, Timestamp};
 use models::event;
 use models::webhooks::order::{self, Entry, Queue};
 

@@ -6,9 +6,8 @@ use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::keys::Key;
 use super::{Store, client, key_item, n, number};
-use kernel::error::Result;
-use kernel::origin::Tenant;
-use kernel::time::{HOUR, Timestamp};
+use kernel::time::HOUR;
+use kernel::{Result, Tenant, Timestamp};
 
 /// A reservation of tokens in a tenant's bucket. The bucket is one number: the moment, in microseconds, at which it is full again
 /// ("theoretical arrival time" of the generic cell rate algorithm).

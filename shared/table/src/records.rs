@@ -7,40 +7,29 @@ use super::deflate::{deflated, inflated};
 use super::item::{Item, n, s};
 use super::keys::{Key, Lookup, Partition};
 use super::stored_item::{ById, Cipher, Record, STATE, from_item, text_in};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use models::account::{Account, AccountInternal};
-use models::adjustment::{Adjustment, AdjustmentInternal};
-use models::api_key::{ApiKey, ApiKeyInternal};
-use models::batch::Batch;
-use models::charge_card::ChargeCard;
-use models::charging_session::{ChargingSession, SessionInternal};
-use models::charging_station::{ChargingStation, StationInternal};
-use models::credit_note::CreditNote;
-use models::departure::VehicleDepartures;
-use models::driver::Driver;
+use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
+use models::account::AccountInternal;
+use models::adjustment::AdjustmentInternal;
+use models::api_key::ApiKeyInternal;
+use models::charging_session::SessionInternal;
+use models::charging_station::StationInternal;
 use models::estimation::Estimation;
-use models::event::{self, Event, EventInternal};
-use models::fleet::Fleet;
-use models::invoice::{Invoice, InvoiceInternal};
-use models::payment_method::PaymentMethod;
-use models::policy::Policy;
-use models::report::Report;
-use models::reservation::{
-    FeeState, MatchRefusals, Reservation, ReservationInternal, ReservationStatus,
-};
+use models::event::{self, EventInternal};
+use models::invoice::InvoiceInternal;
+use models::reservation::{FeeState, MatchRefusals, ReservationInternal, ReservationStatus};
 use models::schema::{Named, named};
-use models::site::{Site, SiteDay};
+use models::site::SiteDay;
 use models::stored::Object;
-use models::transaction::{Transaction, TransactionInternal, TransactionType};
-use models::vehicle::{Vehicle, VehicleInternal};
-use models::vehicle_telemetry::VehicleTelemetry;
-use models::webhook_delivery::WebhookDelivery;
-use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
+use models::transaction::{TransactionInternal, TransactionType};
+use models::vehicle::VehicleInternal;
+use models::webhook_endpoint::SigningSecret;
 use models::webhook_replay::{ReplayInternal, WebhookReplay};
 use models::webhooks::headers::MASKED;
+use models::{
+    Account, Adjustment, ApiKey, Batch, ChargeCard, ChargingSession, ChargingStation, CreditNote,
+    Driver, Event, Fleet, Invoice, PaymentMethod, Policy, Report, Reservation, Site, Transaction,
+    Vehicle, VehicleDepartures, VehicleTelemetry, WebhookDelivery, WebhookEndpoint,
+};
 
 /// Defines records with their differences from the defaults, and [`ById`] for those that [`Key::Object`] locates.
 macro_rules! records {

@@ -6,13 +6,10 @@ use super::deliveries::{Deliveries, delivery_item, delivery_key, state};
 use super::keys::{self, Key};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, n, s};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::Origin;
-use kernel::time::Timestamp;
-use models::event::{Delivery, DeliveryState, Event};
-use models::stored::{Object as _, Stored};
-use models::webhook_delivery::WebhookDelivery;
+use kernel::{Error, Id, Origin, Result, Timestamp};
+use models::event::{Delivery, DeliveryState};
+use models::stored::Object as _;
+use models::{Event, Stored, WebhookDelivery};
 
 impl Store {
     /// Claims a further delivery of an event to an endpoint for this worker until a moment. The delivery is passed as it was read. Returns

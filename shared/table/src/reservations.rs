@@ -11,9 +11,7 @@ use super::erasure::open_object;
 use super::keys::{self, PAID_WITH, Partition};
 use super::list::all_items;
 use super::{Item, Store, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Tenant};
+use kernel::{Error, Id, Kind, Mode, Result, Tenant};
 
 impl Store {
     /// Returns a pending or confirmed reservation of this driver or vehicle, or an open reservation or session that is paid with this

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::deflate::inflated;
 use super::{Item, Store, client, s, string};
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// The number of segments that are read concurrently.
 const SEGMENTS: usize = 4;

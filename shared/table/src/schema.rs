@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
 
 use super::keys::PAID_WITH;
 use super::{Store, client};
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[

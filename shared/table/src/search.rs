@@ -11,10 +11,8 @@ use futures::future::try_join_all;
 use super::keys::{self, Key, search_partition};
 use super::list::{Page, PageRequest};
 use super::{Item, Store, client, key_item, new_item, s, string};
-use kernel::error::{Error, Result};
 use kernel::fields::metadata::MetadataPair;
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
+use kernel::{Error, Id, Kind, Result, Tenant};
 use models::search::{MOST_RESULTS, MOST_TEXTS, SearchField, SearchResult, SearchResultType};
 
 /// The number of entries that a search reads of each kind: all entries of an object can have the same beginning.

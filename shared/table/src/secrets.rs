@@ -15,7 +15,7 @@ use super::scan::Pass;
 use super::stored_item::from_item;
 use super::{Item, Store, client, s, string};
 use kernel::encryption::{Encrypted, EncryptionKeys};
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use ocpi::network::{Network, token_context};
 
 /// The number of items that are changed concurrently.

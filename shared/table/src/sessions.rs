@@ -5,13 +5,9 @@ use super::entries::{Attributes, Entries};
 use super::keys::Partition;
 use super::list::PageRequest;
 use super::stored_item;
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::{SignedDuration, days};
-use kernel::window::Window;
-use models::charging_session::ChargingSession;
-use models::stored::Stored;
+use kernel::time::days;
+use kernel::{Id, Kind, Result, SignedDuration, Tenant, Window};
+use models::{ChargingSession, Stored};
 
 /// The maximum time between the creation of a session and its final price, by which it is found. A session lasts a day, unless a network
 /// does not end it; a network that does not report the end, and an operator who reviews the price, have some days each.

@@ -2,8 +2,8 @@
 
 use super::list::Page;
 use super::stored_item::Record;
-use kernel::id::Kind;
-use kernel::response::{Deleted, FileOf};
+use kernel::response::FileOf;
+use kernel::{Deleted, Kind};
 use models::analytics::Analytics;
 use models::batch::BatchResult;
 use models::charging::candidates::ReservationCandidates;

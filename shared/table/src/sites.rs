@@ -11,10 +11,8 @@ use super::keys::{self, Key};
 use super::list::all_items;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, client, key_item, n, new_item, number, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Mode, Tenant};
-use kernel::time::{DAY, Timestamp};
+use kernel::time::DAY;
+use kernel::{Error, Id, Mode, Result, Tenant, Timestamp};
 use models::site::MOST_VEHICLES;
 
 /// The attribute with the id of the site.

@@ -11,18 +11,14 @@ use super::search::put;
 use super::stored_item;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, n, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Error, Id, Kind, Mode, Origin, Result, Tenant, Timestamp, Window};
 use models::charging::calendar::CalendarOwner;
 use models::charging::cells::{self, CellKey, CellRange};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::outline::Outline;
 use models::charging::search::{Circle, NearbyStation, Place, Search, free_ranges};
-use models::charging_station::{ChargingStation, ConnectorStatus, Point};
-use models::stored::Stored;
+use models::charging_station::{ConnectorStatus, Point};
+use models::{ChargingStation, Stored};
 
 /// The number of stations that a filtered search reads at a time.
 const AT_A_TIME: usize = 100;

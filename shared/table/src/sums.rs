@@ -23,9 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::keys::{self, Key, months_partition, sums_partition, vehicles_in};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Origin, Result, Tenant};
 use models::analytics::Sums;
 
 /// The contribution of one change of an object to the sums of days.
@@ -336,7 +334,7 @@ impl UnitOfWork<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::id::Kind;
+    use kernel::Kind;
 
     fn object(number: u128) -> Id {
         Id::from_number(Kind::ChargingSession, number)

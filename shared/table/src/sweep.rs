@@ -4,10 +4,7 @@
 //! first, and a page contains the place where the next one begins.
 
 use super::{Item, Store, client, keys, networks, s, string};
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
+use kernel::{Id, Result, Tenant, Timestamp};
 use models::ports::DueCursor;
 
 /// An item that waits for an action.

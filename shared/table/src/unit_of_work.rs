@@ -27,12 +27,10 @@ use super::keys::Key;
 use super::stored_item::{self, Record};
 use super::{Item, Store, client, key_item, n, number};
 use kernel::backoff::Backoff;
-use kernel::error::{Code, Error, ErrorClass, Result};
-use kernel::id::Id;
-use kernel::origin::Origin;
-use kernel::response::Response;
+use kernel::error::ErrorClass;
 use kernel::size::Size;
-use models::stored::Stored;
+use kernel::{Code, Error, Id, Origin, Response, Result};
+use models::Stored;
 
 /// The writes of one request or one piece of background work, which are committed together. Each write has the error to return if its
 /// condition fails.

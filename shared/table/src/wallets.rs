@@ -6,17 +6,8 @@
 use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, n, s};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::money::{Currency, Money};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::Timestamp;
-use models::account::Account;
-use models::driver::Driver;
-use models::event::EventType;
-use models::fleet::Fleet;
-use models::payment_method::PaymentMethod;
-use models::stored::Stored;
+use kernel::{Currency, Error, Id, Kind, Mode, Money, Result, Tenant, Timestamp};
+use models::{Account, Driver, EventType, Fleet, PaymentMethod, Stored};
 
 /// The owner of a wallet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

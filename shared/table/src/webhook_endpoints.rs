@@ -4,10 +4,9 @@ use super::keys::{Key, Partition};
 use super::page::PageRequest;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, n};
-use kernel::error::{Error, Result};
-use kernel::id::Kind;
-use kernel::origin::Tenant;
-use models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+use kernel::{Error, Kind, Result, Tenant};
+use models::WebhookEndpoint;
+use models::webhook_endpoint::MAX_ENDPOINTS;
 
 impl Store {
     /// Returns all webhook endpoints of a tenant, newest first.

@@ -9,14 +9,12 @@
 use axum::http::{HeaderMap, header};
 
 use kernel::cache::TtlCache;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::{SignedDuration, Timestamp, seconds};
+use kernel::time::seconds;
 use kernel::version::CURRENT;
-use models::account::{Account, AccountStatus};
-use models::api_key::{ActingKey, ApiKey, Rights, Secret};
-use models::stored::Stored;
+use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp};
+use models::account::AccountStatus;
+use models::api_key::{ActingKey, Rights, Secret};
+use models::{Account, ApiKey, Stored};
 use table::Store;
 
 /// The time for which a key or an account is cached: a minute, less the possible age of the data when it is read again.

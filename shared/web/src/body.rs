@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::errors::Rejection;
 use super::violations;
-use kernel::error::{Code, Error, Result};
+use kernel::{Code, Error, Result};
 use models::body::RequestBody;
 
 /// The largest body, in bytes.

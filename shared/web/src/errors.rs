@@ -5,9 +5,8 @@ use axum::response::{IntoResponse, Response as HttpResponse};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use kernel::error::{ClientError, Code, Error, ErrorClass, ErrorType, Violation, ViolationCode};
-use kernel::id::Id;
-use kernel::response::Response;
+use kernel::error::{ClientError, ErrorClass, ErrorType, Violation, ViolationCode};
+use kernel::{Code, Error, Id, Response};
 
 /// The time that a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;

@@ -16,23 +16,14 @@ use serde_json::Value;
 
 use super::query::QueryString;
 use super::route::Route;
-use kernel::error::{Code, Error, Result, excerpt};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
+use kernel::error::excerpt;
 use kernel::size::Size;
-use kernel::time::Timestamp;
-use models::account::Account;
+use kernel::{Code, Error, Id, Kind, Result, Tenant, Timestamp};
 use models::api_key::{ActingKey, Resource, Rights, Scope};
-use models::charging_session::ChargingSession;
-use models::driver::Driver;
-use models::event::{Event, EventType};
-use models::fleet::Fleet;
-use models::payment_method::PaymentMethod;
-use models::policy::Policy;
-use models::site::Site;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
+use models::{
+    Account, ChargingSession, Driver, Event, EventType, Fleet, PaymentMethod, Policy, Site, Stored,
+    Vehicle, VehicleTelemetry,
+};
 use table::Store;
 use table::shown::Shows;
 use table::stored_item::ById;

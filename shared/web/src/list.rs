@@ -12,11 +12,8 @@ use super::errors::Rejection;
 use super::page_token::{Binding, PagePosition};
 use super::query::{QueryString, Whole};
 use super::request_context::RequestContext;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::response::{Reply, Response};
 use kernel::size::Size;
+use kernel::{Error, Id, Kind, Reply, Response, Result, Tenant};
 use table::list::{Cursor, Page, PageRequest};
 use table::stored_item::Record;
 

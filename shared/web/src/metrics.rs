@@ -11,10 +11,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use kernel::error::Error;
-use kernel::origin::Tenant;
-use kernel::time::{SignedDuration, Timestamp, whole_millis};
-use models::event::EventType;
+use kernel::time::whole_millis;
+use kernel::{Error, SignedDuration, Tenant, Timestamp};
+use models::EventType;
 
 /// The events that are counted: those that operators are alerted about, and those that these are compared with.
 const COUNTED: &[EventType] = &[
@@ -173,7 +172,7 @@ fn line(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::origin::Mode;
+    use kernel::Mode;
 
     #[test]
     fn alarms_about_accounts_watch_live_mode() {

@@ -6,9 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Tenant, Timestamp};
 use models::charging::search::{NearbyStation, SearchPosition};
 use models::webhooks::feed::FeedPlace;
 use table::list::Cursor;

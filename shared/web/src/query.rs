@@ -14,10 +14,10 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::errors::Rejection;
-use kernel::error::{Error, Result, excerpt};
-use kernel::id::Id;
-use kernel::time::{Timestamp, millis};
-use models::condition::Condition;
+use kernel::error::excerpt;
+use kernel::time::millis;
+use kernel::{Error, Id, Result, Timestamp};
+use models::Condition;
 use table::list::PageRequest;
 
 /// The query of a request, read as `T`: a struct whose members have the names of the query parameters.

@@ -18,9 +18,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::settings::Rates;
-use kernel::error::{Error, Result};
-use kernel::origin::{Mode, Tenant};
-use kernel::time::{MINUTE, SECOND, SignedDuration, Timestamp, millis, seconds, whole_millis};
+use kernel::time::{MINUTE, SECOND, millis, seconds, whole_millis};
+use kernel::{Error, Mode, Result, SignedDuration, Tenant, Timestamp};
 use table::Store;
 use table::rates::{Reserve, Reserved};
 

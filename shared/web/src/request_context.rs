@@ -6,13 +6,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::errors::Rejection;
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Origin, Tenant};
-use kernel::response::{Deleted, Reply, Response};
-use kernel::time::Timestamp;
+use kernel::{Deleted, Error, Id, Origin, Reply, Response, Result, Tenant, Timestamp};
+use models::Stored;
 use models::api_key::{ActingKey, Resource, Scope};
-use models::stored::{Object, Stored};
+use models::stored::Object;
 
 /// An authenticated and authorized request.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::deployment::{Deployment, Need};
-use kernel::error::Code;
+use kernel::Code;
 use models::api_key::{Resource, Scope};
 use table::access::Items;
 use table::shown::Shows;

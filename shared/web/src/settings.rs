@@ -3,11 +3,10 @@
 use crate::metrics::Metrics;
 use kernel::encryption::EncryptionKeys;
 use kernel::environment::{is_loopback, variable};
-use kernel::error::{Error, Result};
-use kernel::origin::Mode;
 use kernel::targets::Targets;
-use kernel::time::{SignedDuration, days, minutes, seconds};
+use kernel::time::{days, minutes, seconds};
 use kernel::version::Versions;
+use kernel::{Error, Mode, Result, SignedDuration};
 use models::charging::session::Plausibility;
 use models::network::PartyId;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// The maximum number of addresses. If there are more, full buckets are forgotten, and all buckets if none is full.
 const MAX_SOURCES: usize = 10_000;

@@ -10,7 +10,8 @@ use serde_path_to_error::{Path, Segment};
 use utoipa::ToSchema;
 
 use super::strict::Strict;
-use kernel::error::{Code, Error, Violation, ViolationCode, excerpt};
+use kernel::error::{Violation, ViolationCode, excerpt};
+use kernel::{Code, Error};
 
 /// The most violations that a response lists.
 const MOST: usize = 50;

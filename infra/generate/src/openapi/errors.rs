@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
-use kernel::Kind;
-use kernel::error::{Code, ViolationCode};
+use kernel::error::ViolationCode;
+use kernel::{Code, Kind};
 use serde_json::{Map, Value, json};
 use table::shown::Shows;
 use web::expand;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use models::event::EventType;
+use models::EventType;
 use serde_json::{Map, Value, json};
 
 use super::names::pascal;

@@ -1,7 +1,7 @@
 //! Examples: the objects in `infra/generate/examples`.
 
 use kernel::Kind;
-use models::event::EventType;
+use models::EventType;
 use serde_json::{Value, json};
 use table::shown::Shows;
 use web::Route;

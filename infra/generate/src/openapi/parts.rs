@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::request_spec::Schemas;
-use kernel::Kind;
-use kernel::error::Code;
+use kernel::{Code, Kind};
 use serde_json::{Map, Value, json};
 use table::records::schemas;
 use table::shown::Shows;

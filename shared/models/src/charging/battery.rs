@@ -14,7 +14,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::vehicle::{ChargingCurve, ConnectorType, Loss, Vehicle};
-use kernel::time::{HOUR, SignedDuration, millis, whole_millis};
+use kernel::SignedDuration;
+use kernel::time::{HOUR, millis, whole_millis};
 
 /// The number of milliseconds in an hour. A power of 1 W during this time is 1 Wh.
 pub const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
@@ -261,9 +262,8 @@ mod tests {
     use super::*;
     use crate::operation::Operation;
     use crate::vehicle::CurvePoint;
-    use kernel::id::{Id, Kind};
-    use kernel::origin::Mode;
-    use kernel::time::{Timestamp, hours, minutes, seconds};
+    use kernel::time::{hours, minutes, seconds};
+    use kernel::{Id, Kind, Mode, Timestamp};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

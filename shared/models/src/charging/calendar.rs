@@ -27,8 +27,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::charging_station::Connector;
-use kernel::id::Id;
-use kernel::window::Window;
+use kernel::{Id, Window};
 
 /// The owner of a calendar.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,8 +100,7 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::Kind;
-    use kernel::time::Timestamp;
+    use kernel::{Kind, Timestamp};
     use proptest::prelude::*;
 
     fn window(from: &str, until: &str) -> Window {

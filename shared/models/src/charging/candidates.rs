@@ -16,11 +16,8 @@ use crate::charging_station::{ChargingStation, Connector, Point};
 use crate::reservation::need::{ChargingPlan, Need};
 use crate::reservation::{Area, ConnectorTypes, MatchFilter, MatchSummary, NewReservation};
 use crate::vehicle::ConnectorType;
-use kernel::error::{Code, Result};
 use kernel::fields::metadata::MetadataChange;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Code, Currency, Id, Result, Timestamp};
 
 /// The default and the maximum number of candidates in a response.
 const LIMIT: (u32, u32) = (10, 50);

@@ -20,8 +20,7 @@ use crate::policy::{Policy, PolicyMode};
 use crate::stored::Stored;
 use crate::token::{Token, TokenType, Whitelist};
 use crate::vehicle::Vehicle;
-use kernel::id::Id;
-use kernel::time::Timestamp;
+use kernel::{Id, Timestamp};
 
 /// The objects that a card depends on, in their present state.
 #[derive(Debug, Clone, Default)]
@@ -248,7 +247,7 @@ fn contract_of(card: &ChargeCard) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::id::Kind;
+    use kernel::Kind;
     use serde_json::{Value, json};
 
     const AT: &str = "2026-03-01T08:00:00.000Z";

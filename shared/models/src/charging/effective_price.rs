@@ -22,10 +22,8 @@ use crate::charging_station::{ChargingStation, Connector, Price, PriceType, Rest
 use crate::reservation::need::Need;
 use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::VehicleTelemetry;
-use kernel::money::Currency;
-use kernel::origin::Mode;
-use kernel::time::{SignedDuration, Timestamp, whole_millis};
-use kernel::window::Window;
+use kernel::time::whole_millis;
+use kernel::{Currency, Mode, SignedDuration, Timestamp, Window};
 
 /// The minimum energy for which a price is computed, in Wh.
 const LEAST_ENERGY: u32 = 1_000;
@@ -411,8 +409,8 @@ impl CostBound {
 mod tests {
     use super::*;
     use crate::charging_station::Plug;
-    use kernel::id::{Id, Kind};
     use kernel::time::{hours, minutes};
+    use kernel::{Id, Kind};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

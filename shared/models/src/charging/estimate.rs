@@ -11,10 +11,8 @@ use super::tariff::{self, Cost, Course, Line, Usage};
 use crate::charging_station::{ChargingStation, Connector};
 use crate::estimation::{CostLine, Estimation, NewEstimation, PolicyVerdict, VALID, invalid};
 use crate::vehicle::Vehicle;
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{Timestamp, millis};
+use kernel::time::millis;
+use kernel::{Currency, Id, Kind, Result, Timestamp};
 
 /// A charge by the battery model. The vehicle leaves when it is done: parking time is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +184,7 @@ mod tests {
     use super::*;
     use crate::charging_station::{ConnectorStatus, Plug, Price, PriceType, Restrictions, Tax};
     use crate::vehicle::ConnectorType;
-    use kernel::error::{Code, Error};
+    use kernel::{Code, Error};
     use serde_json::{Value, json};
 
     fn estimation(change: Value, alter: impl FnOnce(&mut ChargingStation)) -> Result<Estimation> {

@@ -5,8 +5,9 @@ use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use crate::charging_station::{ChargingStation, Range, Weekday};
-use kernel::time::{Timestamp, millis};
-use kernel::window::{Window, joined};
+use kernel::time::millis;
+use kernel::window::joined;
+use kernel::{Timestamp, Window};
 
 /// Checks whether the station is open from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {

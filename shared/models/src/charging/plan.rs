@@ -8,7 +8,7 @@ use super::tariff;
 use crate::charging_station::{ChargingStation, Connector, Plug, Price};
 use crate::reservation::Assignment;
 use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus, ReplanReason};
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 
 /// A block that a search has found.
 #[derive(Debug, Clone, Copy)]

@@ -13,11 +13,8 @@ use super::opening_hours;
 use super::search::Circle;
 use crate::charging_station::ChargingStation;
 use crate::policy::{DayOfWeek, Policy, PolicyMode, Rules, TimeWindow};
-use kernel::error::{Code, Error};
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::origin::Mode;
-use kernel::window::{Window, joined};
+use kernel::window::joined;
+use kernel::{Code, Currency, Error, Id, Mode, Window};
 
 /// A rule of a policy, by its name in `rules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, strum::IntoStaticStr)]
@@ -375,7 +372,7 @@ mod tests {
     use crate::charging::effective_price::ChargingVehicle;
     use crate::charging_station::{Connector, Point, Price, PriceType, Tax};
     use crate::policy::PolicyStatus;
-    use kernel::time::Timestamp;
+    use kernel::Timestamp;
     use serde_json::{Value, json};
 
     fn policy(rules: Value) -> Policy {

@@ -10,11 +10,8 @@ use crate::charging_station::{
 };
 use crate::reservation::Area;
 use crate::vehicle::ConnectorType;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::origin::Mode;
-use kernel::time::Timestamp;
-use kernel::window::{Window, joined};
+use kernel::window::joined;
+use kernel::{Currency, Id, Mode, Timestamp, Window};
 
 /// The maximum length of the way along which stations are searched, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
@@ -255,7 +252,8 @@ pub fn free_ranges(
 mod tests {
     use super::*;
     use crate::charging_station::{Plug, PriceType};
-    use kernel::time::{Timestamp, hours};
+    use kernel::Timestamp;
+    use kernel::time::hours;
 
     fn window(from: i64, until: i64) -> Window {
         let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));

@@ -7,7 +7,7 @@
 use super::battery::Charge;
 use crate::charging_station::Connector;
 use crate::operation::Simulation;
-use kernel::time::SignedDuration;
+use kernel::SignedDuration;
 
 /// Returns the power that a connector offers, in W.
 pub fn offered(connector: &Connector) -> u32 {

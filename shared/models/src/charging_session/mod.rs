@@ -37,14 +37,9 @@ use super::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
 use crate::operation::Operation;
-use kernel::error::{Code, Error};
 use kernel::fields::address::Country;
 use kernel::fields::text::ZoneName;
-use kernel::id::{Id, Kind};
-use kernel::money::{Currency, Money};
-use kernel::origin::Mode;
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Code, Currency, Error, Id, Kind, Mode, Money, Timestamp, Window};
 
 mod cost;
 pub mod network;

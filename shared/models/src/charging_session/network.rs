@@ -29,10 +29,8 @@ use super::profile::SessionProfile;
 use crate::charging::tariff::Segment;
 use crate::charging_station::Price;
 use crate::network::{EvseId, ObjectId, Owner};
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::time::{DAY, SignedDuration, Timestamp, days, minutes};
-use kernel::window::Window;
+use kernel::time::{DAY, days, minutes};
+use kernel::{Currency, Id, SignedDuration, Timestamp, Window};
 
 /// The time for which a session waits for the network's report that it has begun.
 pub const START_PATIENCE: SignedDuration = minutes(5);
@@ -360,7 +358,7 @@ pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
 mod tests {
     use super::*;
     use crate::network::{Module, PartyId};
-    use kernel::id::Kind;
+    use kernel::Kind;
 
     fn eur() -> Currency {
         Currency::from_code("eur").unwrap()

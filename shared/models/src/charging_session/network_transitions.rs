@@ -6,9 +6,7 @@ use super::{ChargingSession, SessionFailedReason, SessionState, Settlement, Star
 use crate::event_type::EventType;
 use crate::network::Owner;
 use crate::stored::Stored;
-use kernel::error::Result;
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Result, Timestamp, Window};
 
 impl Stored<ChargingSession> {
     /// Checks whether the session is at a station of the party. No other party reports or bills the session.

@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::charging::battery::MILLIS_PER_HOUR;
-use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
-use kernel::window::Window;
+use kernel::time::{minutes, whole_millis};
+use kernel::{Id, SignedDuration, Timestamp, Window};
 
 /// The time for which the result of a profile is awaited, and the first pause before it is sent again.
 pub const PATIENCE: SignedDuration = minutes(5);

@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 use super::network::Total;
 use crate::body::RequestBody;
 use kernel::fields::text::Description;
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
+use kernel::{SignedDuration, Timestamp};
 
 /// The time after which `charging_session.review_opened` is sent again for an open review.
 pub const REPEAT_AFTER: SignedDuration = days(14);

@@ -11,8 +11,8 @@ use super::review::{PendingReview, Prices};
 use crate::action::Action;
 use crate::charging::battery::Taper;
 use crate::stored::is_default;
-use kernel::time::{SignedDuration, Timestamp, hours};
-use kernel::window::Window;
+use kernel::time::hours;
+use kernel::{SignedDuration, Timestamp, Window};
 
 /// The time from the creation of a session to its start that is usual: it waits for room at its site, and then for its network.
 const START_MARGIN: SignedDuration = hours(1);

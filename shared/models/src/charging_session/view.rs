@@ -11,9 +11,7 @@ use super::{
     SessionFailedReason, SessionStatus, StartedBy,
 };
 use kernel::fields::address::Country;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Kind, Timestamp};
 
 // The names and descriptions are those of the OpenAPI document.
 #[derive(Serialize, ToSchema)]

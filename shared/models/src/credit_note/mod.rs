@@ -19,11 +19,8 @@ use super::invoice::{Buyer, Invoice, Seller, SetOff, TaxAmount};
 use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::{invoice, sized};
-use kernel::error::Result;
 use kernel::fields::text::Description;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Kind, Result, Timestamp};
 
 /// The maximum number of lines of a credit note.
 pub const MOST_LINES: usize = 50;

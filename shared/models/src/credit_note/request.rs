@@ -11,9 +11,8 @@ use crate::body::RequestBody;
 use crate::invoice::{Invoice, LineItem};
 use crate::stored::Stored;
 use crate::transaction::RefundDestination;
-use kernel::error::{Error, Result};
 use kernel::fields::text::Description;
-use kernel::id::Id;
+use kernel::{Error, Id, Result};
 
 /// The body of `POST /v1/credit_notes`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]

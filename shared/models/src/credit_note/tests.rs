@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::request::NewCreditNote;
 use super::*;
 use crate::adjustment::Adjustment;
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use serde_json::{Value, json};
 
 fn now() -> Timestamp {

@@ -12,14 +12,11 @@ use crate::body::RequestBody;
 use crate::charging_session::{ChargingSession, SessionStatus};
 use crate::reservation::Reservation;
 use crate::stored::Stored;
-use kernel::error::{Code, Error, Result};
 use kernel::fields::address::Country;
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::text::Description;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::origin::Mode;
-use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::time::days;
+use kernel::{Code, Currency, Error, Id, Mode, Result, SignedDuration, Timestamp};
 
 const LONGEST_PERIOD: SignedDuration = days(366);
 

@@ -6,9 +6,7 @@ use super::credits::{SetOff, gross, less, share, within};
 use super::totals::TaxAmount;
 use super::{Invoice, InvoiceStatus, LineItem};
 use crate::stored::Stored;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Error, Id, Kind, Result, Timestamp};
 
 /// The maximum number of lines that can be credited individually. The invoice stores the credits of each of them, and its item stays well
 /// below the 400 KB that DynamoDB allows.

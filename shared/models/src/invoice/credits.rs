@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::totals::TaxAmount;
 use crate::stored::is_default;
-use kernel::id::Id;
+use kernel::Id;
 
 /// The amounts that credit notes have credited on an invoice so far. The credits of a draft are lines of it; only the lines that they credit
 /// are noted here.

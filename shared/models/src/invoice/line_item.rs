@@ -12,8 +12,7 @@ use crate::reservation::{Fee, Reservation, ReservationStatus};
 use crate::stored::Stored;
 use kernel::fields::address::Country;
 use kernel::fields::text::ZoneName;
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::{Id, Kind, Timestamp};
 
 /// One entry of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -35,14 +35,12 @@ use super::search::SearchField;
 use super::stored::{Object, Stored, is_default};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::{MAX_OBJECT, sized};
-use kernel::error::{Code, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, ZoneName};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
 use kernel::size::Size;
-use kernel::time::{MINUTE, SignedDuration, Timestamp};
+use kernel::time::MINUTE;
+use kernel::{Code, Currency, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The maximum number of line items that an invoice shows itself; all of them can be listed page by page.
 pub const SHOWN_LINES: usize = 100;

@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 
 use crate::account::Account;
 use crate::fleet::Fleet;
+use kernel::Id;
 use kernel::fields::address::Address;
 use kernel::fields::party::{Bic, ElectronicAddress, Iban, VatId};
 use kernel::fields::text::{Email, Name, Text};
-use kernel::id::Id;
 
 /// The seller of an invoice as it was when the invoice was finalized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, Names, SessionCost};
-use kernel::origin::Mode;
+use kernel::Mode;
 use kernel::time::{days, millis};
 use serde_json::json;
 

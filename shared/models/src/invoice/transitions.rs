@@ -9,10 +9,9 @@ use crate::event_type::EventType;
 use crate::payment_method::{PaymentMethod, PaymentMethodInternal};
 use crate::stored::Stored;
 use crate::transaction::{Transaction, TransactionStatus};
-use kernel::error::{Code, Error, Result};
 use kernel::fields::patch::Change;
-use kernel::id::{Id, Kind};
-use kernel::time::{Timestamp, millis};
+use kernel::time::millis;
+use kernel::{Code, Error, Id, Kind, Result, Timestamp};
 
 impl Stored<Invoice> {
     /// Applies an update to a draft or open invoice. Omitted fields keep their values.

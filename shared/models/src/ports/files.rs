@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use kernel::error::Result;
+use kernel::Result;
 
 /// The time for which a link to a file is valid.
 pub const LINK: Duration = Duration::from_secs(15 * 60);

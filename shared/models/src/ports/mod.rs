@@ -11,10 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::action::Action;
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::{SignedDuration, Timestamp, millis, minutes};
+use kernel::time::{millis, minutes};
+use kernel::{Id, Kind, Result, SignedDuration, Tenant, Timestamp};
 
 /// The source of the current time.
 pub trait Clock: Send + Sync {
@@ -219,7 +217,7 @@ pub async fn send_at(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::id::Kind;
+    use kernel::Kind;
     use std::sync::Mutex;
 
     #[test]

@@ -13,10 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::charging_session::profile::PowerProfile;
 use crate::network::{EvseId, ObjectId};
 use crate::token::Token;
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
+use kernel::{Id, Result, Tenant, Timestamp};
 
 /// The operator of charging stations.
 pub trait Network: Send + Sync {

@@ -9,10 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::payment_method::ProviderMethod;
 use crate::test_token::TestToken;
 use crate::transaction::PaymentOutcome;
-use kernel::error::{Error, Result};
-use kernel::money::Money;
-use kernel::origin::{Mode, Tenant};
-use kernel::time::{SignedDuration, hours};
+use kernel::time::hours;
+use kernel::{Error, Mode, Money, Result, SignedDuration, Tenant};
 
 /// A payment provider, such as Stripe.
 pub trait Payments: Send + Sync {

@@ -28,10 +28,8 @@ use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
-use kernel::error::{Code, Result};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{DAY, SignedDuration, Timestamp, minutes, seconds};
+use kernel::time::{DAY, minutes, seconds};
+use kernel::{Code, Currency, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The number of attempts to generate a report.
 pub const TRIES: u32 = 3;

@@ -15,10 +15,8 @@ use crate::credit_note::CreditNote;
 use crate::reservation::{Fee, Reservation};
 use crate::stored::Stored;
 use crate::transaction::{Transaction, TransactionStatus, TransactionType};
-use kernel::error::{Code, Error, Result, excerpt};
-use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::error::excerpt;
+use kernel::{Code, Error, Id, Kind, Result, Timestamp, Window};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

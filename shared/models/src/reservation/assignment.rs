@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use kernel::id::Id;
-use kernel::window::Window;
+use kernel::{Id, Window};
 
 /// A connector and the window for which it is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]

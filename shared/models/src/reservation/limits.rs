@@ -1,7 +1,8 @@
 //! The limits of a window, and the errors for requests beyond them.
 
-use kernel::error::{Code, Error};
-use kernel::time::{SignedDuration, days, hours, minutes};
+use kernel::SignedDuration;
+use kernel::time::{days, hours, minutes};
+use kernel::{Code, Error};
 
 /// The maximum time from now to the start of a window.
 pub(super) const HORIZON: SignedDuration = days(90);

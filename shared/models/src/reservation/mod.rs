@@ -38,13 +38,10 @@ use super::event_type::EventType;
 use super::fleet::Fleet;
 use super::stored::{Object, Stored, is_default};
 use super::vehicle::{ConnectorType, Vehicle};
-use kernel::error::Result;
 use kernel::fields::metadata::Metadata;
 use kernel::fields::party::TaxPercent;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{SignedDuration, Timestamp, minutes};
-use kernel::window::Window;
+use kernel::time::minutes;
+use kernel::{Currency, Id, Kind, Result, SignedDuration, Timestamp, Window};
 
 /// The time between the first attempt to confirm and `ideal_start`.
 pub const LEAD: SignedDuration = minutes(30);

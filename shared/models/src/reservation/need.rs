@@ -5,10 +5,8 @@ use utoipa::ToSchema;
 
 use super::limits::{HORIZON, LATEST, SHORTEST, invalid};
 use crate::stored::is_default;
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::time::{DAY, SignedDuration, Timestamp, minutes, whole_millis};
-use kernel::window::Window;
+use kernel::time::{DAY, minutes, whole_millis};
+use kernel::{Id, Result, SignedDuration, Timestamp, Window};
 
 /// The grid for the starts of blocks: they are whole multiples of this duration since 1970.
 pub const GRID: SignedDuration = minutes(5);

@@ -18,8 +18,8 @@ use sha2::{Digest, Sha256};
 
 use super::assignment::Assignment;
 use crate::charging_session::network::Billed;
-use kernel::id::Id;
-use kernel::time::{MINUTE, SignedDuration, Timestamp, minutes};
+use kernel::time::{MINUTE, minutes};
+use kernel::{Id, SignedDuration, Timestamp};
 
 /// The time between sending RESERVE_NOW and the start of the reservation.
 pub(super) const AHEAD: SignedDuration = minutes(15);

@@ -4,8 +4,7 @@ use super::outward::{OutwardReservation, OutwardState, PATIENCE, RefusedEvse};
 use super::{Reservation, ReservationState, Step};
 use crate::action::Action;
 use crate::stored::Stored;
-use kernel::id::Id;
-use kernel::time::Timestamp;
+use kernel::{Id, Timestamp};
 
 impl Stored<Reservation> {
     /// Returns the outward reservation, while the reservation waits for its vehicle.
@@ -135,7 +134,7 @@ mod tests {
     use super::super::outward::{AHEAD, GRACE};
     use super::super::tests::confirmed_at_network;
     use super::*;
-    use kernel::id::Kind;
+    use kernel::Kind;
     use kernel::time::{SECOND, millis, minutes};
 
     fn command(number: u128) -> Id {

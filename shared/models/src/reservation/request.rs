@@ -12,12 +12,9 @@ use crate::body::RequestBody;
 use crate::charging_station::Point;
 use crate::policy::Degrees;
 use crate::vehicle::ConnectorType;
-use kernel::error::{Code, Result};
 use kernel::fields::metadata::MetadataChange;
 use kernel::fields::patch::{Change, Patch};
-use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp};
-use kernel::window::Window;
+use kernel::{Code, Id, Result, SignedDuration, Timestamp, Window};
 
 /// The message of the error for a window in a reservation by need.
 pub(super) const WINDOW_BESIDE_NEED: &str = "must not be given beside need";

@@ -6,9 +6,7 @@ use utoipa::ToSchema;
 use super::outward::{GRACE, OutwardReservation, OutwardState, RefusedEvse, UnusedReservation};
 use crate::action::Action;
 use crate::stored::is_default;
-use kernel::id::Id;
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Id, Timestamp, Window};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]

@@ -1,9 +1,8 @@
 use super::*;
 use crate::account::Account;
 use crate::fleet::FleetStatus;
-use kernel::error::{Code, Error};
 use kernel::time::{DAY, hours, millis};
-use kernel::window::Window;
+use kernel::{Code, Error, Window};
 use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {

@@ -16,12 +16,9 @@ use crate::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
 use crate::vehicle::ConnectorType;
-use kernel::error::{Code, Result};
 use kernel::fields::patch::Change;
-use kernel::id::{Id, Kind};
-use kernel::money::Money;
-use kernel::time::{MINUTE, SignedDuration, Timestamp};
-use kernel::window::Window;
+use kernel::time::MINUTE;
+use kernel::{Code, Id, Kind, Money, Result, SignedDuration, Timestamp, Window};
 
 /// Converts a level in percent to hundredths of a percent.
 fn hundredths(level: f64) -> u16 {

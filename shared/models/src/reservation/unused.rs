@@ -19,9 +19,7 @@ use crate::event_type::EventType;
 use crate::network::ObjectId;
 use crate::stored::Stored;
 use kernel::fields::party::TaxPercent;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Timestamp};
 
 /// The result of a CDR for an unused reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +173,7 @@ mod tests {
     use super::*;
     use crate::charging_session::network::Total;
     use crate::network::{Module, Owner, PartyId};
-    use kernel::id::Kind;
+    use kernel::Kind;
     use kernel::time::minutes;
 
     fn command(number: u128) -> Id {

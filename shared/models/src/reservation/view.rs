@@ -12,9 +12,7 @@ use super::{
 };
 use crate::vehicle::ConnectorType;
 use kernel::fields::metadata::Metadata;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Kind, Timestamp};
 
 // The names and descriptions are those of the OpenAPI document.
 #[derive(Serialize, ToSchema)]

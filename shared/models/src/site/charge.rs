@@ -17,10 +17,8 @@ use crate::charging_station::{ChargingStation, Price, PriceType};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::{self, UNKNOWN_LEVEL, VehicleTelemetry};
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::time::{HOUR, SignedDuration, Timestamp, minutes, whole_millis};
-use kernel::window::Window;
+use kernel::time::{HOUR, minutes, whole_millis};
+use kernel::{Currency, Id, SignedDuration, Timestamp, Window};
 
 /// A level that differs from the plan by less than this number of points is noise, and so is an energy below this number of Wh.
 const NOISE: f64 = 3.0;

@@ -2,8 +2,7 @@
 
 use super::{LimitType, Site};
 use crate::charging::policies::spans;
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Timestamp, Window};
 
 /// The lowest limits of each window in W, before reserved power is subtracted.
 pub(super) struct Limits {

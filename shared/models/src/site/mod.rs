@@ -29,13 +29,10 @@ use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::{Distinct, MAX_LIST, check_size, sized};
 use charge::{Charge, ShortageReason};
-use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::Change;
 use kernel::fields::text::{Name, ZoneName};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Error, Id, Kind, Result, Timestamp};
 
 /// The maximum number of vehicles of a site, which are planned together.
 pub const MOST_VEHICLES: usize = 500;

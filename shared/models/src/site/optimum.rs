@@ -18,8 +18,8 @@ use super::limits::Limits;
 use super::series::SLOT;
 use super::{LimitType, Site, SiteOptimize};
 use crate::charging::battery::Battery;
-use kernel::time::{Timestamp, whole_millis};
-use kernel::window::Window;
+use kernel::time::whole_millis;
+use kernel::{Timestamp, Window};
 
 /// The maximum number of times that a plan is made again because batteries take less than planned at their levels then.
 const TIGHTENED: usize = 4;

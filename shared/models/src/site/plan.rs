@@ -19,9 +19,8 @@ use super::{MOST_VEHICLES, PlanSummary, ShortDeparture, Site, SitePlanReason};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::event_type::EventType;
 use crate::stored::Stored;
-use kernel::id::Id;
-use kernel::time::{DAY, SignedDuration, Timestamp, hours};
-use kernel::window::Window;
+use kernel::time::{DAY, hours};
+use kernel::{Id, SignedDuration, Timestamp, Window};
 
 /// The length of time that a plan covers.
 pub const HORIZON: SignedDuration = hours(48);

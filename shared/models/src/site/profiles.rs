@@ -11,9 +11,7 @@ use super::limits::Limits;
 use super::plan::Planned;
 use super::{LimitType, Site, charge};
 use crate::charging_session::profile::PowerProfile;
-use kernel::id::Id;
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Id, Timestamp, Window};
 
 /// A profile that differs by less than this number of W is not sent again.
 const NOISE: u64 = 100;

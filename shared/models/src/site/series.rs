@@ -9,10 +9,8 @@ use utoipa::ToSchema;
 use super::csv;
 use crate::body::{ReadCsv, RequestBody};
 use crate::stored::Object;
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::time::{HOUR, SignedDuration, Timestamp, days, minutes, whole_millis};
-use kernel::window::Window;
+use kernel::time::{HOUR, days, minutes, whole_millis};
+use kernel::{Error, Id, Kind, Result, SignedDuration, Timestamp, Window};
 
 /// The length of a slot.
 pub const SLOT: SignedDuration = minutes(15);

@@ -16,9 +16,8 @@ use super::charge::{PendingStart, PlanInputs, SiteSession, SiteVehicle};
 use super::limits::Limits;
 use super::plan::HORIZON;
 use super::{LimitType, Site};
-use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, days, minutes};
-use kernel::window::Window;
+use kernel::time::{days, minutes};
+use kernel::{Id, SignedDuration, Timestamp, Window};
 
 /// The time for which a session that starts needs room for its maximum power: five minutes until it begins, and five until its first
 /// profile is in force.

@@ -13,10 +13,7 @@ use super::plan::Planned;
 use super::{LimitType, Site};
 use crate::charging::battery::Battery;
 use crate::charging_session::profile::ProfileView;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::time::Timestamp;
-use kernel::window::Window;
+use kernel::{Currency, Id, Timestamp, Window};
 
 /// The response of `GET /v1/sites/{id}/plan`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

@@ -16,11 +16,10 @@ use super::webhooks::headers::CustomHeaders;
 use super::webhooks::health::EndpointHealth;
 pub use super::webhooks::options::{MaxPerSecond, Payload, SignatureTimestamp, Subscription};
 pub use super::webhooks::secret::SigningSecret;
-use kernel::error::{Error, Result};
 use kernel::fields::metadata::Metadata;
 use kernel::fields::text::{Description, Text, WebUrl};
-use kernel::id::{Id, Kind};
-use kernel::time::{DAY, SignedDuration, Timestamp, hours};
+use kernel::time::{DAY, hours};
+use kernel::{Error, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The maximum number of endpoints of an account in one mode.
 pub const MAX_ENDPOINTS: usize = 16;
@@ -380,9 +379,8 @@ impl Stored<WebhookEndpoint> {
 pub(crate) mod tests {
     use super::*;
     use crate::event::{Cause, EventInternal, Occurrence};
-    use kernel::Mode;
-    use kernel::origin::Tenant;
     use kernel::targets::Targets;
+    use kernel::{Mode, Tenant};
     use serde_json::json;
 
     /// A new endpoint of test mode.

@@ -11,14 +11,11 @@ use crate::body::RequestBody;
 use crate::stored::Stored;
 use crate::webhooks::headers::{CustomHeaders, HeadersChange};
 use crate::{Distinct, NonEmpty, check_size, sized};
-use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, Text, WebUrl};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
 use kernel::targets::Targets;
-use kernel::time::Timestamp;
+use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
 
 /// The body of `POST /v1/webhook_endpoints`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]

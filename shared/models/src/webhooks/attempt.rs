@@ -6,7 +6,8 @@ use crate::event::{Delivery, DeliveryState, EventType};
 use crate::stored::Stored;
 use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
 use crate::webhooks::breaker::{Breaker, FAILURES};
-use kernel::time::{DAY, SignedDuration, Timestamp, hours, millis, minutes, seconds, whole_millis};
+use kernel::time::{DAY, hours, millis, minutes, seconds, whole_millis};
+use kernel::{SignedDuration, Timestamp};
 
 /// The waits between attempts. The first one follows the first attempt.
 const WAITS: [SignedDuration; 9] = [
@@ -200,10 +201,8 @@ pub fn retry_after(text: &str, now: Timestamp) -> Option<SignedDuration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::Mode;
-    use kernel::id::{Id, Kind};
-    use kernel::origin::Tenant;
     use kernel::targets::Targets;
+    use kernel::{Id, Kind, Mode, Tenant};
 
     fn now() -> Timestamp {
         Timestamp::parse("2026-03-01T08:00:00Z").unwrap()

@@ -8,7 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use kernel::time::{DAY, SignedDuration, Timestamp, minutes, seconds};
+use kernel::time::{DAY, minutes, seconds};
+use kernel::{SignedDuration, Timestamp};
 
 /// The number of consecutive failed attempts after which deliveries are held.
 pub const FAILURES: u32 = 5;

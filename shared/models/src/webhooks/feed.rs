@@ -13,8 +13,8 @@
 use serde::Serialize;
 
 use crate::event::{Event, EventType};
-use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, hours, seconds};
+use kernel::time::{hours, seconds};
+use kernel::{Id, SignedDuration, Timestamp};
 
 /// The minimum age of the entries that are read.
 pub const LAG: SignedDuration = seconds(10);
@@ -97,7 +97,7 @@ pub struct EventFeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::id::Kind;
+    use kernel::Kind;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::EPOCH.plus(seconds(second))

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::event::Event;
 use crate::stored::{Object, Stored};
-use kernel::id::{Id, Kind};
+use kernel::{Id, Kind};
 
 /// Returns the fleets that the snapshot of an object shows.
 fn shown(kind: Kind, object: &Value) -> Vec<Id> {

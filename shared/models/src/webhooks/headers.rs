@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// The text that replaces a value that may not be shown.
 pub const MASKED: &str = "****";

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::webhook_delivery::{DeliveryStatus, WebhookDelivery};
-use kernel::time::{DAY, SignedDuration, Timestamp};
+use kernel::time::DAY;
+use kernel::{SignedDuration, Timestamp};
 
 /// The period of which attempts count.
 pub const PERIOD: SignedDuration = DAY;
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::event_type::EventType;
     use crate::webhook_delivery::NOT_MADE;
-    use kernel::id::{Id, Kind};
+    use kernel::{Id, Kind};
     use std::collections::BTreeMap;
 
     fn attempt(latency: u64, response_status: Option<u16>, response: &str) -> WebhookDelivery {

@@ -15,7 +15,8 @@
 //! gets an entry, because its change can never be relayed, it is skipped after a quarter of an hour.
 
 use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, days, minutes, seconds};
+use kernel::time::{days, minutes, seconds};
+use kernel::{SignedDuration, Timestamp};
 
 /// The maximum time to wait for a missing event.
 pub const PATIENCE: SignedDuration = minutes(15);

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 
 /// A signing secret: `whsec_` and 32 base64 characters. The `Debug` output does not contain it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,7 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 use crate::webhook_endpoint::{SignatureTimestamp, SigningSecret};
-use kernel::id::Id;
-use kernel::time::Timestamp;
+use kernel::{Id, Timestamp};
 
 /// Returns the headers of a delivery. It is signed with each secret of the endpoint, the newest first. `at` is the time of the machine, not
 /// that of the service: receivers refuse signatures that are not from the last five minutes by their own clocks.

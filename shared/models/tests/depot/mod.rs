@@ -1,13 +1,10 @@
 //! The vehicles of a depot and their departures, for the tests of its plans.
 
 use jiff::tz::TimeZone;
-use kernel::time::Timestamp;
-use kernel::{Id, Kind};
+use kernel::{Id, Kind, Timestamp};
 use models::departure::Departure;
-use models::site::Site;
 use models::site::charge::{Execution, PlanInputs, SiteVehicle};
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use models::{Site, Stored, Vehicle};
 use serde_json::{Value, json};
 
 /// The id of the object of a kind with this number, as if created at the beginning of 2027.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::envelope::{Received, StatusCode};
 use kernel::backoff::Backoff;
-use kernel::error::Error;
-use kernel::time::{SignedDuration, seconds};
+use kernel::time::seconds;
+use kernel::{Error, SignedDuration};
 
 /// The number of attempts of a `GET`, and the pauses in between.
 const TRIES: u32 = 3;

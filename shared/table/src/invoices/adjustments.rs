@@ -7,13 +7,8 @@ use super::paid::months;
 use crate::entries::key_of_entry;
 use crate::keys::Partition;
 use crate::{Store, stored_item};
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use kernel::window::Window;
-use models::adjustment::Adjustment;
-use models::stored::Stored;
+use kernel::{Id, Result, Tenant, Timestamp, Window};
+use models::{Adjustment, Stored};
 
 impl Store {
     /// Returns the adjustments that no paid invoice bills, as they are now: they decide what is billed.

@@ -10,11 +10,9 @@ use crate::list::{Cursor, Page, PageRequest, all_items, page_of_ids};
 use crate::search::deletion;
 use crate::unit_of_work::{UnitOfWork, Write};
 use crate::{Item, Store, client, key_item, new_item, s};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Origin, Tenant};
-use models::invoice::{Invoice, LineItem};
-use models::stored::Stored;
+use kernel::{Error, Id, Kind, Origin, Result, Tenant};
+use models::invoice::LineItem;
+use models::{Invoice, Stored};
 
 impl Store {
     /// Returns one page of an invoice's lines, the newest first.

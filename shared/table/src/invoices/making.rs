@@ -3,10 +3,8 @@
 use crate::keys::Key;
 use crate::unit_of_work::Write;
 use crate::{Item, Store, client, new_item, s, string};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::{SignedDuration, Timestamp, millis, seconds};
+use kernel::time::{millis, seconds};
+use kernel::{Error, Id, Origin, Result, SignedDuration, Tenant, Timestamp};
 
 /// The time for which an invoice may be in progress before it counts as abandoned: longer than any request lasts.
 const MAKING: SignedDuration = seconds(40);

@@ -23,21 +23,10 @@ use super::keys::{Key, Partition};
 use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, n, s};
-use kernel::error::{Error, Result};
 use kernel::fields::address::Country;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::origin::{Origin, Tenant};
-use kernel::time::Timestamp;
-use kernel::window::Window;
-use models::charging_station::ChargingStation;
-use models::driver::Driver;
-use models::invoice::{
-    Billable, FeeNames, Invoice, InvoiceStatus, LineItem, NewInvoice, shown_lines,
-};
-use models::reservation::Reservation;
-use models::stored::Stored;
-use models::vehicle::Vehicle;
+use kernel::{Currency, Error, Id, Kind, Origin, Result, Tenant, Timestamp, Window};
+use models::invoice::{Billable, FeeNames, InvoiceStatus, LineItem, NewInvoice, shown_lines};
+use models::{ChargingStation, Driver, Invoice, Reservation, Stored, Vehicle};
 
 /// The number of sessions that are claimed in the transaction of the invoice: it has at most 100 writes, and the invoice and the
 /// idempotency record are two.

@@ -9,17 +9,10 @@ use crate::Store;
 use crate::keys::Partition;
 use crate::list::{Cursor, PageRequest};
 use crate::stored_item;
-use kernel::error::Result;
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
-use kernel::time::Timestamp;
-use kernel::window::Window;
-use models::charging_session::ChargingSession;
-use models::credit_note::CreditNote;
+use kernel::{Id, Kind, Result, Tenant, Timestamp, Window};
 use models::invoice::{LineItem, LineType, SHOWN_LINES};
-use models::reservation::Reservation;
-use models::stored::Stored;
-use models::transaction::{Transaction, TransactionStatus};
+use models::transaction::TransactionStatus;
+use models::{ChargingSession, CreditNote, Reservation, Stored, Transaction};
 
 /// Nothing was paid before 2026, when the service began; in milliseconds since 1970.
 const FIRST_PAYMENT: i64 = 1_767_225_600_000;

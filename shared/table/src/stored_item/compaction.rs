@@ -12,9 +12,7 @@ use serde_json::Value;
 use crate::deflate::{deflated_behind_dictionary, inflated};
 use crate::item::{Item, number, s, string};
 use crate::keys::{self, PAID_WITH};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
+use kernel::{Error, Id, Kind, Result, Tenant};
 
 /// The maximum size of an item whose write counts as one of a kilobyte, in bytes.
 pub(super) const KILOBYTE: usize = 1024;

@@ -14,13 +14,11 @@ use super::keys::{self, Key, PAID_WITH, Partition};
 use super::layout::{self, Layout, new_item};
 use compaction::{FLEET, KILOBYTE, deflate, listed_fleet, omit_repeated, recorded};
 use kernel::encryption::{Encrypted, EncryptionKeys};
-use kernel::error::{Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::{Origin, Tenant};
-use kernel::time::Timestamp;
-use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
-use models::stored::{Object, Stored, StoredForm, Unknown};
+use kernel::{Error, Id, Kind, Origin, Result, Tenant, Timestamp};
+use models::event::{Cause, EventInternal, Occurrence};
+use models::stored::{Object, StoredForm, Unknown};
 use models::webhooks::fleets;
+use models::{Event, EventType, Stored};
 
 /// An object that has an item of its own: the keys of the item and of its index entries are derived from the object.
 pub trait Record: Object {
@@ -423,10 +421,10 @@ fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::origin::{Idempotency, Mode};
+    use kernel::Mode;
+    use kernel::origin::Idempotency;
     use kernel::scope::Rights;
-    use models::event;
-    use models::fleet::Fleet;
+    use models::{Fleet, event};
     use serde_json::json;
 
     fn origin() -> Origin {

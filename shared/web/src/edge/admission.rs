@@ -20,10 +20,8 @@ use crate::query::QueryString;
 use crate::request_context::RequestContext;
 use crate::route::{DRY_RUN, Route};
 use crate::{body, errors};
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::origin::{Origin, Precondition, Tenant};
-use kernel::{function_scope, version};
+use kernel::origin::Precondition;
+use kernel::{Error, Id, Origin, Result, Tenant, function_scope, version};
 use models::api_key::ActingKey;
 
 /// Middleware around each handler: the checks before it, and the time limit of its route, which does not include the time that the client

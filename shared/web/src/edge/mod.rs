@@ -22,12 +22,9 @@ use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::route::PATIENCE;
 use super::source::{Source, SourceLimiter};
 use crate::settings::Settings;
-use kernel::error::{Error, ErrorClass, Result};
-use kernel::id::{Id, Kind};
-use kernel::origin::Tenant;
+use kernel::error::ErrorClass;
 use kernel::targets::Targets;
-use kernel::time::Timestamp;
-use kernel::{function_scope, version};
+use kernel::{Error, Id, Kind, Result, Tenant, Timestamp, function_scope, version};
 use models::ports::Clock;
 use table::Store;
 

@@ -14,11 +14,10 @@ use crate::errors;
 use crate::query::QueryString;
 use crate::request_context::RequestContext;
 use kernel::backoff::Backoff;
-use kernel::error::{Error, ErrorClass, Result};
-use kernel::function_scope;
-use kernel::id::{Id, Kind};
-use kernel::origin::{Idempotency, Origin};
+use kernel::error::ErrorClass;
+use kernel::origin::Idempotency;
 use kernel::scope::Rights;
+use kernel::{Error, Id, Kind, Origin, Result, function_scope};
 
 /// The maximum number of attempts of a request that collides with concurrent changes.
 const TRIES: u32 = 16;

@@ -63,11 +63,8 @@ use crate::reservation::{
     LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus, SHORTEST,
 };
 use crate::vehicle::ConnectorType;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::origin::Mode;
-use kernel::time::{MINUTE, SignedDuration, Timestamp, millis, minutes, whole_millis};
-use kernel::window::Window;
+use kernel::time::{MINUTE, millis, minutes, whole_millis};
+use kernel::{Currency, Id, Mode, SignedDuration, Timestamp, Window};
 
 /// The step by which a window may be shifted.
 const STEP: SignedDuration = minutes(5);

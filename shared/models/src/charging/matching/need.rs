@@ -11,8 +11,8 @@ use crate::charging::battery::Charge;
 use crate::charging::effective_price::ChargingVehicle;
 use crate::reservation::SHORTEST;
 use crate::reservation::need::{Need, Optimize};
-use kernel::time::{DAY, MINUTE, SignedDuration, millis, whole_millis};
-use kernel::window::Window;
+use kernel::time::{DAY, MINUTE, millis, whole_millis};
+use kernel::{SignedDuration, Window};
 
 /// The points of blocks that cannot be compared with blocks in the reservation's currency: more than any cost.
 const INCOMPARABLE: i64 = 1 << 60;

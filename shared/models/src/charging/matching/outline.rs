@@ -15,7 +15,7 @@ use super::simulation;
 use crate::charging::effective_price::CostBound;
 use crate::charging_station::ChargingStation;
 use crate::vehicle::ConnectorType;
-use kernel::money::Currency;
+use kernel::Currency;
 
 /// The outline of a station.
 #[derive(Debug, Clone, PartialEq, Eq)]

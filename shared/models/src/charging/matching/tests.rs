@@ -5,7 +5,7 @@ use crate::charging_station::PriceType;
 use crate::driver::{ChargingSpeed, Driver};
 use crate::policy::Policy;
 use crate::reservation::{Assignment, MatchSummary};
-use kernel::money::Currency;
+use kernel::Currency;
 use serde_json::json;
 
 fn at(text: &str) -> Timestamp {

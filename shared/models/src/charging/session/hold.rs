@@ -4,8 +4,7 @@ use super::super::calendar::Entry;
 use super::HOLD;
 use crate::charging_session::ChargingSession;
 use crate::stored::Stored;
-use kernel::id::Kind;
-use kernel::time::Timestamp;
+use kernel::{Kind, Timestamp};
 
 impl Stored<ChargingSession> {
     /// Returns the reservations of other vehicles for which the vehicle of this session does not leave the EVSE: they have begun, or begin
@@ -60,9 +59,8 @@ impl Stored<ChargingSession> {
 mod tests {
     use super::super::tests::{now, scene};
     use super::*;
-    use kernel::id::Id;
     use kernel::time::minutes;
-    use kernel::window::Window;
+    use kernel::{Id, Window};
     use serde_json::json;
 
     fn entry(kind: Kind, number: u128, from: i64, until: i64) -> Entry {

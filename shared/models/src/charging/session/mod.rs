@@ -34,11 +34,8 @@ use crate::reservation::{LEAD, Reservation};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
 use crate::vehicle_telemetry::Odometer;
-use kernel::error::{Code, Error, Result};
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{DAY, SECOND, SignedDuration, Timestamp, minutes};
-use kernel::window::Window;
+use kernel::time::{DAY, SECOND, minutes};
+use kernel::{Code, Currency, Error, Id, Kind, Result, SignedDuration, Timestamp, Window};
 
 pub use network::{CardSession, CdrOutcome};
 pub use plausibility::{CLOCK_TOLERANCE, Plausibility};

@@ -22,11 +22,9 @@ use crate::invoice::totals::rate_of;
 use crate::network::{EvseId, ObjectId, is_believed};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
-use kernel::error::Result;
 use kernel::fields::text::ZoneName;
-use kernel::id::{Id, Kind};
-use kernel::money::Currency;
-use kernel::time::{SignedDuration, Timestamp, days, whole_millis};
+use kernel::time::{days, whole_millis};
+use kernel::{Currency, Id, Kind, Result, SignedDuration, Timestamp};
 
 /// The time after the creation of a session in which its price can become final so that invoices find the session. A price that
 /// becomes final later is billed as an adjustment.

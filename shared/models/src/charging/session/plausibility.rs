@@ -16,8 +16,8 @@ use crate::charging_session::review::ReviewReason;
 use crate::charging_session::{ChargingSession, StartedBy};
 use crate::charging_station::{Price, PriceType, Tax};
 use crate::stored::Stored;
-use kernel::money::Currency;
-use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
+use kernel::time::{minutes, whole_millis};
+use kernel::{Currency, SignedDuration, Timestamp};
 
 /// The maximum deviation of the clock of a network and of its charging stations.
 pub const CLOCK_TOLERANCE: SignedDuration = minutes(15);

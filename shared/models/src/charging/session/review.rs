@@ -10,8 +10,7 @@ use crate::charging_session::review::{
 use crate::charging_session::{ChargingSession, CostSource, Settlement, wrong_state};
 use crate::event_type::EventType;
 use crate::stored::Stored;
-use kernel::error::Result;
-use kernel::time::Timestamp;
+use kernel::{Result, Timestamp};
 
 impl Stored<ChargingSession> {
     /// Opens a review of the total amount that the network bills, or changes the open review to that amount.

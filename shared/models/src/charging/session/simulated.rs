@@ -13,12 +13,9 @@ use crate::charging_session::{
 use crate::event_type::EventType;
 use crate::operation::{Operation, Simulation};
 use crate::stored::Stored;
-use kernel::error::Result;
 use kernel::fields::text::ZoneName;
-use kernel::id::Kind;
-use kernel::origin::Mode;
-use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
-use kernel::window::Window;
+use kernel::time::{MINUTE, whole_millis};
+use kernel::{Kind, Mode, Result, SignedDuration, Timestamp, Window};
 
 impl Stored<ChargingSession> {
     /// Returns the session at a moment: while it is active, with the energy charged so far and its cost. A session at a network's

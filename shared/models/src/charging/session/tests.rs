@@ -7,7 +7,7 @@ use crate::charging_station::{OpeningHours, Plug, Price, PriceType, Tax, Weekday
 use crate::fleet::FleetStatus;
 use crate::transaction::{PaymentOutcome, TransactionStatus};
 use crate::vehicle::ConnectorType;
-use kernel::origin::Mode;
+use kernel::Mode;
 use kernel::time::{HOUR, hours, millis};
 use serde_json::{Value, json};
 
@@ -568,7 +568,7 @@ fn a_charge_settles_a_session_and_a_decline_leaves_it_due() {
 pub mod named {
     use crate::charging_session::NetworkSession;
     use crate::network::{EvseId, Module, ObjectId, Owner, PartyId};
-    use kernel::id::{Id, Kind};
+    use kernel::{Id, Kind};
 
     pub fn object(module: Module, id: &str) -> ObjectId {
         let owner = Owner {

@@ -7,7 +7,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::table::{Cell, quotient, rounded};
 use crate::charging::footprint::{COUNTRY_SOURCE, Footprint};
-use kernel::id::Id;
+use kernel::Id;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Carbon {

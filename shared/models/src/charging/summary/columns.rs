@@ -6,7 +6,7 @@ use super::table::{Cell, ratio};
 use super::totals::Totals;
 use crate::charging_session::SessionStatus;
 use crate::report::{Grouping, ReportType};
-use kernel::money::{Currency, Money};
+use kernel::{Currency, Money};
 
 /// A column, or two of them for an amount of money: `gross_minor_units` and `gross`.
 pub(super) enum Column {

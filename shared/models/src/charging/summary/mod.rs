@@ -28,10 +28,7 @@ use crate::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, Repo
 use crate::reservation::Reservation;
 use crate::stored::Stored;
 use crate::transaction::Transaction;
-use kernel::error::Result;
-use kernel::id::Id;
-use kernel::money::{Currency, Money};
-use kernel::time::Timestamp;
+use kernel::{Currency, Id, Money, Result, Timestamp};
 
 /// The maximum number of rows in a report that lists single sessions.
 const MAX_ROWS: usize = 20_000;

@@ -6,9 +6,7 @@ use jiff::tz::TimeZone;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Number, Value};
 
-use kernel::error::{Error, Result};
-use kernel::id::Id;
-use kernel::time::Timestamp;
+use kernel::{Error, Id, Result, Timestamp};
 
 /// One field of a row.
 #[derive(Debug, Clone, PartialEq)]

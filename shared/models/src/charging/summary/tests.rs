@@ -3,7 +3,7 @@ use crate::adjustment::Adjustment;
 use crate::charging_session::network::Total;
 use crate::invoice::tests::{at, cost_of, session};
 use crate::network::{Module, ObjectId, Owner, PartyId};
-use kernel::id::Kind;
+use kernel::Kind;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -8,8 +8,7 @@ use crate::charging_session::{ChargingSession, SessionStatus};
 use crate::invoice::line_item::LineItem;
 use crate::reservation::Fee;
 use kernel::fields::party::TaxPercent;
-use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp};
+use kernel::{Id, SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {

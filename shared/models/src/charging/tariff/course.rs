@@ -5,7 +5,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::stored::is_default;
-use kernel::time::{SignedDuration, Timestamp, whole_millis};
+use kernel::time::whole_millis;
+use kernel::{SignedDuration, Timestamp};
 
 pub(in super::super) const WH_PER_KWH: Decimal = Decimal::ONE_THOUSAND;
 pub(in super::super) const MILLIS_PER_HOUR: Decimal =

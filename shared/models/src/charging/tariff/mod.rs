@@ -21,8 +21,7 @@ pub(super) use self::course::{MILLIS_PER_HOUR, WH_PER_KWH};
 pub use self::line::{Cost, Line};
 use self::stretch::{Stretch, stretches};
 use crate::charging_station::{Price, PriceType};
-use kernel::money::Currency;
-use kernel::time::Timestamp;
+use kernel::{Currency, Timestamp};
 
 /// Returns the currency in which a session at these prices that begins then is billed: the preferred one if there are prices in it,
 /// otherwise that of the first price.

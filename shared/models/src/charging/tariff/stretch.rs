@@ -8,7 +8,8 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use super::course::{Course, MILLIS_PER_HOUR};
 use crate::charging_station::{Price, PriceType, Restrictions, Weekday};
-use kernel::time::{SignedDuration, Timestamp, days, millis, whole_millis};
+use kernel::time::{days, millis, whole_millis};
+use kernel::{SignedDuration, Timestamp};
 
 /// Part of a session in which the same prices hold.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::charging_station::{Restrictions, Tax, Weekday};
 use jiff::tz::TimeZone;
-use kernel::time::Timestamp;
+use kernel::Timestamp;
 use proptest::prelude::*;
 
 const MINUTE: u64 = 60_000;

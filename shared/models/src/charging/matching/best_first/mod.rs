@@ -38,8 +38,7 @@ use super::{Candidate, MatchRequest, need};
 use crate::charging::calendar::CalendarOwner;
 use crate::charging_station::ChargingStation;
 use crate::reservation::{Assignment, MatchFilter, MatchSummary};
-use kernel::id::Id;
-use kernel::window::Window;
+use kernel::{Id, Window};
 use prospects::Unread;
 use state::{BestPairs, Open, Pair, State};
 

@@ -9,8 +9,7 @@ use crate::charging::matching::score::{Merits, POINTS_PER_MINOR_UNIT, SpeedClass
 use crate::charging::matching::{MatchRequest, need};
 use crate::charging_station::Point;
 use crate::reservation::need::Need;
-use kernel::id::Id;
-use kernel::money::Currency;
+use kernel::{Currency, Id};
 
 /// A station of the radius as the index shows it.
 #[derive(Debug, Clone, PartialEq)]

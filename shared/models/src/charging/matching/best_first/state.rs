@@ -6,9 +6,7 @@ use super::prospects::{Prospect, Unread};
 use crate::charging::effective_price::PricePerKwh;
 use crate::charging::matching::Candidate;
 use crate::charging::matching::score::Merits;
-use kernel::id::Id;
-use kernel::money::Currency;
-use kernel::window::Window;
+use kernel::{Currency, Id, Window};
 
 /// A candidate in the best of its windows that are priced in one currency, or whose price is unknown.
 #[derive(Debug, Clone, Copy)]
