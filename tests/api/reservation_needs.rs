@@ -119,7 +119,9 @@ async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
 async fn arrival(planned: i64, level: i64) -> (Value, Value, Value, usize) {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
-    let station = app.station(json!({"connectors": connector(11.0)})).await;
+    let price = energy_price(10, None);
+    let station = json!({"connectors": connector(11.0), "pricing": [price]});
+    let station = app.station(station).await;
     let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let report = async |level: i64| {
         let level = json!({"battery": {"level": level}});
@@ -157,7 +159,8 @@ async fn a_session_charges_the_need_from_the_level_of_arrival() {
     let (energy, short_by) = (&after["energy_wh"], &after["short_by_wh"]);
     let sum = energy.as_i64().zip(short_by.as_i64()).map(|(a, b)| a + b);
     assert_eq!(sum, Some(50_000));
-    assert_has!(after, {"status": "short", "limited_by": "time", "revision": 2, "cost": null});
+    let cost = energy.as_i64().map(|wh| (wh * 10 + 500) / 1000);
+    assert_has!(after, {"status": "short", "limited_by": "time", "revision": 2, "cost": cost, "margin_seconds": 0});
     // The plan was short for the level at that time, and the vehicle has arrived with more.
     let (before, limited, ..) = arrival(5, 50).await;
     assert_eq!(

@@ -13,7 +13,7 @@ use models::ports::{Message, schedule_name};
 use models::webhooks::fleets;
 use models::{Event, EventType, Stored};
 use serde_dynamo::Item;
-use table::stored_item::{Record, decode, written};
+use table::stored_item::{Record, decode};
 
 use super::actions;
 use super::record::read;
@@ -166,7 +166,7 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
     let (object, previous) = (shown(after)?, before.map(shown).transpose()?);
     let cause = Cause {
         request: read::<EventRequest>(item, "request")?,
-        at: written(item).unwrap_or(now),
+        at: after.last_event.unwrap_or(now),
         version: app.edge.keys.version(&app.store, tenant, now).await?,
     };
     let fleets = fleets::besides((after, &object), before.zip(previous.as_ref()));

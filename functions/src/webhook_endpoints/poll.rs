@@ -97,12 +97,13 @@ pub async fn handle(
     let until = begun + Duration::from_secs(wait.into());
     loop {
         let (feed, next) = reader.page(from).await?;
-        let is_over = !feed.data.is_empty() || feed.has_more || Instant::now() + INTERVAL > until;
+        let left = until.saturating_duration_since(Instant::now());
+        let is_over = !feed.data.is_empty() || feed.has_more || left.is_zero();
         if is_over || !may_wait(&request).await? {
             return request.respond(&feed);
         }
         from = next;
-        sleep(INTERVAL).await;
+        sleep(left.min(INTERVAL)).await;
     }
 }
 

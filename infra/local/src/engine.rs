@@ -26,6 +26,8 @@ use crate::timeline::Timeline;
 const REST: Duration = Duration::from_millis(200);
 /// The interval at which lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
+/// The time in seconds after which the sweep sends what is due again.
+const OVERDUE: u32 = 120;
 /// The number of messages other than webhook deliveries and pulls from charging networks that are processed at a time.
 const WORKERS: u32 = 16;
 /// The delay before a failed message is delivered again.
@@ -268,7 +270,10 @@ impl Engine {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
-        let moved = self.move_to(target, &mut patience).await;
+        let mut moved = self.move_to(target, &mut patience).await;
+        if moved.is_ok() && seconds >= OVERDUE {
+            moved = self.repeat_overdue(&mut patience).await;
+        }
         // The clock may have been moved part of the way.
         self.notices.moved(self.clock.now());
         moved?;
@@ -285,6 +290,14 @@ impl Engine {
                 )
             }),
         })
+    }
+
+    /// Does what another piece of work was waiting for when its time came, and what was lost, as the sweep does each minute.
+    async fn repeat_overdue(&self, patience: &mut Duration) -> Result<()> {
+        match sweep::handle(&self.app).await? {
+            0 => Ok(()),
+            _ => self.settle_within(patience).await,
+        }
     }
 
     /// Moves the clock to a moment, stopping at each earlier moment at which work is due.

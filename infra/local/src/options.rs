@@ -8,6 +8,7 @@ use functions::app::TABLE;
 use kernel::Result;
 use kernel::encryption::EncryptionKeys;
 use kernel::targets::Targets;
+use kernel::time::days;
 use kernel::version::Versions;
 use models::ports::payments::Providers;
 use web::metrics::Metrics;
@@ -144,7 +145,7 @@ impl Options {
             )?,
             reservation_fee: self.reservation_fee,
             late_cancellation: LATE_CANCELLATION,
-            report_retention: None,
+            report_retention: Some(days(90)),
             plausibility: web::settings::plausibility()?,
             targets: Targets::PublicAndLoopback,
             quotas: self.quotas,

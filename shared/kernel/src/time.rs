@@ -124,7 +124,7 @@ impl Timestamp {
     }
 
     /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off. A leap second is read as the second
-    /// before it.
+    /// before it, and the end of the year 9999, by which many mean that something never ends, as the last moment.
     ///
     /// # Errors
     /// Fails if the text is not RFC 3339 or is outside the years 1 to 9999.
@@ -133,14 +133,20 @@ impl Timestamp {
         if !is_rfc3339(text.as_bytes()) {
             return Err(SHAPE);
         }
-        let parsed: jiff::Timestamp = text.parse().map_err(|_| SHAPE)?;
+        let parsed = match text.parse::<jiff::Timestamp>() {
+            Ok(parsed) => parsed,
+            Err(_) if text.starts_with("9999-12-3") && text[..19].parse::<DateTime>().is_ok() => {
+                return Ok(Self::from_unix_millis(LATEST));
+            }
+            Err(_) => return Err(SHAPE),
+        };
         let is_last_of_day = parsed.as_second().rem_euclid(86_400) == 86_399;
         if &text[17..19] == "60" && !is_last_of_day {
             return Err(SHAPE);
         }
         let millis = parsed.as_nanosecond().div_euclid(1_000_000);
         match i64::try_from(millis) {
-            Ok(millis @ EARLIEST..=LATEST) => Ok(Self::from_unix_millis(millis)),
+            Ok(millis @ EARLIEST..) => Ok(Self::from_unix_millis(millis.min(LATEST))),
             _ => Err("the time lies outside the years 0001 to 9999"),
         }
     }
@@ -249,6 +255,9 @@ mod tests {
             ("2026-03-01T00:00:00-23:59", "2026-03-01T23:59:00.000Z"),
             ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
             ("9999-12-30T21:59:59.999Z", "9999-12-30T21:59:59.999Z"),
+            ("9999-12-30T22:00:00Z", "9999-12-30T21:59:59.999Z"),
+            ("9999-12-31T23:59:59.9999999Z", "9999-12-30T21:59:59.999Z"),
+            ("9999-12-31T23:59:59-12:00", "9999-12-30T21:59:59.999Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
             ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000Z"),
             ("2017-01-01T05:29:60+05:30", "2016-12-31T23:59:59.000Z"),
@@ -280,7 +289,8 @@ mod tests {
             "2026-03-01T09:30:00+24:00",
             "2026-03-01T09:30:00Z[UTC]",
             "+2026-03-01T09:30:00Z",
-            "9999-12-30T22:00:00Z",
+            "9999-12-32T00:00:00Z",
+            "9999-12-31T24:00:00Z",
             "0001-01-01T00:00:00+00:01",
             "0000-12-31T23:59:59Z",
             "1772357400",

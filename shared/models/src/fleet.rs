@@ -472,17 +472,24 @@ impl Stored<Fleet> {
     }
 
     /// Computes the current periods from the fleet's settings. A period that has started keeps its start and ends at the end of the new
-    /// cycle, so that no time is billed twice or omitted. A period that has ended is not changed until it is billed.
+    /// cycle, so that no time is billed twice or omitted; if that end is over already in the time zone that the fleet has now, it ended
+    /// there. A period that has ended is not changed until it is billed.
     pub fn plan(&mut self, now: Timestamp) {
         let zone = self.object.timezone.rules();
+        let left = self.internal.former_zones.last();
+        let left = left.filter(|former| former.until == now);
+        let left = left.map(|former| former.zone.rules());
         let plan = |cycle: Cycle, before: Option<Window>| match before {
             Some(over) if over.until <= now => over,
             before => {
-                let from = before.map_or_else(|| cycle.begin(now, &zone), |before| before.from);
-                Window {
-                    from,
-                    until: cycle.end(now.max(from), &zone),
-                }
+                let begun = cycle.begin(now, &zone);
+                let from = before.map_or(begun, |before| before.from);
+                let is_over = |left: &TimeZone| from < begun && cycle.begin(now, left) <= from;
+                let until = match left.as_ref().is_some_and(is_over) {
+                    true => begun,
+                    false => cycle.end(now.max(from), &zone),
+                };
+                Window { from, until }
             }
         };
         let reports = Cycle::of_reports(self.object.preferences.report_frequency);
@@ -620,21 +627,57 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_cycle_change_ends_the_current_period_at_the_new_boundary() {
+    /// A fleet in Amsterdam.
+    fn fleet(now: Timestamp) -> Stored<Fleet> {
         let json = json!({"name": "N", "email": "a@b.example", "timezone": "Europe/Amsterdam",
             "address": {"line1": "1", "city": "A", "postal_code": "1", "country": "NL"}});
         let account = json!({"name": "A", "email": "a@b.example", "type": "business"});
-        let now = at("2026-03-18T12:00:00Z");
         let account = Account::new(serde_json::from_value(account).unwrap(), now).unwrap();
         let mut fleet = Fleet::new(serde_json::from_value(json).unwrap(), &account, now).unwrap();
-        let window = |from, until| {
-            Some(Window {
-                from: at(from),
-                until: at(until),
-            })
-        };
         fleet.plan(now);
+        fleet
+    }
+
+    fn window(from: &str, until: &str) -> Option<Window> {
+        Some(Window {
+            from: at(from),
+            until: at(until),
+        })
+    }
+
+    #[test]
+    fn a_move_across_a_boundary_ends_the_period_there() {
+        let began = at("2028-12-05T12:00:00Z");
+        for (zone, yearly, end) in [
+            // The year is over there since 10:00 UTC.
+            ("Pacific/Kiritimati", true, "2028-12-31T10:00:00Z"),
+            ("America/Lima", true, "2029-01-01T05:00:00Z"),
+            ("Pacific/Kiritimati", false, "2028-12-31T10:00:00Z"),
+        ] {
+            let mut fleet = fleet(began);
+            fleet.object.preferences.billing_cycle = match yearly {
+                true => BillingCycle::Yearly,
+                false => BillingCycle::Monthly,
+            };
+            fleet.plan(began);
+            let last = at("2028-12-31T12:00:00Z");
+            let from = fleet.internal.billing.unwrap().from;
+            let moves = serde_json::from_value(json!({"timezone": zone})).unwrap();
+            fleet.update(moves, last).unwrap();
+            let period = Window {
+                from,
+                until: at(end),
+            };
+            assert_eq!(fleet.internal.billing, Some(period), "{zone}");
+            let is_billed = fleet.internal.to_bill(last).is_some();
+            assert_eq!(is_billed, at(end) < last);
+        }
+    }
+
+    #[test]
+    fn a_cycle_change_ends_the_current_period_at_the_new_boundary() {
+        let now = at("2026-03-18T12:00:00Z");
+        let mut fleet = fleet(now);
         let (march, april) = ("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z");
         assert_eq!(fleet.internal.billing, window(march, april));
         assert_eq!(

@@ -81,6 +81,8 @@ pub struct Stored<T: Object> {
     pub version: u64,
     /// The number of events that the writes of the object have recorded, which is the `sequence` of the last one.
     pub recorded: u64,
+    /// The time of the last of these events, or a later one of a write without events. None if it is unknown.
+    pub last_event: Option<Timestamp>,
     events: Vec<EventType>,
     unknown: Option<Box<Unknown>>,
 }
@@ -116,16 +118,23 @@ impl<T: Object> Stored<T> {
             internal,
             version,
             recorded: 0,
+            last_event: None,
             events: Vec::new(),
             unknown: None,
         }
     }
 
-    /// Sets the number of events that the writes of the object have recorded.
+    /// Sets the number of events that the writes of the object have recorded, and the time of the last.
     #[must_use]
-    pub fn having_recorded(mut self, events: u64) -> Self {
-        self.recorded = events;
+    pub fn having_recorded(mut self, events: u64, last: Option<Timestamp>) -> Self {
+        (self.recorded, self.last_event) = (events, last);
         self
+    }
+
+    /// Returns the time of the events that a write records which began at a moment. The write of a request that began later may have come
+    /// first, and the events of an object are sorted by time in the order of its writes.
+    pub fn event_time(&self, began: Timestamp) -> Timestamp {
+        self.last_event.map_or(began, |last| began.max(last))
     }
 
     /// Adds the attributes that a newer release has written.

@@ -1325,7 +1325,7 @@ export default {
   'the rest of the calendar': 'der Rest des Kalenders',
   'the session of the network, without a charge detail record': 'dem Ladevorgang des Netzes, ohne Abrechnungsdatensatz',
   'the sessions': 'die Ladevorgänge',
-  'the shortest time': 'die kürzeste Zeit',
+  'the earliest end': 'das früheste Ende',
   'the station has changed': 'die Station hat sich geändert',
   "the station's tariff": 'dem Tarif der Station',
   'the stations take no charging profiles': 'die Stationen nehmen keine Ladeprofile an',

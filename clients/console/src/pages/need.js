@@ -104,7 +104,7 @@ export function NeedFields({ value, onChange }) {
     <${Field} label="Choose">${(/** @type {string} */ id) =>
       html`<${Select} id=${id} value=${value.optimize} options=${[
         ['cost', t('the cheapest time')],
-        ['time', t('the shortest time')],
+        ['time', t('the earliest end')],
         ['carbon', t('the least carbon dioxide')],
       ]} onChange=${(/** @type {Optimize} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
 }

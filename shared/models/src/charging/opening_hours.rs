@@ -1,8 +1,8 @@
 //! Whether a station is open for the whole of a window.
 
-use jiff::ToSpan as _;
 use jiff::civil::{Date, Time};
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::tz::{AmbiguousOffset, AmbiguousZoned, TimeZone};
+use jiff::{ToSpan as _, Zoned};
 
 use crate::charging_station::{ChargingStation, Range, Weekday};
 use kernel::time::millis;
@@ -96,7 +96,8 @@ fn weekday(day: Date) -> Weekday {
     Weekday::ALL[day.weekday().to_monday_zero_offset() as usize % 7]
 }
 
-/// Returns the span between two times of day on one day. `until` at or before `from` is on the next day.
+/// Returns the span between two times of day on one day. `until` at or before `from` is on the next day. Of a time that occurs twice the
+/// first begins the span, and the second ends it.
 pub(super) fn span(day: Date, from: Time, until: Time, zone: &TimeZone) -> Option<Window> {
     let end_day = if until <= from {
         day.saturating_add(1.day())
@@ -104,20 +105,25 @@ pub(super) fn span(day: Date, from: Time, until: Time, zone: &TimeZone) -> Optio
         day
     };
     Some(Window {
-        from: moment(day, from, zone)?,
-        until: moment(end_day, until, zone)?,
+        from: moment(day, from, zone, AmbiguousZoned::earlier)?,
+        until: moment(end_day, until, zone, AmbiguousZoned::later)?,
     })
 }
 
 /// Returns the moment of a time of day. A time that a change of the clocks skips is the moment of the change; of a time that occurs twice,
-/// the first counts.
-fn moment(day: Date, time: Time, zone: &TimeZone) -> Option<Timestamp> {
+/// `choose` returns the one that counts.
+fn moment(
+    day: Date,
+    time: Time,
+    zone: &TimeZone,
+    choose: impl FnOnce(AmbiguousZoned) -> Result<Zoned, jiff::Error>,
+) -> Option<Timestamp> {
     let moment = zone.to_ambiguous_zoned(day.to_datetime(time));
     if let AmbiguousOffset::Gap { .. } = moment.offset() {
         let before = moment.earlier().ok()?.timestamp();
         return Some(zone.following(before).next()?.timestamp().into());
     }
-    Some(moment.compatible().ok()?.timestamp().into())
+    Some(choose(moment).ok()?.timestamp().into())
 }
 
 fn time(text: &str) -> Option<Time> {
@@ -343,6 +349,18 @@ mod tests {
             station.availability.exceptional_closings = vec![range(closing.0, closing.1)];
             station.availability.exceptional_openings = vec![range(opening.0, opening.1)];
             assert_eq!(spans_of(&station, around.0, around.1), want);
+        }
+    }
+
+    #[test]
+    fn hours_that_begin_or_end_in_a_repeated_hour_include_it() {
+        let (sunday, until) = ("2026-10-24T21:00:00Z", "2026-10-25T07:00:00Z");
+        for (from, ends, want) in [
+            ("00:00", "02:30", "22:00-01:30"),
+            ("02:30", "06:00", "00:30-05:00"),
+        ] {
+            let station = station("Europe/Berlin", &[(Weekday::Sun, from, ends)]);
+            assert_eq!(spans_of(&station, sunday, until), [want]);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The plan of a reservation by need: the block that a search has found, its energy and its cost, and the changes of a station on which it
 //! depends.
 
+use super::battery::Charge;
 use super::estimate::SimulatedCharge;
 use super::footprint::Footprint;
 use super::matching::MatchRequest;
@@ -8,7 +9,7 @@ use super::tariff;
 use crate::charging_station::{ChargingStation, Connector, Plug, Price};
 use crate::reservation::Assignment;
 use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus, ReplanReason};
-use kernel::Timestamp;
+use kernel::{Currency, Timestamp};
 
 /// A block that a search has found.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +38,11 @@ pub fn charging_plan(
         let found = found?;
         let mut connectors = found.station.connectors.iter();
         let connector = connectors.find(|connector| connector.id == found.assignment.connector)?;
-        cost(request, found.station, connector, energy, start)
+        let (charge, currency) = (
+            request.vehicle.charge_at(connector),
+            request.reservation.currency,
+        );
+        cost(found.station, connector, &charge, energy, start, currency)
     };
     let earliest = request.windows.first();
     Some(ChargingPlan {
@@ -60,17 +65,16 @@ pub fn charging_plan(
     })
 }
 
-/// Returns the cost of charging this energy in Wh from a moment on, in the reservation's currency. None if it is unknown.
-fn cost(
-    request: &MatchRequest<'_>,
+/// Returns the cost of charging this energy in Wh from a moment on, in a currency. None if it is unknown.
+pub(super) fn cost(
     station: &ChargingStation,
     connector: &Connector,
+    charge: &Charge,
     energy: u32,
     start: Timestamp,
+    currency: Currency,
 ) -> Option<i64> {
-    let currency = request.reservation.currency;
-    let charge = request.vehicle.charge_at(connector);
-    let expected = SimulatedCharge::expected(station, connector, &charge, energy, start, currency)?;
+    let expected = SimulatedCharge::expected(station, connector, charge, energy, start, currency)?;
     tariff::is_known(&connector.pricing, currency, start).then_some(expected.cost.gross)
 }
 

@@ -143,6 +143,11 @@ pub struct Shortfall {
     pub energy: u32,
     pub short_by: u32,
     pub limited_by: LimitedBy,
+    /// The end of the charge.
+    pub until: Timestamp,
+    /// The cost of the energy in the reservation's currency; None if it is unknown.
+    pub cost: Option<i64>,
+    pub carbon_g: Option<i64>,
 }
 
 /// The data with which the block of a plan was chosen.
@@ -184,7 +189,7 @@ impl Need {
             return Err(invalid("need.earliest_start", message));
         }
         if self.starts(now).is_empty() {
-            let message = "must be at least 15 minutes after now and after earliest_start";
+            let message = "must leave 15 minutes after now and after earliest_start, both rounded up to full five minutes";
             return Err(invalid("need.ready_by", message));
         }
         Ok(())

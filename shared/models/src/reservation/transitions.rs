@@ -146,13 +146,17 @@ impl Stored<Reservation> {
         let Some(before) = self.object.charging_plan.take() else {
             return;
         };
+        let ready_by = self.object.need.as_ref().map(|need| need.ready_by);
         let plan = ChargingPlan {
             status: PlanStatus::Short,
             short_by_wh: shortfall.short_by,
             limited_by: Some(shortfall.limited_by),
+            from: Some(now),
+            until: Some(shortfall.until),
             energy_wh: shortfall.energy,
-            cost: None,
-            carbon_g: None,
+            cost: shortfall.cost,
+            carbon_g: shortfall.carbon_g,
+            margin_seconds: ready_by.map(|ready_by| ready_by.since(shortfall.until).as_secs()),
             ..(*before).clone()
         };
         let plan = plan.following(Some(&before), ReplanReason::Telemetry);

@@ -124,10 +124,14 @@ pub(super) fn events_of<T: Record>(
             sequence: stored.recorded + earlier + 1,
         };
         let object = serde_json::to_value(&stored.object).map_err(Error::internal)?;
-        let cause = Cause::of(origin);
+        let at = stored.event_time(origin.now);
+        let cause = Cause {
+            at,
+            ..Cause::of(origin)
+        };
         let fleets = fleets::besides((stored, &object), None);
         let event = Event::of(*kind, &origin.tenant, write, object, None, &cause);
-        let internal = EventInternal::unplanned(origin.now).of_fleets(fleets);
+        let internal = EventInternal::unplanned(at).of_fleets(fleets);
         Ok(Stored::with_internal(event, internal))
     };
     (0..).zip(stored.events()).map(event).collect()
@@ -224,10 +228,12 @@ pub(super) fn to_item<T: Record>(stored: &Stored<T>, origin: &Origin) -> Result<
     if !stored.events().is_empty() {
         let names = stored.events().iter().map(|kind| s(kind.as_str()));
         item.insert("events".into(), AttributeValue::L(names.collect()));
-        let written = origin.now.to_string();
-        if text_in(&mut object, "updated").is_none_or(|updated| *updated != written) {
-            item.insert("written".into(), s(written));
-        }
+    }
+    let at = stored.event_time(origin.now);
+    let is_reported = !stored.events().is_empty() || Some(at) == stored.last_event;
+    let written = at.to_string();
+    if is_reported && text_in(&mut object, "updated").is_none_or(|updated| *updated != written) {
+        item.insert("written".into(), s(written));
     }
     let recorded = stored.recorded + stored.events().len() as u64;
     if recorded > 0 {
@@ -279,15 +285,12 @@ fn keys_of<T: Record>(stored: &Stored<T>, tenant: &Tenant) -> Item {
 }
 
 /// Returns the time of the write that has recorded the events of an item.
-pub fn written(item: &serde_dynamo::Item) -> Option<Timestamp> {
+fn written(item: &Item) -> Option<Timestamp> {
     let written = item.get("written").or_else(|| match item.get("object")? {
-        serde_dynamo::AttributeValue::M(object) => object.get("updated"),
+        AttributeValue::M(object) => object.get("updated"),
         _ => None,
     });
-    match written? {
-        serde_dynamo::AttributeValue::S(text) => Timestamp::parse(text).ok(),
-        _ => None,
-    }
+    Timestamp::parse(written?.as_s().ok()?).ok()
 }
 
 /// Reads an object from its item with the layout of this release. An item without an internal state has the defaults.
@@ -321,6 +324,7 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     let version = number(&item, "version").unsigned_abs().max(1);
     let recorded = recorded(&item);
     let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
+    let last_event = written(&item);
     let object: T = object_in(&mut item)?;
     let internal = match item.remove("internal") {
         None => T::Internal::default(),
@@ -328,7 +332,7 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     };
     let unknown = newer.map(|(schema, item)| unknown(schema, item, &object, &internal));
     let unknown = unknown.transpose()?;
-    let read = Stored::read(object, internal, version).having_recorded(recorded);
+    let read = Stored::read(object, internal, version).having_recorded(recorded, last_event);
     Ok(read.holding(unknown))
 }
 
@@ -424,6 +428,7 @@ mod tests {
     use kernel::Mode;
     use kernel::origin::Idempotency;
     use kernel::scope::Rights;
+    use kernel::time::seconds;
     use models::{Fleet, event};
     use serde_json::json;
 
@@ -480,11 +485,42 @@ mod tests {
     fn an_item_reads_back_without_the_events_it_had_recorded() {
         let stored = Stored::new(fleet()).recording(EventType::FleetCreated);
         let read = from_item::<Fleet>(to_item(&stored, &origin()).unwrap()).unwrap();
-        let as_read = Stored::read(stored.object, stored.internal, 1).having_recorded(1);
+        let as_read =
+            Stored::read(stored.object, stored.internal, 1).having_recorded(1, Some(origin().now));
         assert_eq!(read, as_read);
         let item = to_item(&read, &origin()).unwrap();
         assert!(!item.contains_key("events"));
         assert_eq!(from_item::<Fleet>(item).unwrap().version, 2);
+    }
+
+    #[test]
+    fn events_of_writes_that_overtook_each_other_are_in_their_order() {
+        let late = Origin {
+            now: origin().now.plus(seconds(1)),
+            ..origin()
+        };
+        let mut stored = Stored::new(fleet());
+        let mut times = Vec::new();
+        for (origin, is_reported) in [
+            (late, true),
+            (origin(), true),
+            (origin(), false),
+            (origin(), true),
+        ] {
+            stored.object.updated = origin.now;
+            if is_reported {
+                stored.record(EventType::FleetUpdated);
+                times.extend(
+                    events_of(&stored, &origin)
+                        .unwrap()
+                        .iter()
+                        .map(|event| event.object.created),
+                );
+            }
+            stored = from_item(to_item(&stored, &origin).unwrap()).unwrap();
+            times.extend(stored.last_event.filter(|_| is_reported));
+        }
+        assert_eq!(times, [times[0]; 6]);
     }
 
     #[test]

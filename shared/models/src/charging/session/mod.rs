@@ -13,8 +13,9 @@ use std::num::NonZeroU32;
 
 use super::battery::{Battery, Charge};
 use super::calendar::Entry;
+use super::footprint::Footprint;
 use super::tariff::{self, Cost, Line};
-use super::{opening_hours, simulation};
+use super::{opening_hours, plan, simulation};
 use crate::charge_card::{CardStatus, ChargeCard};
 use crate::charging_session::network::Total;
 use crate::charging_session::{
@@ -250,10 +251,14 @@ impl Parties<'_> {
             Some(EndReason::Reservation) => LimitedBy::Bookings,
             _ => LimitedBy::Time,
         };
-        (!is_noise).then_some(Shortfall {
+        let (station, connector, currency) = (self.station, self.connector, reservation.currency);
+        (!is_noise).then(|| Shortfall {
             energy,
             short_by,
             limited_by,
+            until,
+            cost: plan::cost(station, connector, &self.charge(), energy, now, currency),
+            carbon_g: Footprint::at(station).grams(energy),
         })
     }
 
@@ -345,7 +350,7 @@ impl CalendarEntries<'_> {
         if set_aside || others().any(|entry| holds(&entry)) {
             return Err(conflict(
                 "connector",
-                "The connector is reserved for another vehicle.",
+                "The connector is held for another vehicle, by a reservation or a session that begins.",
             ));
         }
         let later = others().map(|entry| entry.window.from);
