@@ -296,10 +296,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
         received: app.now(),
         revision: 0,
         station: None,
-        matched: Some(Subject {
-            tenant: tenant.clone(),
-            id: session.into(),
-        }),
+        matched: Some(Subject::new(tenant.clone(), session.into())),
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
@@ -350,10 +347,10 @@ async fn change_session(
         .load::<ChargingSession>(&tenant, &session.into())
         .await;
     let mut stored = stored.expect("the session");
-    let owner = Owner {
-        network: Id::from_number(Kind::Network, 1),
-        party: PartyId::new("NL", "EXA").expect("a party"),
-    };
+    let owner = Owner::new(
+        Id::from_number(Kind::Network, 1),
+        PartyId::new("NL", "EXA").expect("a party"),
+    );
     let named = |module, id| ObjectId::new(owner.clone(), module, id).expect("an id");
     let network = NetworkSession {
         session: Some(named(Module::Sessions, "S1")),

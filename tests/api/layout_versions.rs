@@ -120,7 +120,7 @@ async fn objects_of_every_version_are_read() {
         let mut read = Vec::new();
         for account in accounts {
             let mode = kernel::Mode::Test;
-            let tenant = kernel::Tenant { account, mode };
+            let tenant = kernel::Tenant::new(account, mode);
             let mut pass = Pass::default();
             while !pass.is_finished() {
                 let store = &app.app().store;

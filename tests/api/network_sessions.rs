@@ -2386,10 +2386,10 @@ pub mod cards {
 
     /// The party of the network.
     fn owner(scene: &Scene) -> Owner {
-        Owner {
-            network: kernel::Id::from(scene.cpo.network.as_str()),
-            party: PartyId::new("NL", "EXA").expect("a party"),
-        }
+        Owner::new(
+            kernel::Id::from(scene.cpo.network.as_str()),
+            PartyId::new("NL", "EXA").expect("a party"),
+        )
     }
 
     #[tokio::test]

@@ -210,10 +210,8 @@ mod edge {
         let app = TestApp::start().await;
         let (cpo, other) = (Connected::to(&app).await, Connected::other(&app).await);
         let limiter = &app.app().network_rates;
-        let tenant = kernel::Tenant {
-            account: kernel::Id::from(cpo.network.as_str()),
-            mode: kernel::Mode::Test,
-        };
+        let tenant =
+            kernel::Tenant::new(kernel::Id::from(cpo.network.as_str()), kernel::Mode::Test);
         // The bucket is refilled by one request each millisecond, so it is emptied until a request finds it empty.
         let mut answer = cpo.send("GET", "/tokens", None).await;
         for _ in 0..100 {
@@ -1260,10 +1258,10 @@ mod commands {
         let command = Command::StopSession {
             session_id: "S-1001".into(),
         };
-        let subject = Subject {
-            tenant: app.alice.tenant(),
-            id: Id::from_number(Kind::ChargingSession, 1),
-        };
+        let subject = Subject::new(
+            app.alice.tenant(),
+            Id::from_number(Kind::ChargingSession, 1),
+        );
         let sent = send_command(app.app(), &network, &to, &command, subject).await;
         let sent = sent.expect("the table is there");
         (sent.id, sent.response)

@@ -177,10 +177,7 @@ async fn an_accounts_version_applies_to_requests_events_and_webhooks() {
 /// Changes an account as if it had existed before the current version.
 async fn age(app: &TestApp, account: &str) {
     use models::Account;
-    let tenant = kernel::Tenant {
-        account: kernel::Id::from(account),
-        mode: kernel::Mode::Test,
-    };
+    let tenant = kernel::Tenant::new(kernel::Id::from(account), kernel::Mode::Test);
     let store = &app.app().store;
     let mut stored = store
         .load::<Account>(&tenant, &tenant.account)

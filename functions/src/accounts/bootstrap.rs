@@ -55,10 +55,7 @@ pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Err
 
 async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> {
     let now = app.now();
-    let tenant = |account: &Id| Tenant {
-        account: account.clone(),
-        mode: bootstrap.mode,
-    };
+    let tenant = |account: &Id| Tenant::new(account.clone(), bootstrap.mode);
     let mut stored_account = match bootstrap.account {
         Owner::Existing(id) => app.store.load::<Account>(&tenant(&id), &id).await?,
         Owner::New(new) => {

@@ -157,10 +157,7 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
     let id = erase.account;
     let mut at = erase.cursor.unwrap_or_default();
     // An account has no mode.
-    let tenant = Tenant {
-        account: id.clone(),
-        mode: Mode::Live,
-    };
+    let tenant = Tenant::new(id.clone(), Mode::Live);
     let answer = |status, at: Cursor| Erased {
         status,
         account: id.clone(),

@@ -116,10 +116,7 @@ async fn write_parts(app: &App, export: Export) -> Result<Exported, Error> {
         max_pages,
         rows_per_page,
     } = export;
-    let tenant = Tenant {
-        account: account.clone(),
-        mode,
-    };
+    let tenant = Tenant::new(account.clone(), mode);
     app.store.load::<Account>(&tenant, &account).await?;
     let mut at = cursor.unwrap_or_else(|| Cursor {
         started: app.now(),

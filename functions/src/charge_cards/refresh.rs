@@ -211,10 +211,7 @@ async fn refresh_all(
 /// Sends messages for the accounts below an account, whose tokens depend on its status too.
 async fn below(app: &App, tenant: &Tenant) -> Result<(), Error> {
     for child in app.store.children(&tenant.account).await? {
-        let of_child = Tenant {
-            account: child.clone(),
-            mode: tenant.mode,
-        };
+        let of_child = Tenant::new(child.clone(), tenant.mode);
         send(app, &of_child, &child, None).await?;
     }
     Ok(())
@@ -301,10 +298,7 @@ async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         let mut tx = app.store.begin(&origin);
         let uid = card.object.uid.as_str().to_owned();
         let uid_use = app.store.card_uid(tenant.mode, &uid).await?;
-        let ours = Subject {
-            tenant: tenant.clone(),
-            id: id.clone(),
-        };
+        let ours = Subject::new(tenant.clone(), id.clone());
         let holds_uid = uid_use.holder() == Some(&ours);
         let mut changed = card.expire(origin.now);
         if holds_uid || uid_use.claim_of(&ours).is_some() {

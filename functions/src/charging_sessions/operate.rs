@@ -185,7 +185,7 @@ async fn start(
     tx.save(&mut session)?;
     tx.commit_without_response().await?;
     let request = StartRequest {
-        subject: subject(tenant, &session.object.id),
+        subject: Subject::new(tenant.clone(), session.object.id.clone()),
         place: Place {
             evse: network.evse.clone(),
             connector: network.connector.clone(),
@@ -232,7 +232,7 @@ async fn send_stop(
         return Ok(());
     };
     let request = StopRequest {
-        subject: subject(&origin.tenant, &stored.object.id),
+        subject: Subject::new(origin.tenant.clone(), stored.object.id.clone()),
         session,
     };
     if let Some(operator) = operator::of_owner(app, origin.tenant.mode, network.owner()).await? {
@@ -258,7 +258,7 @@ async fn send_profile(
         return Ok(());
     };
     let request = ProfileRequest {
-        subject: subject(tenant, &stored.object.id),
+        subject: Subject::new(tenant.clone(), stored.object.id.clone()),
         session,
         profile: Some(profile.wanted.clone()),
     };
@@ -454,11 +454,4 @@ async fn keep_hold(
         tx.hold(&calendars, &CalendarHold::of_session(session))?;
     }
     Ok(())
-}
-
-fn subject(tenant: &Tenant, id: &Id) -> Subject {
-    Subject {
-        tenant: tenant.clone(),
-        id: id.clone(),
-    }
 }

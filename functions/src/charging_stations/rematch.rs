@@ -119,7 +119,7 @@ async fn request_at(
         done = both(done, failed);
         for entry in reserved {
             if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
-                let tenant = Tenant { account, mode };
+                let tenant = Tenant::new(account, mode);
                 let requested = request(app, tenant, &entry.holder, &record);
                 done = both(done, requested.await);
             }
@@ -201,10 +201,7 @@ pub async fn make_room(
 ) -> Result<()> {
     let own = &origin.tenant;
     let account = entry.account.clone();
-    let tenant = Tenant {
-        account: account.unwrap_or_else(|| own.account.clone()),
-        mode: own.mode,
-    };
+    let tenant = Tenant::new(account.unwrap_or_else(|| own.account.clone()), own.mode);
     let by_tenant = tenant == *own;
     let (station, evse) = (&session.object.charging_station, &session.internal.evse);
     request(app, tenant, &entry.holder, |reservation, now| {

@@ -77,10 +77,7 @@ pub async fn send(
     let command = command.clone().referenced(id.as_str());
     let mut sent = SentCommand {
         id: id.clone(),
-        to: Owner {
-            network: network.object.id.clone(),
-            party: to.clone(),
-        },
+        to: Owner::new(network.object.id.clone(), to.clone()),
         command: command.kind(),
         subject,
         sent: now,

@@ -129,10 +129,7 @@ pub async fn add(
     mut stations: Vec<ImportedStation>,
     imported: &mut Imported,
 ) -> Result<(), Error> {
-    let operator = Tenant {
-        account: Id::from_number(Kind::Account, 0),
-        mode,
-    };
+    let operator = Tenant::new(Id::from_number(Kind::Account, 0), mode);
     let origin = Origin::background(operator, app.now());
     imported.imported += stations.len();
     while !stations.is_empty() {

@@ -324,7 +324,7 @@ async fn manage_networks(
             session,
             preferences,
         } => {
-            let tenant = Tenant { account, mode };
+            let tenant = Tenant::new(account, mode);
             let answer = set_charging_preferences(app, &tenant, &session, &preferences).await?;
             Ok(Managed::Preferences { answer })
         }
@@ -333,7 +333,7 @@ async fn manage_networks(
             account,
             session,
             decision,
-        } => decide_review(app, Tenant { account, mode }, &session, decision).await,
+        } => decide_review(app, Tenant::new(account, mode), &session, decision).await,
         Manage::ListUnmatched { mode, after } => list_unmatched(app, mode, after.as_deref()).await,
         Manage::ListContestedCards { mode } => list_contested_cards(app, mode).await,
         Manage::AssignCardUid { mode, uid, account } => {

@@ -370,10 +370,7 @@ async fn place_of_bill(
     Ok(match beside {
         None => Some(Place::Card(holder, first)),
         Some(session) if session.is_billed() => None,
-        Some(session) => Some(Place::Known(Subject {
-            tenant: holder.tenant,
-            id: session.object.id,
-        })),
+        Some(session) => Some(Place::Known(Subject::new(holder.tenant, session.object.id))),
     })
 }
 
@@ -471,10 +468,7 @@ async fn report_to(
         app.store.begin(&origin)
     };
     if !is_matched {
-        let matched = Subject {
-            tenant,
-            id: session.object.id.clone(),
-        };
+        let matched = Subject::new(tenant, session.object.id.clone());
         if before.version == 0 {
             match_named_session(app, mode, reference, &matched, &mut tx).await?;
         }

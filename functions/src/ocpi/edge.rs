@@ -325,10 +325,7 @@ async fn authenticate(
         .filter(|own| own.hash == hash);
     let own = current.or(previous).ok_or_else(unknown)?;
     let (registers, is_previous) = (own.registers, current.is_none());
-    let tenant = Tenant {
-        account: network.object.id.clone(),
-        mode,
-    };
+    let tenant = Tenant::new(network.object.id.clone(), mode);
     app.network_rates.admit(&app.store, &[tenant], now).await?;
     if network.object.status == NetworkStatus::Suspended {
         return Err(Reply::unauthorized("The connection is suspended."));

@@ -144,10 +144,7 @@ async fn command<'a>(
         return Ok(None);
     };
     let request = ReserveRequest {
-        subject: Subject {
-            tenant: tenant.clone(),
-            id: reservation.object.id.clone(),
-        },
+        subject: Subject::new(tenant.clone(), reservation.object.id.clone()),
         place,
         token: charge_cards::app_token(app, tenant, &driver.object).await?,
         reservation_id: outward.id.clone(),
@@ -230,10 +227,7 @@ impl Job for CancelAtNetwork {
             return Ok(());
         };
         let request = CancelRequest {
-            subject: Subject {
-                tenant: tenant.clone(),
-                id: reservation.clone(),
-            },
+            subject: Subject::new(tenant.clone(), reservation.clone()),
             reservation_id: outward.to_owned(),
         };
         let answer = network.cancel(&request).await?;

@@ -75,10 +75,7 @@ pub async fn on_account_change(
     }
     for mode in [Mode::Live, Mode::Test] {
         for kind in KINDS {
-            let tenant = Tenant {
-                account: account.clone(),
-                mode,
-            };
+            let tenant = Tenant::new(account.clone(), mode);
             let after = None;
             let job = IndexMetadata {
                 tenant,

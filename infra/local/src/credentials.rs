@@ -97,10 +97,7 @@ impl SavedAccount {
 
     /// Refuses a folder whose account is not in the table, because another account would replace its key.
     async fn find(&self, app: &App, folder: &Folder) -> Result<()> {
-        let tenant = Tenant {
-            account: self.account.clone(),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(self.account.clone(), Mode::Test);
         let account = app
             .store
             .find::<account::Account>(&tenant, &self.account)

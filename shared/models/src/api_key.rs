@@ -239,7 +239,7 @@ impl Secret {
         let account = Id::from(format!("{}{}", Kind::Account.prefix(), &digits[..32]));
         account
             .is(Kind::Account)
-            .then(|| (Self(text.to_owned()), Tenant { account, mode }))
+            .then(|| (Self(text.to_owned()), Tenant::new(account, mode)))
     }
 
     /// Returns the stored form of the secret: its SHA-256, in hexadecimal.
@@ -259,10 +259,7 @@ mod tests {
     use super::*;
 
     fn tenant() -> Tenant {
-        Tenant {
-            account: Id::from_number(Kind::Account, 7),
-            mode: Mode::Test,
-        }
+        Tenant::new(Id::from_number(Kind::Account, 7), Mode::Test)
     }
 
     #[test]

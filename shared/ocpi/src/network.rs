@@ -243,7 +243,7 @@ impl Network {
     pub fn owner(&self, party: &PartyId) -> Result<Owner, PartyRefusal> {
         let party = self.operator(party)?.id.clone();
         let network = self.id.clone();
-        Ok(Owner { network, party })
+        Ok(Owner::new(network, party))
     }
 
     /// Returns whether the platform passes messages on for other parties.

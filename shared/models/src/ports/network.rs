@@ -96,6 +96,12 @@ pub struct Subject {
     pub id: Id,
 }
 
+impl Subject {
+    pub fn new(tenant: Tenant, id: Id) -> Self {
+        Self { tenant, id }
+    }
+}
+
 /// The place where a command is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

@@ -391,10 +391,7 @@ pub(crate) mod tests {
     ) -> Result<WebhookEndpoint> {
         let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
             .unwrap();
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         WebhookEndpoint::new(
             new,
             &tenant,
@@ -442,10 +439,7 @@ pub(crate) mod tests {
         let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
         endpoint.disable(DisabledReason::Manual, at(2));
         let is_begun = |endpoint: &Stored<WebhookEndpoint>, hour: i64| {
-            let tenant = Tenant {
-                account: Id::from_number(Kind::Account, 1),
-                mode: Mode::Test,
-            };
+            let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
             let cause = Cause {
                 request: None,
                 at: at(hour),
@@ -473,10 +467,7 @@ pub(crate) mod tests {
     fn a_polling_endpoint_misses_nothing_while_it_is_disabled() {
         let new = json!({"type": "polling", "enabled_events": ["*"]});
         let new = serde_json::from_value(new).unwrap();
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let (targets, now) = (Targets::Public, Timestamp::EPOCH);
         let endpoint = WebhookEndpoint::new(new, &tenant, "2026-03-01", targets, now).unwrap();
         let mut endpoint = Stored::new(endpoint);

@@ -277,10 +277,7 @@ mod tests {
 
     fn endpoint() -> Stored<WebhookEndpoint> {
         let new = serde_json::json!({"url": "https://fleet.example/", "enabled_events": ["*"]});
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let new = serde_json::from_value(new).unwrap();
         let endpoint = WebhookEndpoint::new(new, &tenant, "2026-03-01", Targets::Public, now());
         Stored::new(endpoint.unwrap())

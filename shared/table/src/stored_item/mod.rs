@@ -428,10 +428,7 @@ mod tests {
     use serde_json::json;
 
     fn origin() -> Origin {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         Origin {
             request: Some(Id::from_number(Kind::Request, 2)),
             idempotency: Some(Idempotency {
