@@ -40,7 +40,7 @@ const TRIES: usize = 8;
 pub struct RefreshTokens {
     pub tenant: Tenant,
     pub of: Id,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
     /// Whether the message covers one page of cards only.
     #[serde(default, skip_serializing_if = "is_default")]

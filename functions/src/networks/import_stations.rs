@@ -48,7 +48,6 @@ pub struct Import {
     /// The key of the file of locations in the bucket.
     pub key: String,
     /// The key of the file of tariffs. Without one, stations keep the prices that they have.
-    #[serde(default)]
     pub tariffs: Option<String>,
     /// The mode whose tenants share the stations.
     pub mode: Mode,

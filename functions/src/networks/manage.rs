@@ -127,7 +127,6 @@ pub enum Manage {
     ListUnmatched {
         mode: Mode,
         /// `next` of the response before; the oldest ones are listed without it.
-        #[serde(default)]
         after: Option<String>,
     },
     /// Lists the uids of charge cards that accounts claim but other accounts hold, the oldest claim first.

@@ -93,7 +93,7 @@ pub async fn on_account_change(
 pub struct IndexMetadata {
     pub tenant: Tenant,
     pub kind: Kind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
 }
 

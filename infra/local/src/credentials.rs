@@ -22,7 +22,7 @@ pub struct SavedAccount {
     page_secret: String,
     /// The keys that secrets in items are encrypted with, as in the variable `ENCRYPTION_KEYS`. None in folders of releases that
     /// did not encrypt them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     encryption_keys: Option<String>,
 }
 

@@ -61,10 +61,8 @@ pub struct ApiKeyInternal {
 #[serde(deny_unknown_fields)]
 pub struct NewApiKey {
     /// Permissions of a restricted key; without them the key has full access. A key can grant only scopes that it has itself.
-    #[serde(default)]
     pub scopes: Option<NonEmpty<Scope>>,
     /// Time from which the key is refused, in the future. A key that expires can create only keys that expire no later than itself.
-    #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
 

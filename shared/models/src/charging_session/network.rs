@@ -75,11 +75,11 @@ pub struct NetworkSession {
     /// The maximum power of the EVSE in W; 0 if it is unknown.
     pub evse_power: u32,
     /// The prices with which the session began, if it was moved to a connector whose prices had changed in the meantime.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_pricing: Option<Vec<Price>>,
     /// The card whose token identifies the driver at the network: the driver's app card if the session was started through the API. Items
     /// of earlier versions lack it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub card: Option<Id>,
     /// The network's own session, once the network has reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ pub struct AtNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Timestamp>,
     /// The charging profile that the plan of a site assigns to the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<SessionProfile>>,
 }
 

@@ -35,19 +35,19 @@ pub struct SessionProfile {
     /// The profile that is to be sent, or was sent last.
     pub wanted: PowerProfile,
     /// The last profile that the charging point has accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<PowerProfile>,
     /// When the wanted profile was sent; None while it is due to be sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Timestamp>,
     /// The reason why it was not accepted the last time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<ProfileFailure>,
     /// The number of times that it was not accepted.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     failures: u32,
     /// The time at which it is sent, or is sent again if there is no result; None once it is accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
 }
 

@@ -61,13 +61,11 @@ pub struct WebhookEndpoint {
     #[schema(required)]
     pub headers: CustomHeaders,
     /// Results of the deliveries in the last 24 hours. Present only if a single endpoint is retrieved; null otherwise.
-    #[serde(default)]
     #[schema(required)]
     pub health: Option<EndpointHealth>,
     /// Whether the endpoint receives events of live mode; otherwise of test mode.
     pub livemode: bool,
     /// Maximum number of requests per second that are sent to the endpoint; null for no limit.
-    #[serde(default)]
     #[schema(required)]
     pub max_per_second: Option<MaxPerSecond>,
     pub metadata: Metadata,
@@ -75,7 +73,6 @@ pub struct WebhookEndpoint {
     /// The events are kept for 30 days: a replay of all types with this time as `from` delivers them when the endpoint is enabled again, and
     /// sets this to null, or to its `until` if it ends before the time at which the endpoint was enabled. Always null for an endpoint of
     /// the type `polling`, whose events can be read later.
-    #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
     /// Whether the events of an object are sent in their order, one at a time: an event is sent after the one before was acknowledged or
@@ -132,12 +129,12 @@ pub struct EndpointInternal {
     #[serde(default, skip_serializing_if = "is_default")]
     pub breaker: Breaker,
     /// The time at which the endpoint was enabled again the last time: no event that was created since is missed, while it is enabled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_at: Option<Timestamp>,
     /// The time since which every attempt has failed.
     pub failing_since: Option<Timestamp>,
     /// The creation time of the oldest event whose attempts have failed since then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_failed: Option<Timestamp>,
     /// The number of writes that have changed only this internal state, such as those after failed attempts.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -146,7 +143,7 @@ pub struct EndpointInternal {
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_reported: bool,
     /// The time at which `max_per_second` was changed the last time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_since: Option<Timestamp>,
     /// The number of consecutive failed attempts, counted up to the number that opens the breaker.
     #[serde(default, skip_serializing_if = "is_default")]
