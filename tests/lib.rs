@@ -509,9 +509,9 @@ impl TestApp {
     async fn store<T: Record>(&self, mut stored: Stored<T>) -> String {
         let tenant = self.alice.tenant();
         let origin = Origin::background(tenant, self.now());
-        let mut tx = self.app().store.begin(&origin);
-        tx.create(&mut stored).expect("an item");
-        tx.commit_without_response()
+        self.app()
+            .store
+            .create(&origin, &mut stored)
             .await
             .expect("the object is stored");
         stored.object.id().to_string()

@@ -359,9 +359,7 @@ async fn change_session(
     stored.internal.network = Some(Box::new(network));
     change(&mut stored.object.state);
     let origin = Origin::background(tenant, app.now());
-    let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("the session's item");
-    let committed = tx.commit_without_response().await;
+    let committed = store.save(&origin, &mut stored).await;
     committed.expect("the session is stored");
 }
 
@@ -390,9 +388,7 @@ async fn credit_note(app: &TestApp, client: &Client, draft: &str) -> String {
     let note = CreditNote::on_draft(&draft.expect("the draft").object, credit, line, now);
     let mut note = note.expect("a credit note");
     let origin = Origin::background(tenant, now);
-    let mut tx = store.begin(&origin);
-    tx.create(&mut note).expect("the item of the credit note");
-    let committed = tx.commit_without_response().await;
+    let committed = store.create(&origin, &mut note).await;
     committed.expect("the credit note is stored");
     note.object.id.to_string()
 }

@@ -157,9 +157,7 @@ pub async fn write_progress<T: Record>(
     stored: &mut Stored<T>,
 ) -> Result<bool, Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(stored)?;
-    match tx.commit_without_response().await {
+    match app.store.save(&origin, stored).await {
         Ok(()) => Ok(true),
         Err(Error::Contended) => Ok(false),
         Err(error) => Err(error),

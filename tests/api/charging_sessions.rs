@@ -929,9 +929,7 @@ async fn a_charge_that_is_recorded_is_not_made_again() {
             let version = now.expect("the session").version;
             let mut again = Stored::read(ended.object, ended.internal, version);
             let origin = kernel::Origin::background(tenant, app.now());
-            let mut tx = store.begin(&origin);
-            tx.save(&mut again).expect("the session");
-            tx.commit_without_response().await.expect("it is stored");
+            store.save(&origin, &mut again).await.expect("it is stored");
             app.drain().await;
             let after = app.alice.get_ok(&path(&session)).await;
             let figures = |of: &Value| (of["amount_paid"].clone(), of["amount_due"].clone());

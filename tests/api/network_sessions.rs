@@ -1332,9 +1332,7 @@ mod billing {
             invoice.internal.credits.lines.insert(line, Vec::new());
         }
         let origin = kernel::Origin::background(tenant, scene.app.now());
-        let mut tx = store.begin(&origin);
-        tx.save(&mut invoice).expect("a change");
-        tx.commit_without_response().await.expect("a change");
+        store.save(&origin, &mut invoice).await.expect("a change");
         credited(&scene, &theirs, 242).await;
         let notes = scene.app.alice.get("/v1/credit_notes").await;
         let note = &notes.expect(200).body["data"][0];

@@ -623,9 +623,7 @@ async fn fill(app: &TestApp, site: &str, vehicles: usize) {
     let site = store.load::<Site>(&tenant, &id).await;
     let mut site = site.expect("the site");
     site.internal.vehicles += vehicles;
-    let mut tx = store.begin(&origin);
-    tx.save(&mut site).expect("an item");
-    tx.commit_without_response().await.expect("a write");
+    store.save(&origin, &mut site).await.expect("a write");
 }
 
 #[tokio::test]

@@ -185,9 +185,8 @@ async fn age(app: &TestApp, account: &str) {
         .expect("the account");
     stored.internal.version = Some(OLD.to_owned());
     let origin = kernel::origin::Origin::background(tenant, app.now());
-    let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("an item");
-    tx.commit_without_response()
+    store
+        .save(&origin, &mut stored)
         .await
         .expect("the object is stored");
 }

@@ -66,9 +66,7 @@ async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error
     let mut account = app.store.load::<Account>(&tenant, id).await?;
     account.set_status(status, app.now());
     let origin = Origin::background(tenant, app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(&mut account)?;
-    tx.commit_without_response().await?;
+    app.store.save(&origin, &mut account).await?;
     app.edge.keys.learn_account(&account, app.now());
     Ok(account.object)
 }

@@ -225,9 +225,7 @@ async fn send_stop(
     network: &NetworkSession,
 ) -> Result<(), Error> {
     stored.mark_stop_sent(origin.now);
-    let mut tx = app.store.begin(origin);
-    tx.save(&mut stored)?;
-    tx.commit_without_response().await?;
+    app.store.save(origin, &mut stored).await?;
     let Some(session) = network.session.clone() else {
         return Ok(());
     };
@@ -251,9 +249,7 @@ async fn send_profile(
 ) -> Result<(), Error> {
     let tenant = &origin.tenant;
     stored.mark_profile_sent(origin.now);
-    let mut tx = app.store.begin(origin);
-    tx.save(&mut stored)?;
-    tx.commit_without_response().await?;
+    app.store.save(origin, &mut stored).await?;
     let (Some(session), Some(profile)) = (network.session.clone(), stored.profile()) else {
         return Ok(());
     };

@@ -160,9 +160,7 @@ async fn plan_sites_again(
             continue;
         };
         site.plan_again(because, origin.now);
-        let mut tx = app.store.begin(&origin);
-        tx.save(&mut site)?;
-        tx.commit_without_response().await?;
+        app.store.save(&origin, &mut site).await?;
     }
     Ok(())
 }

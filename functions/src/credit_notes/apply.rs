@@ -101,9 +101,7 @@ async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
     match apply_now(app, &origin, adjustment.clone()).await {
         Err(error) if error.class() == ErrorClass::Conflict => {
             adjustment.apply_later(origin.now.plus(MINUTE));
-            let mut tx = app.store.begin(&origin);
-            tx.save(&mut adjustment)?;
-            tx.commit_without_response().await
+            app.store.save(&origin, &mut adjustment).await
         }
         ended => ended,
     }

@@ -489,8 +489,6 @@ async fn pull(
         }
     }
     network.internal.next_pull_at = Some(now);
-    let mut tx = app.store.begin(&origin);
-    tx.save(&mut network)?;
-    tx.commit_without_response().await?;
+    app.store.save(&origin, &mut network).await?;
     Ok(Managed::Network(Box::new(network.object)))
 }

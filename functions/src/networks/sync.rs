@@ -184,9 +184,7 @@ async fn change(
         if !change(&mut network, origin.now) {
             return Ok(None);
         }
-        let mut tx = app.store.begin(&origin);
-        tx.save(&mut network)?;
-        tx.commit_without_response().await?;
+        app.store.save(&origin, &mut network).await?;
         Ok(Some(network))
     };
     COLLISIONS.after_collisions(TRIES, save).await

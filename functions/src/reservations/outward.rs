@@ -64,9 +64,7 @@ async fn save(
     reservation: &mut Stored<Reservation>,
 ) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(reservation)?;
-    tx.commit_without_response().await
+    app.store.save(&origin, reservation).await
 }
 
 /// Sends RESERVE_NOW, and stores the response.

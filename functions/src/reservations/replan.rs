@@ -200,7 +200,5 @@ async fn replan(
     if *reservation == before {
         return Ok(());
     }
-    let mut tx = app.store.begin(origin);
-    tx.save(reservation)?;
-    tx.commit_without_response().await
+    app.store.save(origin, reservation).await
 }

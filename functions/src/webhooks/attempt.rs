@@ -178,9 +178,7 @@ pub async fn change_endpoint(
             return Ok(());
         }
         endpoint.count_hidden_write(&before);
-        let mut tx = app.store.begin(origin);
-        tx.save(&mut endpoint)?;
-        let saved = tx.commit_without_response().await;
+        let saved = app.store.save(origin, &mut endpoint).await;
         app.forget_endpoint(&origin.tenant, id);
         match saved {
             // Something else has changed the endpoint meanwhile.

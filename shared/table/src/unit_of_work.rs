@@ -80,6 +80,26 @@ impl Store {
         }
     }
 
+    /// Creates an object and nothing else.
+    ///
+    /// # Errors
+    /// As for [`UnitOfWork::create`] and [`UnitOfWork::commit`].
+    pub async fn create<T: Record>(&self, origin: &Origin, stored: &mut Stored<T>) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.create(stored)?;
+        tx.commit_without_response().await
+    }
+
+    /// Saves an object that was read and changed and nothing else.
+    ///
+    /// # Errors
+    /// As for [`UnitOfWork::save`] and [`UnitOfWork::commit`].
+    pub async fn save<T: Record>(&self, origin: &Origin, stored: &mut Stored<T>) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.save(stored)?;
+        tx.commit_without_response().await
+    }
+
     pub(super) fn put(&self, item: Item) -> PutBuilder {
         let put = Put::builder().table_name(&self.table);
         put.set_item(Some(item))
