@@ -33,7 +33,7 @@ const AT_A_TIME: usize = 25;
 const PAGES: usize = 100;
 
 /// The maximum number of times that a card is read again after a concurrent change.
-const TRIES: usize = 8;
+const CARD_READS: usize = 8;
 
 /// Updates the tokens of the charge cards that depend on an object, from the card after the given one on.
 #[derive(Debug, Serialize, Deserialize)]
@@ -262,7 +262,7 @@ async fn make_app_card(app: &App, tenant: &Tenant, driver: &Driver) -> Result<()
 
 /// Removes a deleted driver or vehicle from a card. The app card of a driver is deleted.
 async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(), Error> {
-    for _ in 0..TRIES {
+    for _ in 0..CARD_READS {
         let origin = Origin::background(tenant.clone(), app.now());
         let mut tx = app.store.begin(&origin);
         match app.store.find::<ChargeCard>(tenant, id).await? {
@@ -290,7 +290,7 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
 
 /// Updates the token of a card, expires the card if its time has passed, and follows changes of its uid.
 async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    for _ in 0..TRIES {
+    for _ in 0..CARD_READS {
         let Some(mut card) = app.store.find::<ChargeCard>(tenant, id).await? else {
             return Ok(());
         };

@@ -30,7 +30,7 @@ use crate::sites::admit::{Admission, admit};
 use crate::sites::execute::COLLISIONS;
 
 /// The maximum number of times that a session is read again after a concurrent change.
-const TRIES: usize = 5;
+const SESSION_READS: usize = 5;
 
 /// The maximum number of attempts of the whole work when it conflicts with a plan of the site.
 const COLLIDING_TRIES: u32 = 5;
@@ -327,7 +327,7 @@ async fn update(
     transition: impl Fn(&mut Stored<ChargingSession>) -> bool,
 ) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    for _ in 0..TRIES {
+    for _ in 0..SESSION_READS {
         let Some(mut session) = app.store.find::<ChargingSession>(tenant, id).await? else {
             return Ok(());
         };

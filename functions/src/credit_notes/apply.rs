@@ -38,7 +38,7 @@ use crate::invoices::check::CheckInvoice;
 use crate::job::{Job, find_due};
 
 /// The maximum number of attempts to apply a credit in one run.
-const TRIES: u32 = 8;
+const APPLY_ATTEMPTS: u32 = 8;
 
 /// Applies a credit of a charging network.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Job for ApplyCredit {
 
     async fn run(self, app: &App) -> Result<()> {
         let run = || apply(app, &self);
-        BACKOFF.after_collisions(TRIES, run).await
+        BACKOFF.after_collisions(APPLY_ATTEMPTS, run).await
     }
 }
 

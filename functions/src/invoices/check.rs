@@ -11,7 +11,7 @@ use web::deployment::{Deployment, Need};
 use crate::App;
 use kernel::{Error, Id};
 
-use super::finalize::{self, BACKOFF, TRIES};
+use super::finalize::{self, BACKOFF, FINALIZE_ATTEMPTS};
 use super::{pay_off, payment};
 use crate::function::Function;
 use crate::job::Job;
@@ -54,7 +54,7 @@ impl Job for CheckInvoice {
             }
             Some(Concern::Final) => {
                 let finalize = || finalize_due(app, &origin, id);
-                BACKOFF.after_collisions(TRIES, finalize).await
+                BACKOFF.after_collisions(FINALIZE_ATTEMPTS, finalize).await
             }
             Some(Concern::Overdue) => {
                 invoice.mark_overdue();

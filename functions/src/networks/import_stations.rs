@@ -39,7 +39,7 @@ const AT_A_TIME: usize = 100;
 const WRITERS: usize = 8;
 
 /// The maximum number of times that a station that changes concurrently is read again.
-const TRIES: usize = 10;
+const STATION_READS: usize = 10;
 
 /// The files to load, and the mode.
 #[derive(Debug, Clone, Deserialize)]
@@ -187,7 +187,7 @@ async fn change(
     station: ImportedStation,
     mut stored: Stored<ChargingStation>,
 ) -> Result<bool, Error> {
-    for _ in 0..TRIES {
+    for _ in 0..STATION_READS {
         let before = Some((&stored.object, &stored.internal));
         let (object, internal) = update::merged(station.clone(), before, origin.now);
         let shown = object.updated != stored.object.updated;

@@ -52,7 +52,7 @@ const MAX_UNMATCHED: usize = 100;
 const MAX_CONTESTED: usize = 100;
 
 /// The maximum number of attempts of an operation that conflicts with a job that writes the same network, such as a pull.
-const TRIES: u32 = 6;
+const OPERATION_ATTEMPTS: u32 = 6;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(80));
 
 /// The maximum length of a network's name, in characters.
@@ -256,7 +256,7 @@ pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<
     // A repeated registration would issue a second token.
     let tries = match manage {
         Manage::IssueToken { .. } | Manage::Connect { .. } => 1,
-        _ => TRIES,
+        _ => OPERATION_ATTEMPTS,
     };
     let run = || function_scope::within(NAME, manage_networks(app, manage.clone(), own_url));
     BACKOFF.after_collisions(tries, run).await

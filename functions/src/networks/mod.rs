@@ -37,6 +37,6 @@ use kernel::backoff::Backoff;
 
 /// The maximum number of attempts to change an object of a network that other messages change at the same moment, and the pauses between
 /// them: when a site restarts, the status of each of its EVSEs arrives, and all are in one item.
-pub const TRIES: u32 = 30;
+pub const COLLISION_ATTEMPTS: u32 = 30;
 pub const COLLISIONS: Backoff =
     Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));

@@ -22,11 +22,11 @@
 //! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
 
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::{MINUTE, days};
+use kernel::time::{DAY, MINUTE, days};
 use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
 use models::charging_session::SessionStatus;
-use models::charging_session::network::{CdrReport, LONGEST, ReportedState, SessionReport};
+use models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use models::charging_station::Connector;
 use models::network::{EvseId, ForeignId, Module, ObjectId};
 use models::ports::network::Subject;
@@ -42,7 +42,7 @@ use table::networks::{ReceivedObject, SentCommand};
 
 use super::nearby::{Near, Reference, is_same, nearby_session, overlapping_session};
 use super::tokens::{self, Holder};
-use super::{COLLISIONS, TRIES, stations, workers};
+use super::{COLLISION_ATTEMPTS, COLLISIONS, stations, workers};
 use crate::charge_cards::tap;
 use crate::charging_sessions::operate::change_price;
 use crate::function::Function;
@@ -52,10 +52,14 @@ use crate::{App, references};
 
 /// The time during which a credit waits for what it credits, and an object for the location and the EVSE that it names. It is processed
 /// again whenever it has waited twice as long.
-const PATIENCE: SignedDuration = days(7);
+const MAX_WAIT: SignedDuration = days(7);
 
 /// The time during which a CDR waits for the report of its session before a charging session is created for the CDR.
-const SESSION_PATIENCE: SignedDuration = MINUTE;
+const SESSION_WAIT: SignedDuration = MINUTE;
+
+/// The maximum age of the reported start of a running session. A session with an earlier start is taken to have begun when its report
+/// arrived.
+const MAX_REPORTED_AGE: SignedDuration = DAY;
 
 /// The session or reservation of an object.
 enum Place {
@@ -103,7 +107,9 @@ impl Job for ApplyReceived {
                 Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
             }
         };
-        COLLISIONS.after_collisions(TRIES, process).await
+        COLLISIONS
+            .after_collisions(COLLISION_ATTEMPTS, process)
+            .await
     }
 }
 
@@ -152,7 +158,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
 /// point that says so has no clock.
 fn believed_start(report: &SessionReport, received: Timestamp) -> Timestamp {
     let is_over = report.state == ReportedState::Completed;
-    match received.since(report.started) > LONGEST && !is_over {
+    match received.since(report.started) > MAX_REPORTED_AGE && !is_over {
         true => received,
         false => report.started,
     }
@@ -193,8 +199,8 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
             apply(app, mode, &reference, None, &Said::Cdr(&report)).await
         }
         // The report of its session may be on its way, or be processed at this moment.
-        Some(Place::Card(..)) if app.now().since(object.received) < SESSION_PATIENCE => {
-            let due = object.received.plus(SESSION_PATIENCE);
+        Some(Place::Card(..)) if app.now().since(object.received) < SESSION_WAIT => {
+            let due = object.received.plus(SESSION_WAIT);
             let object = object.id.clone();
             ApplyReceived { mode, object }.send_at(app, due).await
         }
@@ -206,11 +212,11 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     }
 }
 
-/// Lets an object wait: it is processed again when it has waited twice as long. Returns false if it has waited for [`PATIENCE`].
+/// Lets an object wait: it is processed again when it has waited twice as long. Returns false if it has waited for [`MAX_WAIT`].
 async fn waits(app: &App, mode: Mode, object: &ReceivedObject) -> Result<bool, Error> {
     let (now, id) = (app.now(), object.id.clone());
     let waited = now.since(object.received);
-    if waited >= PATIENCE {
+    if waited >= MAX_WAIT {
         return Ok(false);
     }
     let again = ApplyReceived { mode, object: id };

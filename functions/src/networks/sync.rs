@@ -54,7 +54,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::page_objects::{PageObjects, WRITERS};
 use super::push_token::PushTokens;
-use super::{COLLISIONS, TRIES, stations, workers};
+use super::{COLLISION_ATTEMPTS, COLLISIONS, stations, workers};
 use crate::function::Function;
 use crate::job::Job;
 
@@ -187,7 +187,7 @@ async fn change(
         app.store.save(&origin, &mut network).await?;
         Ok(Some(network))
     };
-    COLLISIONS.after_collisions(TRIES, save).await
+    COLLISIONS.after_collisions(COLLISION_ATTEMPTS, save).await
 }
 
 /// Ends the lease of a run: the pull is due again at once, and the relay sends the message for the next run.

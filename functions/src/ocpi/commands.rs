@@ -15,7 +15,7 @@ use table::networks::SentCommand;
 use super::edge::{Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::networks::{COLLISIONS, TRIES};
+use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS};
 
 const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
 
@@ -52,7 +52,7 @@ pub(super) async fn store(
     let sent: CommandResult =
         lenient(body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let id = Id::from(id.to_owned());
-    for attempt in 0..TRIES {
+    for attempt in 0..COLLISION_ATTEMPTS {
         let stored = if id.is(Kind::NetworkCommand) {
             app.store.command(party.mode, &id).await?
         } else {

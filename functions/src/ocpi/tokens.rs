@@ -72,7 +72,7 @@ async fn list(
 }
 
 /// The maximum time for a response: networks wait for 2 seconds before they decide by themselves.
-const PATIENCE: Duration = Duration::from_millis(1_800);
+const AUTHORIZATION_TIME_LIMIT: Duration = Duration::from_millis(1_800);
 
 /// Decides whether a token may charge.
 async fn authorize(
@@ -100,7 +100,7 @@ async fn authorize(
     };
     let decided = decide(&app, &party, (kind, &uid), place);
     let late = |_| Reply::error(StatusCode::SERVER_ERROR, "The request took too long.");
-    timeout(PATIENCE * app.settings.slack, decided)
+    timeout(AUTHORIZATION_TIME_LIMIT * app.settings.slack, decided)
         .await
         .map_err(late)?
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::{COLLISIONS, TRIES, operator, workers};
+use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS, operator, workers};
 use crate::{App, charge_cards};
 
 /// Executes the next step of a confirmed reservation at the network of its station.
@@ -55,7 +55,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
             false => look(app, tenant, reservation).await,
         }
     };
-    COLLISIONS.after_collisions(TRIES, step).await
+    COLLISIONS.after_collisions(COLLISION_ATTEMPTS, step).await
 }
 
 async fn save(

@@ -46,12 +46,12 @@ impl Job for SettleTransaction {
         } = &self;
         // A credit note of a refund may lose its number to a concurrent one.
         let run = || settle(app, tenant, id);
-        BACKOFF.after_collisions(TRIES, run).await
+        BACKOFF.after_collisions(SETTLE_ATTEMPTS, run).await
     }
 }
 
 /// The maximum number of attempts to settle a transaction in one run.
-const TRIES: u32 = 8;
+const SETTLE_ATTEMPTS: u32 = 8;
 
 async fn settle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(transaction) = app.store.find::<Transaction>(tenant, id).await? else {

@@ -10,7 +10,7 @@ use table::access::Items;
 use table::shown::Shows;
 
 /// The usual time limit of a request: if the table does not respond, the client receives an error within 3 seconds.
-pub const PATIENCE: Duration = Duration::from_millis(2_500);
+pub const TIME_LIMIT: Duration = Duration::from_millis(2_500);
 
 /// The time limit of a request that charges: longer than the payment provider takes to respond or to time out, shorter than the 29 seconds
 /// after which API Gateway and Lambda end the request.
@@ -110,7 +110,7 @@ impl Route {
             query: Vec::new,
             shows: Shows::Object(resource.kind()),
             refuses: &[],
-            patience: PATIENCE,
+            patience: TIME_LIMIT,
             deployment: Deployment::of_request(),
             charges: false,
             can_rehearse: matches!(method, Method::Delete),

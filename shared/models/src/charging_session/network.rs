@@ -47,17 +47,17 @@ pub const MAX_STOPS: u32 = 5;
 pub const CDR_PATIENCE: SignedDuration = days(3);
 
 /// The duration of a session after which the service requests its end from the network.
-pub const LONGEST: SignedDuration = DAY;
+pub const STOP_REQUESTED_AFTER: SignedDuration = DAY;
 
 /// Returns the time at which the service requests the end of a session that was created and began at these moments: a day after its
 /// start. A network may report a start long ago, by mistake or because a charging point has no clock. If the day would be over when the
 /// service heard of the session, it begins then.
 pub fn longest_until(created: Timestamp, started: Timestamp) -> Timestamp {
-    let until = started.plus(LONGEST);
+    let until = started.plus(STOP_REQUESTED_AFTER);
     if until > created {
         until
     } else {
-        created.plus(LONGEST)
+        created.plus(STOP_REQUESTED_AFTER)
     }
 }
 

@@ -15,7 +15,7 @@ use kernel::time::{minutes, whole_millis};
 use kernel::{Id, SignedDuration, Timestamp, Window};
 
 /// The time for which the result of a profile is awaited, and the first pause before it is sent again.
-pub const PATIENCE: SignedDuration = minutes(5);
+pub const PROFILE_RESULT_TIMEOUT: SignedDuration = minutes(5);
 
 /// The number of times that the pause is doubled.
 const DOUBLINGS: u32 = 3;
@@ -205,7 +205,7 @@ impl SessionProfile {
 
     /// Records that it is about to be sent. If it was sent before and has no result, that attempt counts as unanswered.
     pub(super) fn mark_sent(&mut self, now: Timestamp) {
-        let mut patience = PATIENCE;
+        let mut patience = PROFILE_RESULT_TIMEOUT;
         if self.is_sent() {
             patience = self.fail(ProfileFailure::Unanswered);
         }
@@ -230,7 +230,7 @@ impl SessionProfile {
     }
 
     fn fail(&mut self, failure: ProfileFailure) -> SignedDuration {
-        let pause = PATIENCE * 2_i32.pow(self.failures.min(DOUBLINGS));
+        let pause = PROFILE_RESULT_TIMEOUT * 2_i32.pow(self.failures.min(DOUBLINGS));
         self.failure = Some(failure);
         self.failures += 1;
         pause

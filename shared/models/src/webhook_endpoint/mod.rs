@@ -28,7 +28,7 @@ pub const MAX_ENDPOINTS: usize = 16;
 pub const MAX_ROTATIONS: usize = 10;
 
 /// The duration of failures after which the endpoint is disabled.
-pub const PATIENCE: SignedDuration = hours(120);
+pub const DISABLED_AFTER: SignedDuration = hours(120);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookEndpoint {
@@ -290,7 +290,7 @@ impl Stored<WebhookEndpoint> {
         let since = self.internal.failing_since;
         since
             .filter(|_| self.internal.breaker.is_open())
-            .map(|since| since.plus(PATIENCE))
+            .map(|since| since.plus(DISABLED_AFTER))
     }
 
     /// Disables an endpoint whose breaker is open if it has failed for 120 hours. Returns whether it has.
