@@ -2492,9 +2492,7 @@ mod samples {
             json!({"action": "approve_parties", "network": cpo.network, "parties": parties});
         manage_ok(&app, approve).await;
         let mut token = cpo.token.clone();
-        let modules = functions::ocpi::modules().into_iter();
-        let operations = modules.flat_map(|module| module.operations);
-        let mut operations: Vec<_> = operations
+        let mut operations: Vec<_> = functions::ocpi::operations()
             .map(|operation| (operation.name, operation.method))
             .collect();
         // An object that was put can be retrieved, and one that was retrieved can be deleted. The connection ends last.

@@ -224,7 +224,7 @@ fn reads(route: &Route, id: &str, kind: Kind) -> Vec<String> {
         _ => "",
     };
     let mut requests = vec![path.clone()];
-    if expand::is_taken(route) {
+    if expand::accepts_expand(route) {
         for (member, target) in expand::members(route.shows.kind()) {
             if target == kind {
                 requests.push(format!("{path}?expand[]={prefix}{member}"));

@@ -80,7 +80,7 @@ async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> 
     };
     let origin = Origin::background(tenant, now);
     let mut tx = app.store.begin(&origin);
-    if stored_account.version == 0 {
+    if stored_account.is_new() {
         tx.create(&mut stored_account)?;
     }
     tx.create(&mut Stored::with_internal(stored, internal))?;

@@ -18,7 +18,7 @@ pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", R
     .timeout(29)
     .refusing(&[Code::InvoiceVoidInvalidState])
     .writing(&[Items::DocumentNumbers, Items::Of(Kind::CreditNote)])
-    .rehearsable();
+    .allowing_dry_run();
 
 pub async fn handle(
     request: Request,

@@ -460,7 +460,7 @@ async fn decide_review(
     let before = stored.clone();
     let origin = Origin::background(tenant, app.now());
     let outcome = stored.decide_review(decision, origin.now)?;
-    let tx = operate::decided(app, &origin, &before, &mut stored, outcome).await?;
+    let tx = operate::writes_of_decision(app, &origin, &before, &mut stored, outcome).await?;
     tx.commit_without_response().await?;
     Ok(Managed::Session(Box::new(stored.object)))
 }

@@ -44,7 +44,7 @@ use super::nearby::{Near, Reference, is_same, nearby_session, overlapping_sessio
 use super::tokens::{self, Holder};
 use super::{COLLISION_ATTEMPTS, COLLISIONS, stations, workers};
 use crate::charge_cards::tap;
-use crate::charging_sessions::operate::change_price;
+use crate::charging_sessions::operate::writes_of_price_change;
 use crate::function::Function;
 use crate::job::Job;
 use crate::reservations::unused;
@@ -487,17 +487,17 @@ async fn update_session(
         }
     } || has_moved;
     let is_matched = object.matched.is_some();
-    if !changed && (is_matched || before.version == 0) {
+    if !changed && (is_matched || before.is_new()) {
         return Ok(());
     }
     let mut tx = if changed {
-        change_price(app, &origin, &before, &mut session, outcome, cdr).await?
+        writes_of_price_change(app, &origin, &before, &mut session, outcome, cdr).await?
     } else {
         app.store.begin(&origin)
     };
     if !is_matched {
         let matched = Subject::new(tenant, session.object.id.clone());
-        if before.version == 0 {
+        if before.is_new() {
             match_named_session(app, mode, reference, &matched, &mut tx).await?;
         }
         if let Some((card, last)) = card {

@@ -472,7 +472,7 @@ impl<S: Send + Sync> FromRequestParts<S> for InVersion {
         let version = OcpiVersion::from_name(name).map(Self);
         version.ok_or_else(|| {
             Reply::not_found("This version is not supported.")
-                .coded(StatusCode::UNSUPPORTED_VERSION)
+                .with_code(StatusCode::UNSUPPORTED_VERSION)
         })
     }
 }
@@ -539,6 +539,6 @@ async fn read_within(body: Body, max: usize) -> Result<Bytes> {
 fn parse(bytes: &[u8]) -> Result<Value> {
     serde_json::from_slice(bytes).map_err(|error| {
         let message = format!("The body is not valid JSON: {error}.");
-        Reply::transport(HttpStatus::BAD_REQUEST, message).coded(StatusCode::INVALID_PARAMETERS)
+        Reply::transport(HttpStatus::BAD_REQUEST, message).with_code(StatusCode::INVALID_PARAMETERS)
     })
 }

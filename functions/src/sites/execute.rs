@@ -203,7 +203,7 @@ async fn changed_sessions(
         let id = &session.object.id;
         let is_active = session.object.status() == SessionStatus::Active;
         if excess.contains(id) {
-            return is_active && session.ask_stop(origin.now);
+            return is_active && session.request_stop(origin.now);
         }
         let place = profiles.iter().position(|(other, _)| other == id);
         let profile = place.map(|place| profiles.swap_remove(place).1);
