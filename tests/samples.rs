@@ -182,7 +182,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
             | "retrieve-credit-note-document"
     ) {
         let path = format!("/v1/invoices/{invoice}/finalize");
-        alice.post(&path, json!({})).await.expect(200);
+        alice.post_ok(&path, json!({})).await;
     }
     let report = alice.post("/v1/reports", json!({})).await.id();
     if name.starts_with("delete-") {
@@ -194,21 +194,18 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     }
     if name == "retrieve-vehicle-telemetry" {
         let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
-        alice
-            .post(&path, json!({"battery": {"level": 1}}))
-            .await
-            .expect(200);
+        alice.post_ok(&path, json!({"battery": {"level": 1}})).await;
     }
     if name == "replace-vehicle-departures" {
         let depot = json!({"name": "Depot", "time_zone": "UTC"});
         let site = alice.post("/v1/sites", depot).await.id();
         let path = format!("/v1/vehicles/{}", crew.vehicle);
-        alice.post(&path, json!({"site": site})).await.expect(200);
+        alice.post_ok(&path, json!({"site": site})).await;
     }
     if name == "retrieve-webhook-endpoint-replay" {
         let path = format!("/v1/webhook_endpoints/{endpoint}/replay");
         let replay = json!({"from": app.in_minutes(-60)});
-        alice.post(&path, replay).await.expect(200);
+        alice.post_ok(&path, replay).await;
     }
     if name == "delete-fleet" {
         crew.fleet = alice.post("/v1/fleets", crate::fleet()).await.id();
@@ -247,9 +244,8 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     // There is room for 16 endpoints only.
     if !name.contains("webhook-endpoint") {
         alice
-            .delete(&format!("/v1/webhook_endpoints/{endpoint}"))
-            .await
-            .expect(200);
+            .delete_ok(&format!("/v1/webhook_endpoints/{endpoint}"))
+            .await;
     }
     (serde_json::from_str(&text).expect("JSON"), known)
 }
@@ -309,7 +305,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
 /// Ends a session, and changes it as if a charging network had billed an implausible price.
 async fn put_under_review(app: &TestApp, client: &Client, session: &str) {
     let stop = format!("/v1/charging_sessions/{session}/stop");
-    client.post(&stop, json!({})).await.expect(200);
+    client.post_ok(&stop, json!({})).await;
     change_session(app, client, session, |state| match state {
         SessionState::Completed {
             charged,

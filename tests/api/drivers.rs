@@ -269,12 +269,7 @@ async fn a_driver_of_a_hundred_vehicles_can_be_detached() {
     let body = json!({"fleet": crew.fleet});
     let shown = app.alice.post_ok(&format!("{path}/detach"), body).await;
     assert_has!(shown, {"fleets": [], "vehicles": []});
-    let vehicles = app
-        .alice
-        .get("/v1/vehicles?limit=100")
-        .await
-        .expect(200)
-        .body;
+    let vehicles = app.alice.get_ok("/v1/vehicles?limit=100").await;
     let vehicles = vehicles["data"].as_array().expect("vehicles");
     assert!(
         vehicles
@@ -412,7 +407,7 @@ async fn a_driver_of_a_hundred_vehicles_can_be_deleted() {
     one_more.expect_error(409, None, "drivers");
     let path = path_of(&named);
     let last = app.alice.get_ok(&path).await["vehicles"][99].clone();
-    app.alice.delete(&path).await.expect(200);
+    app.alice.delete_ok(&path).await;
     app.alice.get(&path).await.expect(404);
     let last = path_of(last.as_str().expect("an id"));
     assert_eq!(app.alice.get_ok(&last).await["drivers"], json!([]));

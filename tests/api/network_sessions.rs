@@ -2571,7 +2571,7 @@ pub mod cards {
             let cards = cards["data"].as_array().expect("cards").clone();
             let own = cards.iter().find(|card| card["uid"] == UID);
             let deleted = path_of(id_of(own.expect("a card")));
-            scene.app.alice.delete(&deleted).await.expect(200);
+            scene.app.alice.delete_ok(&deleted).await;
             scene.app.drain().await;
             let stranger = scene.app.other_account(kernel::Mode::Test).await;
             let crew = scene.app.crew(&stranger).await;
