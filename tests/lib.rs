@@ -257,6 +257,13 @@ impl TestApp {
         }
     }
 
+    /// Starts the service for a test that moves its clock.
+    pub async fn with_clock() -> Self {
+        let app = Self::start().await;
+        app.needs("a clock that can be moved");
+        app
+    }
+
     /// Starts the service with changed options.
     pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
         if deployed().is_some() {
@@ -1049,6 +1056,13 @@ impl Receiver {
     pub async fn subscribe(&self, client: &Client, events: &[&str]) -> String {
         let endpoint = json!({"url": self.url, "enabled_events": events});
         client.create("/v1/webhook_endpoints", endpoint).await
+    }
+
+    /// Creates an endpoint of the client's account for the events of new fleets, with changed members. Returns its path.
+    pub async fn hook(&self, client: &Client, change: Value) -> String {
+        let body = json!({"url": self.url, "enabled_events": ["fleet.created"]});
+        let endpoint = client.create("/v1/webhook_endpoints", with(body, change));
+        path_of(&endpoint.await)
     }
 
     /// Sets the statuses of the next responses.

@@ -735,8 +735,7 @@ async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
 
 #[tokio::test]
 async fn a_simulated_session_raises_the_level_of_its_vehicle() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let read = json!({"battery": {"level": 90}});

@@ -206,8 +206,7 @@ async fn events_are_found_by_type_and_time() {
 
 #[tokio::test]
 async fn an_event_older_than_30_days_is_not_found() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let begun = app.in_minutes(0);
     app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;

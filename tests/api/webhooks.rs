@@ -62,8 +62,7 @@ async fn the_time_may_be_written_in_unix_seconds() {
 
 #[tokio::test]
 async fn signatures_carry_the_machines_time_wherever_the_clock_is() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
     let secret = endpoint["secret"].as_str().expect("a secret");
@@ -90,8 +89,7 @@ async fn signatures_carry_the_machines_time_wherever_the_clock_is() {
 
 #[tokio::test]
 async fn a_date_in_retry_after_is_compared_with_the_machines_time() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     app.advance(24 * 3600).await;
     let receiver = Receiver::start().await;
     let in_an_hour = SystemClock.now().plus_seconds(3600);

@@ -174,8 +174,7 @@ async fn endpoints_of_live_mode_have_port_443_or_8443() {
 
 #[tokio::test]
 async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
     // A local run delivers to this machine.
