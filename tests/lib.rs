@@ -10,6 +10,7 @@ pub mod faulty;
 pub mod golden;
 pub mod ledger;
 pub mod localstripe;
+pub mod mailbox;
 pub mod meter;
 pub mod platform;
 pub mod player;
