@@ -842,19 +842,6 @@ async fn lists_are_filtered_by_everything_a_session_names() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_404() {
-    let app = TestApp::start().await;
-    for answer in [
-        app.alice.get(&format!("{PATH}/cs_1")).await,
-        app.alice
-            .post(&format!("{PATH}/cs_1/stop"), json!({}))
-            .await,
-    ] {
-        answer.expect_error(404, "charging_session_not_found", "charging_session");
-    }
-}
-
-#[tokio::test]
 async fn a_session_with_a_payment_method_is_charged_once_at_its_end() {
     let app = TestApp::start().await;
     let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;

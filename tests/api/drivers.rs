@@ -170,22 +170,6 @@ async fn what_is_missing_or_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn policies_must_exist() {
-    let app = TestApp::start().await;
-    let id = app.alice.create("/v1/drivers", driver()).await;
-    for policy in ["pol_1".to_owned(), format!("pol_{:032x}", 1), id.clone()] {
-        let change = json!({"policy_ids": [policy]});
-        let created = app
-            .alice
-            .post("/v1/drivers", with(driver(), change.clone()))
-            .await;
-        created.expect_error(404, "policy_not_found", "policy_ids");
-        let changed = app.alice.post(&path_of(&id), change).await;
-        changed.expect_error(404, "policy_not_found", "policy_ids");
-    }
-}
-
-#[tokio::test]
 async fn only_active_drivers_attach_and_only_to_their_accounts_fleets() {
     let (app, crew) = TestApp::with_crew().await;
     let other = app.alice.create("/v1/fleets", fleet()).await;

@@ -379,24 +379,6 @@ async fn gone_is_heard_among_other_answers_at_the_same_moment() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_fails_for_five_days_is_disabled() {
-    let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    receiver.answer(&[500; 100]);
-    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
-    app.alice.post_ok("/v1/fleets", fleet()).await;
-    app.drain().await;
-    app.advance(119 * 3600).await;
-    assert_eq!(app.alice.get_ok(&path).await["status"], "enabled");
-    app.advance(2 * 3600).await;
-    app.alice.post_ok("/v1/fleets", fleet()).await;
-    app.drain().await;
-    assert_eq!(app.alice.get_ok(&path).await["disabled_reason"], "failing");
-    app.advance(60).await;
-}
-
-#[tokio::test]
 async fn a_duplicate_trigger_sends_nothing() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
