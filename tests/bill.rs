@@ -202,11 +202,11 @@ pub async fn whole_reservation() -> Bill {
         .await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": EVENTS});
-    alice.post("/v1/webhook_endpoints", hook).await.expect(200);
+    alice.post_ok("/v1/webhook_endpoints", hook).await;
     let crew = test.crew(&alice).await;
     let preferences = json!({"preferences": {"currency": CURRENCY}});
     let driver = format!("/v1/drivers/{}", crew.driver);
-    alice.post(&driver, preferences).await.expect(200);
+    alice.post_ok(&driver, preferences).await;
     let token = json!({"type": "card", "token": "tok_success"});
     let method = alice.post("/v1/payment_methods", token).await.id();
     let station = test.station(json!({})).await;

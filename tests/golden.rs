@@ -73,10 +73,7 @@ pub async fn written() -> BTreeMap<String, Value> {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/webhook_endpoints", hook).await;
     let key = [("idempotency-key", "golden")];
     let response = app
         .alice
@@ -126,19 +123,19 @@ async fn of_network() -> BTreeMap<String, Value> {
     let session = alice.post("/v1/charging_sessions", body).await.id();
 
     let child = json!({"name": "Depot", "email": "depot@fleet.example", "type": "business"});
-    alice.post("/v1/accounts", child).await.expect(200);
+    alice.post_ok("/v1/accounts", child).await;
     let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let reading = json!({"battery": {"level": 50}});
-    alice.post(&telemetry, reading).await.expect(200);
+    alice.post_ok(&telemetry, reading).await;
     let token = json!({"type": "card", "token": "tok_success"});
     let method = alice.post("/v1/payment_methods", token).await.id();
     let method = format!("/v1/payment_methods/{method}");
-    alice.delete(&method).await.expect(200);
+    alice.delete_ok(&method).await;
     for _ in 0..LINES {
         app.completed_session(&crew, json!({})).await;
     }
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    alice.post("/v1/invoices", window).await.expect(200);
+    alice.post_ok("/v1/invoices", window).await;
     app.drain().await;
 
     let all = all_items(&app).await;

@@ -10,6 +10,7 @@ pub mod faulty;
 pub mod golden;
 pub mod ledger;
 pub mod localstripe;
+pub mod mailbox;
 pub mod meter;
 pub mod platform;
 pub mod player;
@@ -255,6 +256,13 @@ impl TestApp {
             running: None,
             started: SystemClock.now(),
         }
+    }
+
+    /// Starts the service for a test that moves its clock.
+    pub async fn with_clock() -> Self {
+        let app = Self::start().await;
+        app.needs("a clock that can be moved");
+        app
     }
 
     /// Starts the service with changed options.
@@ -509,9 +517,9 @@ impl TestApp {
     async fn store<T: Record>(&self, mut stored: Stored<T>) -> String {
         let tenant = self.alice.tenant();
         let origin = Origin::background(tenant, self.now());
-        let mut tx = self.app().store.begin(&origin);
-        tx.create(&mut stored).expect("an item");
-        tx.commit_without_response()
+        self.app()
+            .store
+            .create(&origin, &mut stored)
             .await
             .expect("the object is stored");
         stored.object.id().to_string()
@@ -1049,6 +1057,13 @@ impl Receiver {
     pub async fn subscribe(&self, client: &Client, events: &[&str]) -> String {
         let endpoint = json!({"url": self.url, "enabled_events": events});
         client.create("/v1/webhook_endpoints", endpoint).await
+    }
+
+    /// Creates an endpoint of the client's account for the events of new fleets, with changed members. Returns its path.
+    pub async fn hook(&self, client: &Client, change: Value) -> String {
+        let body = json!({"url": self.url, "enabled_events": ["fleet.created"]});
+        let endpoint = client.create("/v1/webhook_endpoints", with(body, change));
+        path_of(&endpoint.await)
     }
 
     /// Sets the statuses of the next responses.

@@ -155,9 +155,7 @@ impl Connected {
         let network = store.load::<Network>(&origin.tenant, &id).await;
         let mut network = network.expect("the network");
         network.internal.next_pull_at = Some(until);
-        let mut tx = store.begin(&origin);
-        tx.save(&mut network).expect("the network is changed");
-        let saved = tx.commit_without_response().await;
+        let saved = store.save(&origin, &mut network).await;
         saved.expect("the network is saved");
     }
 

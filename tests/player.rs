@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{Result as Written, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,10 +16,9 @@ use functions::jobs::work;
 use functions::log::lines;
 use functions::stream::relay::{self, StreamRecord};
 use functions::webhooks::deliver::DeliverWebhook;
-use futures::future::BoxFuture;
-use kernel::{Result, Timestamp};
+use kernel::Timestamp;
 use models::WebhookEndpoint;
-use models::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedules};
+use models::ports::{Clock as _, Message};
 use serde_json::Value;
 use table::{Store, keys};
 use tokio::time::Instant;
@@ -33,76 +32,11 @@ use web::metrics::Metrics;
 use web::settings::Settings;
 
 use crate::clock::Hand;
+use crate::mailbox::{Mailbox, Undelivered};
 use crate::meter::{Call, Meter};
 use crate::records::Records;
 use crate::units::Usage;
 use crate::{Client, SLACK, TestApp};
-
-/// A message that was not delivered yet.
-struct Posted {
-    arrives: Timestamp,
-    message: Message,
-    /// The name of its schedule, if it has one: a later schedule of that name replaces it.
-    schedule: Option<String>,
-}
-
-/// Undelivered messages, the number of sent messages, and the number of schedules that have fired.
-#[derive(Default)]
-struct Mail {
-    posted: Vec<Posted>,
-    /// By the function that processes them.
-    queued: BTreeMap<&'static str, usize>,
-    scheduled: usize,
-}
-
-struct Post(Arc<Mutex<Mail>>, Arc<Hand>);
-
-impl Queue for Post {
-    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
-        let mut mail = self.0.lock().expect("the mail");
-        *mail.queued.entry(message.function).or_default() += 1;
-        mail.posted.push(Posted {
-            arrives: self.1.now().plus_seconds(delay_seconds.into()),
-            message: message.clone(),
-            schedule: None,
-        });
-        Box::pin(async { Ok(()) })
-    }
-
-    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
-        Box::pin(async { Ok(QueueDepth::default()) })
-    }
-
-    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
-        panic!("a change can never be relayed: {change:?}")
-    }
-}
-
-impl Schedules for Post {
-    fn set<'a>(
-        &'a self,
-        name: &'a str,
-        at: Timestamp,
-        message: &'a Message,
-    ) -> BoxFuture<'a, Result<()>> {
-        let mut mail = self.0.lock().expect("the mail");
-        mail.posted
-            .retain(|posted| posted.schedule.as_deref() != Some(name));
-        mail.posted.push(Posted {
-            arrives: at,
-            message: message.clone(),
-            schedule: Some(name.to_owned()),
-        });
-        Box::pin(async { Ok(()) })
-    }
-
-    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
-        let mut mail = self.0.lock().expect("the mail");
-        mail.posted
-            .retain(|posted| posted.schedule.as_deref() != Some(name));
-        Box::pin(async { Ok(()) })
-    }
-}
 
 /// The number of bytes that functions have logged.
 #[derive(Clone, Default)]
@@ -179,7 +113,9 @@ pub struct Player {
     /// By partition.
     pub usage: Usage,
     router: Router,
-    mail: Arc<Mutex<Mail>>,
+    mailbox: Arc<Mailbox>,
+    /// The number of schedules whose messages were processed since the last note.
+    scheduled: usize,
     pub meter: Meter,
     /// Calls whose changes have not been read from the stream.
     calls: Vec<Call>,
@@ -199,8 +135,7 @@ impl Player {
     pub async fn on(test: &TestApp) -> Self {
         let parts = test.app();
         let clock = Arc::new(Hand::at(test.now()));
-        let mail = Arc::<Mutex<Mail>>::default();
-        let post = Arc::new(Post(mail.clone(), clock.clone()));
+        let mailbox = Mailbox::new(&clock, false);
         let meter = Meter::default();
         let store = meter.store(&test.running().store_url, &test.running().table);
         let log = Log::default();
@@ -212,8 +147,8 @@ impl Player {
             Ports {
                 store,
                 clock: clock.clone(),
-                queue: post.clone(),
-                schedules: post,
+                queue: mailbox.clone(),
+                schedules: mailbox.clone(),
                 ..parts.ports.clone()
             },
             Settings {
@@ -227,7 +162,8 @@ impl Player {
             app,
             clock,
             usage: Usage::default(),
-            mail,
+            mailbox,
+            scheduled: 0,
             meter,
             calls: Vec::new(),
             records: Records::of(test).await,
@@ -324,7 +260,8 @@ impl Player {
     pub async fn settle(&mut self) {
         loop {
             let changes = self.records.read().await;
-            let due = self.take_due();
+            let now = self.clock.now();
+            let due = self.mailbox.take(|sent| sent.arrives <= now);
             let calls = std::mem::take(&mut self.calls);
             let second = self.clock.now().unix_seconds();
             self.usage.note(&calls, &changes, second);
@@ -349,11 +286,11 @@ impl Player {
                 assert_eq!(relayed, None, "every change is relayed");
                 self.note("relay-stream");
             }
-            for Posted {
+            for Undelivered {
                 message, schedule, ..
             } in due
             {
-                self.mail.lock().expect("the mail").scheduled += usize::from(schedule.is_some());
+                self.scheduled += usize::from(schedule.is_some());
                 self.remember_endpoint(&message).await;
                 let done = work(&self.app, &message);
                 let done = done.with_subscriber(self.subscriber.clone()).await;
@@ -375,20 +312,8 @@ impl Player {
     }
 
     fn next(&self) -> Option<Timestamp> {
-        let mail = self.mail.lock().expect("the mail");
-        mail.posted.iter().map(|posted| posted.arrives).min()
-    }
-
-    fn take_due(&self) -> Vec<Posted> {
-        let now = self.clock.now();
-        let mut mail = self.mail.lock().expect("the mail");
-        let (mut due, later): (Vec<_>, Vec<_>) = mail
-            .posted
-            .drain(..)
-            .partition(|posted| posted.arrives <= now);
-        mail.posted = later;
-        due.sort_by_key(|posted| posted.arrives);
-        due
+        let content = self.mailbox.content();
+        content.messages.iter().map(|message| message.arrives).min()
     }
 
     fn note(&mut self, function: &'static str) {
@@ -397,20 +322,13 @@ impl Player {
             let of_kind = calls.iter().filter(|call| call.is_read() == is_read);
             of_kind.map(|call| call.capacity).sum()
         };
-        let (queued, scheduled) = {
-            let mut mail = self.mail.lock().expect("the mail");
-            (
-                std::mem::take(&mut mail.queued),
-                std::mem::take(&mut mail.scheduled),
-            )
-        };
         let taken = Taken {
             runs: 1,
             calls: calls.len(),
             reads: sum(true),
             writes: sum(false),
-            queued,
-            scheduled,
+            queued: std::mem::take(&mut self.mailbox.content().queued),
+            scheduled: std::mem::take(&mut self.scheduled),
             logged: self.log.0.swap(0, Ordering::Relaxed),
         };
         self.taken.push((function, taken));
@@ -419,8 +337,9 @@ impl Player {
 
     /// Removes and returns the undelivered messages, regardless of their time.
     pub fn take_messages(&self) -> Vec<Message> {
-        let mut mail = self.mail.lock().expect("the mail");
-        mail.posted.drain(..).map(|posted| posted.message).collect()
+        let mut content = self.mailbox.content();
+        let messages = content.messages.drain(..);
+        messages.map(|undelivered| undelivered.message).collect()
     }
 
     /// Returns the resources that were used since the last call, in order.

@@ -182,7 +182,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
             | "retrieve-credit-note-document"
     ) {
         let path = format!("/v1/invoices/{invoice}/finalize");
-        alice.post(&path, json!({})).await.expect(200);
+        alice.post_ok(&path, json!({})).await;
     }
     let report = alice.post("/v1/reports", json!({})).await.id();
     if name.starts_with("delete-") {
@@ -194,21 +194,18 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     }
     if name == "retrieve-vehicle-telemetry" {
         let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
-        alice
-            .post(&path, json!({"battery": {"level": 1}}))
-            .await
-            .expect(200);
+        alice.post_ok(&path, json!({"battery": {"level": 1}})).await;
     }
     if name == "replace-vehicle-departures" {
         let depot = json!({"name": "Depot", "time_zone": "UTC"});
         let site = alice.post("/v1/sites", depot).await.id();
         let path = format!("/v1/vehicles/{}", crew.vehicle);
-        alice.post(&path, json!({"site": site})).await.expect(200);
+        alice.post_ok(&path, json!({"site": site})).await;
     }
     if name == "retrieve-webhook-endpoint-replay" {
         let path = format!("/v1/webhook_endpoints/{endpoint}/replay");
         let replay = json!({"from": app.in_minutes(-60)});
-        alice.post(&path, replay).await.expect(200);
+        alice.post_ok(&path, replay).await;
     }
     if name == "delete-fleet" {
         crew.fleet = alice.post("/v1/fleets", crate::fleet()).await.id();
@@ -247,9 +244,8 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     // There is room for 16 endpoints only.
     if !name.contains("webhook-endpoint") {
         alice
-            .delete(&format!("/v1/webhook_endpoints/{endpoint}"))
-            .await
-            .expect(200);
+            .delete_ok(&format!("/v1/webhook_endpoints/{endpoint}"))
+            .await;
     }
     (serde_json::from_str(&text).expect("JSON"), known)
 }
@@ -296,10 +292,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
         received: app.now(),
         revision: 0,
         station: None,
-        matched: Some(Subject {
-            tenant: tenant.clone(),
-            id: session.into(),
-        }),
+        matched: Some(Subject::new(tenant.clone(), session.into())),
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
@@ -312,7 +305,7 @@ async fn sign(app: &TestApp, client: &Client, session: &str) {
 /// Ends a session, and changes it as if a charging network had billed an implausible price.
 async fn put_under_review(app: &TestApp, client: &Client, session: &str) {
     let stop = format!("/v1/charging_sessions/{session}/stop");
-    client.post(&stop, json!({})).await.expect(200);
+    client.post_ok(&stop, json!({})).await;
     change_session(app, client, session, |state| match state {
         SessionState::Completed {
             charged,
@@ -350,10 +343,10 @@ async fn change_session(
         .load::<ChargingSession>(&tenant, &session.into())
         .await;
     let mut stored = stored.expect("the session");
-    let owner = Owner {
-        network: Id::from_number(Kind::Network, 1),
-        party: PartyId::new("NL", "EXA").expect("a party"),
-    };
+    let owner = Owner::new(
+        Id::from_number(Kind::Network, 1),
+        PartyId::new("NL", "EXA").expect("a party"),
+    );
     let named = |module, id| ObjectId::new(owner.clone(), module, id).expect("an id");
     let network = NetworkSession {
         session: Some(named(Module::Sessions, "S1")),
@@ -362,9 +355,7 @@ async fn change_session(
     stored.internal.network = Some(Box::new(network));
     change(&mut stored.object.state);
     let origin = Origin::background(tenant, app.now());
-    let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("the session's item");
-    let committed = tx.commit_without_response().await;
+    let committed = store.save(&origin, &mut stored).await;
     committed.expect("the session is stored");
 }
 
@@ -393,9 +384,7 @@ async fn credit_note(app: &TestApp, client: &Client, draft: &str) -> String {
     let note = CreditNote::on_draft(&draft.expect("the draft").object, credit, line, now);
     let mut note = note.expect("a credit note");
     let origin = Origin::background(tenant, now);
-    let mut tx = store.begin(&origin);
-    tx.create(&mut note).expect("the item of the credit note");
-    let committed = tx.commit_without_response().await;
+    let committed = store.create(&origin, &mut note).await;
     committed.expect("the credit note is stored");
     note.object.id.to_string()
 }

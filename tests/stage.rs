@@ -1,7 +1,7 @@
 //! The service on a failing table, with its own clock, message queue and client: requests are sent until there is a response, and
 //! messages come early, late, twice or not at all, as the dice decide. A seed replays exactly.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -22,18 +22,18 @@ use functions::networks::results::ApplyResult;
 use functions::reservations::outward::CancelAtNetwork;
 use functions::stream::{relay, sweep};
 use functions::webhooks::deliver::DeliverWebhook;
-use futures::future::BoxFuture;
 use kernel::time::{MINUTE, minutes};
 use kernel::{Result, Tenant, Timestamp};
 use models::ports::files::Files;
 use models::ports::payments::Providers;
-use models::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedules};
+use models::ports::{Clock as _, Message};
 use serde_json::Value;
 use tower::ServiceExt as _;
 use web::settings::Settings;
 
 use crate::clock::Hand;
 use crate::faulty::{self, Dice, UNHURRIED, under_faults};
+use crate::mailbox::{Mailbox, Undelivered};
 use crate::records::Records;
 use crate::{Client, TestApp};
 
@@ -63,46 +63,6 @@ fn is_found_again(message: &Message) -> bool {
     !lost.contains(&message.job)
 }
 
-/// Undelivered messages, each with the time at which it arrives.
-#[derive(Default)]
-struct Mail(Mutex<Vec<(Timestamp, Message)>>);
-
-/// The messages and their clock.
-struct Post(Arc<Mail>, Arc<Hand>);
-
-impl Queue for Post {
-    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
-        let at = self.1.now().plus_seconds(delay_seconds.into());
-        self.set("", at, message)
-    }
-
-    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
-        Box::pin(async { Ok(QueueDepth::default()) })
-    }
-
-    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
-        panic!("a change can never be relayed: {change:?}")
-    }
-}
-
-impl Schedules for Post {
-    fn set<'a>(
-        &'a self,
-        _: &'a str,
-        at: Timestamp,
-        message: &'a Message,
-    ) -> BoxFuture<'a, Result<()>> {
-        let mut mail = self.0.0.lock().expect("the mail");
-        mail.push((at, message.clone()));
-        Box::pin(async { Ok(()) })
-    }
-
-    /// Messages have no names here, so a worker that receives a cancelled one finds nothing to do.
-    fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-}
-
 /// The external parts of the service, besides the table and the messages.
 pub struct Outside {
     pub payments: Providers,
@@ -128,7 +88,7 @@ pub struct Stage {
     pub clock: Arc<Hand>,
     pub client: Client,
     pub tenant: Tenant,
-    mail: Arc<Mail>,
+    mailbox: Arc<Mailbox>,
     keys: u64,
 }
 
@@ -141,16 +101,16 @@ impl Stage {
         began: Timestamp,
     ) -> Self {
         let clock = Arc::new(Hand::at(began));
-        let mail = Arc::new(Mail::default());
-        let post = Arc::new(Post(mail.clone(), clock.clone()));
+        // A worker that receives a cancelled message finds nothing to do.
+        let mailbox = Mailbox::new(&clock, true);
         let parts = test.app();
         let store = faulty::store(&test.running().store_url, &test.running().table);
         let app = App::new(
             Ports {
                 store,
                 clock: clock.clone(),
-                queue: post.clone(),
-                schedules: post,
+                queue: mailbox.clone(),
+                schedules: mailbox.clone(),
                 payments: outside.payments,
                 files: outside.files,
                 write_document: parts.write_document,
@@ -168,7 +128,7 @@ impl Stage {
             clock,
             client: client.clone(),
             tenant: client.tenant(),
-            mail,
+            mailbox,
             keys: 0,
         }
     }
@@ -313,8 +273,8 @@ impl Stage {
                     5..=14 => 2,
                     15..=19 if self.is_lossy() => {
                         let late = minutes(1 + self.dice.below(10) as i64);
-                        let mut mail = self.mail.0.lock().expect("the mail");
-                        mail.push((self.clock.now().plus(late), message.clone()));
+                        let arrives = self.clock.now().plus(late);
+                        self.mailbox.add(arrives, &message, None);
                         0
                     }
                     _ => 1,
@@ -332,14 +292,14 @@ impl Stage {
     /// interrupted sweep do not arrive, and the others arrive in the order of their objects' ids, which begin with the kind and the
     /// time.
     pub async fn sweep(&self) {
-        let mail = || self.mail.0.lock().expect("the mail");
-        let before = mail().len();
+        let before = self.mailbox.content().messages.len();
         self.until_done(async || {
-            mail().truncate(before);
+            self.mailbox.content().messages.truncate(before);
             sweep::handle(&self.app).await.map(drop)
         })
         .await;
-        mail()[before..].sort_by_key(|(_, message)| message.subject.object.clone());
+        let sent = &mut self.mailbox.content().messages[before..];
+        sent.sort_by_key(|sent| sent.message.subject.object.clone());
     }
 
     /// Whether messages are lost, early or late, which happens in every other simulation. Only messages with a due time are found
@@ -353,17 +313,14 @@ impl Stage {
     fn take_due(&self) -> Vec<Message> {
         let now = self.clock.now();
         let soon = now.plus(MINUTE);
-        let is_early = |arrives: Timestamp, message: &Message| {
-            let may_be = self.is_lossy() && arrives <= soon && is_found_again(message);
+        let is_early = |sent: &Undelivered| {
+            let may_be = self.is_lossy() && sent.arrives <= soon && is_found_again(&sent.message);
             may_be && self.dice.percent(5)
         };
-        let mut mail = self.mail.0.lock().expect("the mail");
-        let (mut due, later): (Vec<_>, Vec<_>) = mail
-            .drain(..)
-            .partition(|(arrives, message)| *arrives <= now || is_early(*arrives, message));
-        *mail = later;
-        due.sort_by_key(|(arrives, _)| *arrives);
-        due.into_iter().map(|(_, message)| message).collect()
+        let due = self
+            .mailbox
+            .take(|sent| sent.arrives <= now || is_early(sent));
+        due.into_iter().map(|sent| sent.message).collect()
     }
 
     /// Performs an operator's action on networks, until it is done. A try without a visible result may have succeeded: then the next

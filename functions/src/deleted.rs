@@ -4,7 +4,7 @@
 //! from it. A request that has read the object before may still create one. The job runs when every such request has ended.
 
 use crate::App;
-use crate::charging_sessions::stop::end_or_ask;
+use crate::charging_sessions::stop::end_or_request_stop;
 use crate::charging_sessions::stop_at_limit::StopSession;
 use crate::function::Function;
 use crate::job::Job;
@@ -126,7 +126,7 @@ async fn end_in_fleet(app: &App, origin: &Origin, driver: &Id, fleet: &Id) -> Re
 /// Ends a session, if it is open.
 async fn end(app: &App, origin: &Origin, session: Stored<ChargingSession>) -> Result<()> {
     if session.object.status().is_open() {
-        let (_, tx) = end_or_ask(app, origin, session).await?;
+        let (_, tx) = end_or_request_stop(app, origin, session).await?;
         tx.commit_without_response().await?;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Jobs: the background work of functions.
 //!
 //! A job is a type. Its fields are the content of a queue message, [`Job::FUNCTION`] is the function that executes it, and [`Job::run`] is
-//! the work. One line registers it, in `stream/actions.rs` if an object waits for it, otherwise in `jobs.rs`. The functions, their queues
-//! and their permissions are derived from that.
+//! the work. One line of `jobs.rs` registers it; a job that an object waits for is registered in `stream/actions.rs` instead, in `JOBS` and
+//! in `message`. The functions, their queues and their permissions are derived from that.
 //!
 //! A message arrives at least once, in no order, and possibly late. So a job reads the present state of its subject first, and does nothing
 //! if nothing is left to do.
@@ -131,7 +131,8 @@ impl RegisteredJob {
     }
 }
 
-/// Returns the object of a job and the origin with which the job acts, if this action of the object is due.
+/// Returns the object of a job and the origin with which the job acts, if this action of the object is due. None is the usual result of a
+/// message that arrived twice or late: the job has nothing to do, and succeeds.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -157,9 +158,7 @@ pub async fn write_progress<T: Record>(
     stored: &mut Stored<T>,
 ) -> Result<bool, Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(stored)?;
-    match tx.commit_without_response().await {
+    match app.store.save(&origin, stored).await {
         Ok(()) => Ok(true),
         Err(Error::Contended) => Ok(false),
         Err(error) => Err(error),

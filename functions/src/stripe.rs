@@ -50,7 +50,6 @@ pub struct Stripe {
 struct Intent {
     id: String,
     status: String,
-    #[serde(default)]
     last_payment_error: Option<Fault>,
 }
 
@@ -62,7 +61,6 @@ struct Page {
 #[derive(Debug, Deserialize)]
 struct Given {
     status: String,
-    #[serde(default)]
     failure_reason: Option<String>,
     #[serde(default)]
     metadata: BTreeMap<String, String>,
@@ -88,9 +86,7 @@ struct Refunds {
 
 #[derive(Debug, Deserialize)]
 struct StripeMethod {
-    #[serde(default)]
     card: Option<CardShown>,
-    #[serde(default)]
     customer: Option<String>,
 }
 
@@ -99,7 +95,6 @@ struct CardShown {
     brand: String,
     exp_month: u8,
     exp_year: u16,
-    #[serde(default)]
     fingerprint: Option<String>,
     last4: String,
 }
@@ -111,11 +106,9 @@ struct ErrorBody {
 
 #[derive(Debug, Default, Deserialize)]
 struct Fault {
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(default)]
     code: Option<String>,
-    #[serde(default)]
     decline_code: Option<String>,
 }
 

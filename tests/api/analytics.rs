@@ -187,9 +187,7 @@ async fn a_correction_counts_for_the_day_of_its_session() {
         charged.energy += 6;
     }
     let origin = Origin::background(tenant, app.now());
-    let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("an item");
-    let committed = tx.commit_without_response().await;
+    let committed = store.save(&origin, &mut stored).await;
     committed.expect("the session is stored");
     app.drain().await;
     assert_eq!(values().await, json!([0, 30_006, 0]));

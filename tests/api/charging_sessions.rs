@@ -735,8 +735,7 @@ async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
 
 #[tokio::test]
 async fn a_simulated_session_raises_the_level_of_its_vehicle() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let read = json!({"battery": {"level": 90}});
@@ -843,19 +842,6 @@ async fn lists_are_filtered_by_everything_a_session_names() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_404() {
-    let app = TestApp::start().await;
-    for answer in [
-        app.alice.get(&format!("{PATH}/cs_1")).await,
-        app.alice
-            .post(&format!("{PATH}/cs_1/stop"), json!({}))
-            .await,
-    ] {
-        answer.expect_error(404, "charging_session_not_found", "charging_session");
-    }
-}
-
-#[tokio::test]
 async fn a_session_with_a_payment_method_is_charged_once_at_its_end() {
     let app = TestApp::start().await;
     let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;
@@ -929,9 +915,7 @@ async fn a_charge_that_is_recorded_is_not_made_again() {
             let version = now.expect("the session").version;
             let mut again = Stored::read(ended.object, ended.internal, version);
             let origin = kernel::Origin::background(tenant, app.now());
-            let mut tx = store.begin(&origin);
-            tx.save(&mut again).expect("the session");
-            tx.commit_without_response().await.expect("it is stored");
+            store.save(&origin, &mut again).await.expect("it is stored");
             app.drain().await;
             let after = app.alice.get_ok(&path(&session)).await;
             let figures = |of: &Value| (of["amount_paid"].clone(), of["amount_due"].clone());

@@ -62,13 +62,7 @@ async fn a_missing_object_is_404_with_the_error_code_of_its_kind() {
     for (route, code) in of_missing_objects() {
         let id = format!("{}{UNKNOWN}", route.shows.kind().prefix());
         let answer = app.alice.get(&route.path.replace("{id}", &id)).await;
-        let (status, _, found, _) = answer.error();
-        assert_eq!(
-            (status, found),
-            (404, Some(code.as_str())),
-            "{}",
-            route.name
-        );
+        answer.expect_error(404, code.as_str(), route.shows.kind().name());
     }
 }
 

@@ -72,13 +72,6 @@ async fn what_is_wrong_with_a_body_is_named() {
 }
 
 #[tokio::test]
-async fn an_unknown_estimation_is_404() {
-    let app = TestApp::start().await;
-    let answer = app.alice.get(&format!("{PATH}/est_1")).await;
-    answer.expect_error(404, "estimation_not_found", "estimation");
-}
-
-#[tokio::test]
 async fn an_estimation_says_whether_policies_allow_it() {
     let (app, crew, station) = TestApp::with_station().await;
     let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});

@@ -206,8 +206,7 @@ async fn events_are_found_by_type_and_time() {
 
 #[tokio::test]
 async fn an_event_older_than_30_days_is_not_found() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let begun = app.in_minutes(0);
     app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
@@ -219,7 +218,7 @@ async fn an_event_older_than_30_days_is_not_found() {
     app.drain().await;
     let kept = app.alice.get(list).await.ids().remove(0);
     let (path, deliveries) = (path_of(&old), format!("{}/deliveries", path_of(&old)));
-    app.alice.get(&path).await.expect(200);
+    app.alice.get_ok(&path).await;
     app.advance(29 * 24 * 3600 + 60).await;
     let unknown = |response: TestResponse| {
         response.expect_error(404, None, "event");
@@ -228,7 +227,7 @@ async fn an_event_older_than_30_days_is_not_found() {
     unknown(app.alice.get(&deliveries).await);
     let redeliver = format!("{path}/redeliver");
     unknown(app.alice.post(&redeliver, json!({})).await);
-    app.alice.get(&path_of(&kept)).await.expect(200);
+    app.alice.get_ok(&path_of(&kept)).await;
     let listed = async |query: &str| {
         let path = format!("{list}{query}");
         app.alice.get(&path).await.expect(200).ids()

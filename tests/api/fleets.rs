@@ -60,11 +60,6 @@ async fn what_is_missing_or_wrong_is_named() {
             Some(name)
         );
     }
-    let policies = with(fleet(), json!({"policy_ids": ["pol_1"]}));
-    assert_eq!(
-        app.alice.post("/v1/fleets", policies).await.error().2,
-        Some("policy_not_found")
-    );
     let method = with(
         fleet(),
         json!({"preferences": {"default_payment_method": "pm_1"}}),

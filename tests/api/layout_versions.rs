@@ -120,7 +120,7 @@ async fn objects_of_every_version_are_read() {
         let mut read = Vec::new();
         for account in accounts {
             let mode = kernel::Mode::Test;
-            let tenant = kernel::Tenant { account, mode };
+            let tenant = kernel::Tenant::new(account, mode);
             let mut pass = Pass::default();
             while !pass.is_finished() {
                 let store = &app.app().store;
@@ -189,9 +189,8 @@ async fn rename(app: &TestApp, store: &Store, id: &str, name: &str) {
     let driver = store.load::<Driver>(&origin.tenant, &Id::from(id)).await;
     let mut driver: Stored<Driver> = driver.expect("the driver");
     driver.object.name = serde_json::from_value(json!(name)).expect("a name");
-    let mut tx = store.begin(&origin);
-    tx.save(&mut driver).expect("a write");
-    tx.commit_without_response()
+    store
+        .save(&origin, &mut driver)
         .await
         .expect("the driver is saved");
 }

@@ -210,10 +210,8 @@ mod edge {
         let app = TestApp::start().await;
         let (cpo, other) = (Connected::to(&app).await, Connected::other(&app).await);
         let limiter = &app.app().network_rates;
-        let tenant = kernel::Tenant {
-            account: kernel::Id::from(cpo.network.as_str()),
-            mode: kernel::Mode::Test,
-        };
+        let tenant =
+            kernel::Tenant::new(kernel::Id::from(cpo.network.as_str()), kernel::Mode::Test);
         // The bucket is refilled by one request each millisecond, so it is emptied until a request finds it empty.
         let mut answer = cpo.send("GET", "/tokens", None).await;
         for _ in 0..100 {
@@ -1260,10 +1258,10 @@ mod commands {
         let command = Command::StopSession {
             session_id: "S-1001".into(),
         };
-        let subject = Subject {
-            tenant: app.alice.tenant(),
-            id: Id::from_number(Kind::ChargingSession, 1),
-        };
+        let subject = Subject::new(
+            app.alice.tenant(),
+            Id::from_number(Kind::ChargingSession, 1),
+        );
         let sent = send_command(app.app(), &network, &to, &command, subject).await;
         let sent = sent.expect("the table is there");
         (sent.id, sent.response)
@@ -2494,9 +2492,7 @@ mod samples {
             json!({"action": "approve_parties", "network": cpo.network, "parties": parties});
         manage_ok(&app, approve).await;
         let mut token = cpo.token.clone();
-        let modules = functions::ocpi::modules().into_iter();
-        let operations = modules.flat_map(|module| module.operations);
-        let mut operations: Vec<_> = operations
+        let mut operations: Vec<_> = functions::ocpi::operations()
             .map(|operation| (operation.name, operation.method))
             .collect();
         // An object that was put can be retrieved, and one that was retrieved can be deleted. The connection ends last.

@@ -255,8 +255,7 @@ async fn messages_about_an_erased_account_have_no_effect() {
 
 #[tokio::test]
 async fn an_attempt_that_ends_after_an_erasure_writes_nothing() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
     let child = app.child_of(&app.alice).await;

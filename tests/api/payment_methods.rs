@@ -323,8 +323,7 @@ async fn a_default_or_reservation_payment_method_cannot_be_deleted() {
 
 #[tokio::test]
 async fn a_payment_method_stays_while_a_session_pays_with_it() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let crew = app.crew(&app.alice).await;
     let station = app.station(json!({})).await;
     let id = app.alice.create("/v1/payment_methods", card()).await;

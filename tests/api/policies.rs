@@ -8,6 +8,27 @@ fn policy(rules: Value) -> Value {
 }
 
 #[tokio::test]
+async fn policies_of_drivers_fleets_and_vehicles_must_exist() {
+    let (app, crew) = TestApp::with_crew().await;
+    for (path, id, new) in [
+        ("/v1/drivers", &crew.driver, driver()),
+        ("/v1/fleets", &crew.fleet, fleet()),
+        ("/v1/vehicles", &crew.vehicle, vehicle(&crew.fleet)),
+    ] {
+        let unknown = format!("pol_{:032x}", 1);
+        for policy in ["pol_1", &unknown, &crew.driver] {
+            let change = json!({"policy_ids": [policy]});
+            let body = with(new.clone(), change.clone());
+            let created = app.alice.post(path, body).await;
+            let changed = app.alice.post(&path_of(id), change).await;
+            for refused in [created, changed] {
+                refused.expect_error(404, "policy_not_found", "policy_ids");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_new_policy_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
     let rules = json!({"allowed_operators": ["Voltway"], "denied_operators": ["Other"],

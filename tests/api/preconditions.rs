@@ -17,7 +17,7 @@ fn routes(which: fn(&Route) -> bool) -> impl Iterator<Item = Route> {
 async fn every_update_and_deletion_heeds_if_match() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    for route in routes(Route::takes_if_match) {
+    for route in routes(Route::accepts_if_match) {
         let name = route.name;
         let sample = Sample::prepare(&app, &receiver, &route).await;
         let path = sample.event["rawPath"].as_str().expect("a path").to_owned();
@@ -114,7 +114,7 @@ async fn if_match_is_refused_where_it_has_no_meaning() {
 async fn a_dry_run_says_what_would_happen_and_writes_nothing() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    for route in routes(|route| route.can_rehearse) {
+    for route in routes(|route| route.allows_dry_run) {
         let name = route.name;
         let sample = Sample::prepare(&app, &receiver, &route).await;
         let path = sample.event["rawPath"].as_str().expect("a path").to_owned();

@@ -101,8 +101,7 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
 
 #[tokio::test]
 async fn there_is_no_link_to_a_file_that_is_no_longer_kept() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let report = succeeded_report(&app, json!({})).await;
     let settings = |settings: &mut Settings| settings.report_retention = Some(days(2));
     let url = serve(app.app_with_settings(settings)).await;

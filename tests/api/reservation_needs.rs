@@ -376,10 +376,7 @@ async fn an_attempt_without_a_free_block_leaves_a_short_plan() {
     assert_has!(reservation["charging_plan"], {"status": "feasible"});
     // Another vehicle charges there first, for longer.
     let session = app.session(&first, &station);
-    app.alice
-        .post("/v1/charging_sessions", session)
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/charging_sessions", session).await;
     let path = format!("{PATH}/{}", id_of(&reservation));
     app.advance(10 * 60).await;
     let waiting = app.alice.get_ok(&path).await;

@@ -43,8 +43,7 @@ async fn van(app: &TestApp, site: &str, fleet: &str, departure: &Value) -> Strin
 
 #[tokio::test]
 async fn twelve_vans_behind_60_kw_are_ready_in_the_morning() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let departure = json!({"at": app.in_minutes(10 * 60), "target_level": 80});
     let (site, vans) = depot(&app, 60_000, 12, &departure).await;
     let plan = app.alice.get_ok(&format!("{site}/plan")).await;
@@ -67,8 +66,7 @@ async fn twelve_vans_behind_60_kw_are_ready_in_the_morning() {
 
 #[tokio::test]
 async fn a_limit_that_is_cut_at_night_holds_and_says_who_is_short() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let departure = json!({"at": app.in_minutes(8 * 60), "target_level": 80});
     let (site, _) = depot(&app, 60_000, 12, &departure).await;
     app.advance(4 * 60 * 60).await;
@@ -142,8 +140,7 @@ async fn vehicles_without_departures_leave_their_site_too() {
 
 #[tokio::test]
 async fn a_clock_that_moves_by_days_ends_every_departure_once() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
     let (site, vans) = depot(&app, 22_000, 3, &departure).await;
     let departures = format!("{}/departures", vans[0]);
@@ -167,8 +164,7 @@ async fn a_clock_that_moves_by_days_ends_every_departure_once() {
 
 #[tokio::test]
 async fn a_departure_in_three_days_is_planned_two_days_before() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let departure = json!({"at": app.in_minutes(72 * 60), "target_level": 60});
     let (site, _) = depot(&app, 22_000, 1, &departure).await;
     assert_eq!(app.alice.get_ok(&site).await["plan"], Value::Null);
@@ -178,8 +174,7 @@ async fn a_departure_in_three_days_is_planned_two_days_before() {
 
 #[tokio::test]
 async fn a_departure_that_moves_keeps_what_was_charged_for_it() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
     let (site, vans) = depot(&app, 60_000, 1, &departure).await;
     let path = format!("{}/departures", vans[0]);
@@ -238,8 +233,7 @@ async fn a_site_of_another_account_is_not_there() {
 
 #[tokio::test]
 async fn vans_at_connectors_out_of_order_are_short_by_power() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let connectors =
         |status: &str| json!([{"id": "1", "power": 11.0, "status": status, "type": "Type2"}]);
     let station = app
@@ -390,8 +384,7 @@ async fn a_vehicle_that_charges_elsewhere_takes_nothing_here() {
 
 #[tokio::test]
 async fn a_site_can_aim_at_carbon_and_series_are_csv() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     // The test begins at the full hour, so that slots are aligned with hours.
     let hour = 60 * 60 * 1_000;
     app.advance(
@@ -527,8 +520,7 @@ async fn cost_if_immediate_follows_a_level_that_is_reported_later() {
 
 #[tokio::test]
 async fn a_battery_whose_power_falls_is_full_at_its_departure() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let body = json!({"name": "Depot", "time_zone": "UTC"});
     let site = app.alice.create("/v1/sites", body).await;
@@ -565,8 +557,7 @@ async fn a_battery_whose_power_falls_is_full_at_its_departure() {
 
 #[tokio::test]
 async fn a_departure_that_passes_before_its_first_plan_ends() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let later = json!({"at": app.in_minutes(5 * 60), "target_level": 80});
     let (site, vans) = depot(&app, 60_000, 1, &later).await;
     let path = format!("{}/departures", vans[0]);
@@ -623,9 +614,7 @@ async fn fill(app: &TestApp, site: &str, vehicles: usize) {
     let site = store.load::<Site>(&tenant, &id).await;
     let mut site = site.expect("the site");
     site.internal.vehicles += vehicles;
-    let mut tx = store.begin(&origin);
-    tx.save(&mut site).expect("an item");
-    tx.commit_without_response().await.expect("a write");
+    store.save(&origin, &mut site).await.expect("a write");
 }
 
 #[tokio::test]

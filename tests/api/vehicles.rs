@@ -255,20 +255,6 @@ async fn an_update_keeps_what_it_leaves_out() {
 }
 
 #[tokio::test]
-async fn policies_must_exist() {
-    let (app, crew) = TestApp::with_crew().await;
-    let change = json!({"policy_ids": [format!("pol_{:032x}", 1)]});
-    let created = app
-        .alice
-        .post("/v1/vehicles", with(vehicle(&crew.fleet), change.clone()))
-        .await;
-    created.expect_error(404, "policy_not_found", "policy_ids");
-    let path = format!("/v1/vehicles/{}", crew.vehicle);
-    let refused = app.alice.post(&path, change).await;
-    refused.expect_error(404, "policy_not_found", "policy_ids");
-}
-
-#[tokio::test]
 async fn a_refused_vehicle_leaves_no_trace_at_its_drivers() {
     let (app, crew) = TestApp::with_crew().await;
     let body = with(

@@ -177,10 +177,7 @@ async fn an_accounts_version_applies_to_requests_events_and_webhooks() {
 /// Changes an account as if it had existed before the current version.
 async fn age(app: &TestApp, account: &str) {
     use models::Account;
-    let tenant = kernel::Tenant {
-        account: kernel::Id::from(account),
-        mode: kernel::Mode::Test,
-    };
+    let tenant = kernel::Tenant::new(kernel::Id::from(account), kernel::Mode::Test);
     let store = &app.app().store;
     let mut stored = store
         .load::<Account>(&tenant, &tenant.account)
@@ -188,9 +185,8 @@ async fn age(app: &TestApp, account: &str) {
         .expect("the account");
     stored.internal.version = Some(OLD.to_owned());
     let origin = kernel::origin::Origin::background(tenant, app.now());
-    let mut tx = store.begin(&origin);
-    tx.save(&mut stored).expect("an item");
-    tx.commit_without_response()
+    store
+        .save(&origin, &mut stored)
         .await
         .expect("the object is stored");
 }

@@ -210,10 +210,7 @@ async fn the_play_money_of_test_mode_is_none_in_live_mode() {
         .await;
     assert_eq!(topped["wallet_balance"], 900);
     let store = &app.app().store;
-    let tenant = |mode| Tenant {
-        account: account.clone(),
-        mode,
-    };
+    let tenant = |mode| Tenant::new(account.clone(), mode);
     let wallet = Wallet::Account(&account);
     for (mode, want) in [(Mode::Test, 900), (Mode::Live, 0)] {
         let funds = store.funds(&tenant(mode), wallet).await.expect("funds");
@@ -236,10 +233,7 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
         Id::from(crew.fleet.as_str()),
     );
     let store = &app.app().store;
-    let tenant = Tenant {
-        account: account.clone(),
-        mode: Mode::Test,
-    };
+    let tenant = Tenant::new(account.clone(), Mode::Test);
     let origin = Origin::background(tenant.clone(), app.now());
     for (path, wallet) in [
         (format!("/v1/drivers/{driver}"), Wallet::Driver(&driver)),

@@ -5,34 +5,27 @@ use std::time::Duration;
 
 use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, fleet, with};
+use tests::{Client, Receiver, TestApp, fleet};
 
 /// A service whose clock can be moved, and two receivers.
 pub async fn with_receivers() -> (TestApp, Receiver, Receiver) {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     (app, Receiver::start().await, Receiver::start().await)
 }
 
 /// Creates an endpoint that is sent at most this number of events of new fleets per second, and then a number of fleets. Returns the path
 /// of the endpoint.
 async fn limited(most: u32, count: usize) -> (TestApp, Receiver, String) {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, json!({"max_per_second": most})).await;
+    let path = receiver
+        .hook(&app.alice, json!({"max_per_second": most}))
+        .await;
     for _ in 0..count {
         app.alice.post_ok("/v1/fleets", fleet()).await;
     }
     app.drain().await;
     (app, receiver, path)
-}
-
-/// Creates an endpoint for the events of new fleets. Returns its path.
-async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
-    let body = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let endpoint = client.post("/v1/webhook_endpoints", with(body, change));
-    format!("/v1/webhook_endpoints/{}", endpoint.await.id())
 }
 
 /// Creates fleets one after another. Returns their ids.
@@ -70,8 +63,10 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
     let (app, receiver, other) = with_receivers().await;
     let bob = app.other_account(Mode::Test).await;
     // With a limited rate the deliveries are sent one at a time, so that their order is that of the arrivals.
-    hook(&app.alice, &receiver, json!({"max_per_second": 1000})).await;
-    hook(&bob, &other, json!({})).await;
+    receiver
+        .hook(&app.alice, json!({"max_per_second": 1000}))
+        .await;
+    other.hook(&bob, json!({})).await;
     receiver.answer(&[500; 100]);
     let mut all = fleets(&app, &app.alice, 5).await;
     assert_eq!(receiver.received().len(), 5);
@@ -106,8 +101,8 @@ async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
 #[tokio::test]
 async fn a_hanging_endpoint_delays_nobody_else_and_loses_nothing() {
     let (app, hanging, healthy) = with_receivers().await;
-    hook(&app.alice, &hanging, json!({})).await;
-    hook(&app.alice, &healthy, json!({})).await;
+    hanging.hook(&app.alice, json!({})).await;
+    healthy.hook(&app.alice, json!({})).await;
     hanging.hang();
     let created = (0..8).map(|_| app.alice.post("/v1/fleets", fleet()));
     for response in futures::future::join_all(created).await {
@@ -134,11 +129,10 @@ async fn a_hanging_endpoint_delays_nobody_else_and_loses_nothing() {
 
 #[tokio::test]
 async fn disabling_or_deleting_an_endpoint_discards_held_deliveries() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     for ends_deleted in [false, true] {
         let receiver = Receiver::start().await;
-        let path = hook(&app.alice, &receiver, json!({})).await;
+        let path = receiver.hook(&app.alice, json!({})).await;
         receiver.answer(&[500; 100]);
         let begun = app.now();
         fleets(&app, &app.alice, 9).await;
@@ -183,11 +177,12 @@ async fn an_endpoint_is_sent_no_more_per_second_than_it_takes() {
 
 #[tokio::test]
 async fn a_release_follows_changes_of_its_endpoint() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     for is_disabled in [false, true] {
         let (receiver, other) = (Receiver::start().await, Receiver::start().await);
-        let path = hook(&app.alice, &receiver, json!({"max_per_second": 4})).await;
+        let path = receiver
+            .hook(&app.alice, json!({"max_per_second": 4}))
+            .await;
         receiver.answer(&[500; 100]);
         fleets(&app, &app.alice, 17).await;
         receiver.recover();
@@ -228,20 +223,20 @@ async fn a_higher_limit_applies_to_events_that_wait_as_well() {
 #[tokio::test]
 async fn an_endpoint_without_success_for_120_hours_is_disabled() {
     let (app, receiver, other) = with_receivers().await;
-    let path = hook(&app.alice, &receiver, json!({})).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     other
         .subscribe(&app.alice, &["webhook_endpoint.disabled"])
         .await;
     receiver.answer(&[500; 100]);
     fleets(&app, &app.alice, 1).await;
     // The last of the ten attempts is made after about 76 hours.
-    app.advance(110 * 3600).await;
+    app.advance(119 * 3600).await;
     let shown = app.alice.get_ok(&path).await;
     assert_eq!(
         (&shown["status"], receiver.received().len()),
         (&json!("enabled"), 10)
     );
-    app.advance(11 * 3600).await;
+    app.advance(2 * 3600).await;
     let shown = app.alice.get_ok(&path).await;
     assert_eq!(shown["disabled_reason"], "failing");
     let created = app.alice.get_ok("/v1/events?type=fleet.created").await;
@@ -254,7 +249,7 @@ async fn an_endpoint_without_success_for_120_hours_is_disabled() {
 async fn an_endpoint_enabled_while_it_fails_has_recovered_later() {
     let app = TestApp::start().await;
     let (receiver, other) = (Receiver::start().await, Receiver::start().await);
-    let path = hook(&app.alice, &receiver, json!({})).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let about = ["webhook_endpoint.failing", "webhook_endpoint.recovered"];
     other.subscribe(&app.alice, &about).await;
     receiver.answer(&[500; 5]);

@@ -288,8 +288,7 @@ async fn the_log_shows_every_attempt_newest_first() {
 
 #[tokio::test]
 async fn the_log_is_filtered_by_event_type_status_and_time() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let endpoint = receiver
         .subscribe(&app.alice, &["fleet.created", "driver.created"])
@@ -363,8 +362,7 @@ async fn the_log_is_filtered_by_event_type_status_and_time() {
 
 #[tokio::test]
 async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     app.advance(3600).await;
     let receiver = Receiver::start().await;
     let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
@@ -408,8 +406,7 @@ async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
 
 #[tokio::test]
 async fn the_log_shows_no_event_older_than_30_days() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
     app.alice.post_ok("/v1/fleets", tests::fleet()).await;

@@ -20,8 +20,7 @@ fn sorted(mut types: Vec<String>) -> Vec<String> {
 
 #[tokio::test]
 async fn an_endpoint_is_sent_the_events_of_its_fleets_only() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (ours, theirs, all) = (
         Receiver::start().await,
         Receiver::start().await,
@@ -96,8 +95,7 @@ async fn an_endpoint_is_sent_the_events_of_its_fleets_only() {
 
 #[tokio::test]
 async fn redelivery_and_replay_send_events_of_the_fleets_only() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let alice = &app.alice;
     let ours = alice.create("/v1/fleets", fleet()).await;

@@ -2,14 +2,7 @@
 //! since which it missed events.
 
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, assert_has, fleet};
-
-/// Creates an endpoint. Returns its path.
-async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
-    let body = json!({"url": receiver.url, "enabled_events": events});
-    let endpoint = client.post("/v1/webhook_endpoints", body).await;
-    format!("/v1/webhook_endpoints/{}", endpoint.expect(200).id())
-}
+use tests::{Receiver, TestApp, assert_has, fleet};
 
 const OPERATIONAL: [&str; 4] = [
     "webhook_delivery.exhausted",
@@ -25,11 +18,14 @@ async fn new_fleet(app: &TestApp) {
 
 #[tokio::test]
 async fn other_endpoints_are_told_of_failing_exhausted_and_recovered() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (failing, other) = (Receiver::start().await, Receiver::start().await);
-    let path = hook(&app.alice, &failing, &["*"]).await;
-    hook(&app.alice, &other, &OPERATIONAL).await;
+    let path = failing
+        .hook(&app.alice, json!({"enabled_events": ["*"]}))
+        .await;
+    other
+        .hook(&app.alice, json!({"enabled_events": OPERATIONAL}))
+        .await;
     failing.answer(&[500; 10]);
     new_fleet(&app).await;
     app.advance(4 * 24 * 3600).await;
@@ -58,12 +54,13 @@ async fn other_endpoints_are_told_of_failing_exhausted_and_recovered() {
 
 #[tokio::test]
 async fn failing_operational_events_do_not_multiply() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receivers = [Receiver::start().await, Receiver::start().await];
     for receiver in &receivers {
         receiver.answer(&[500; 500]);
-        hook(&app.alice, receiver, &["*"]).await;
+        receiver
+            .hook(&app.alice, json!({"enabled_events": ["*"]}))
+            .await;
     }
     new_fleet(&app).await;
     app.advance(12 * 24 * 3600).await;
@@ -85,10 +82,9 @@ async fn failing_operational_events_do_not_multiply() {
 
 #[tokio::test]
 async fn health_follows_from_the_attempts_of_the_last_day() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let health = async || app.alice.get_ok(&path).await["health"].clone();
     let none = json!({"attempts": 0, "last_failure": null, "p50_ms": null, "p95_ms": null, "success_rate": null});
     assert_eq!(health().await, none);
@@ -118,14 +114,13 @@ async fn health_follows_from_the_attempts_of_the_last_day() {
 
 #[tokio::test]
 async fn late_first_attempts_are_listed_at_their_own_times() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     for _ in 0..3 {
         new_fleet(&app).await;
     }
     app.advance(3 * 24 * 3600).await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let replay = json!({"from": app.in_minutes(-4 * 24 * 60)});
     app.alice.post_ok(&format!("{path}/replay"), replay).await;
     app.drain().await;
@@ -150,10 +145,11 @@ async fn late_first_attempts_are_listed_at_their_own_times() {
 
 #[tokio::test]
 async fn an_endpoint_is_not_sent_what_it_no_longer_selects() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (receiver, new) = (Receiver::start().await, Receiver::start().await);
-    let path = hook(&app.alice, &receiver, &["*"]).await;
+    let path = receiver
+        .hook(&app.alice, json!({"enabled_events": ["*"]}))
+        .await;
     receiver.answer(&[500; 9]);
     for _ in 0..30 {
         new_fleet(&app).await;
@@ -181,7 +177,7 @@ async fn an_endpoint_is_not_sent_what_it_no_longer_selects() {
 async fn health_looks_at_no_more_than_a_hundred_attempts() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     for _ in 0..14 {
         let requests = (0..10).map(|_| app.alice.post("/v1/fleets", fleet()));
         futures::future::join_all(requests).await;
@@ -196,10 +192,9 @@ async fn health_looks_at_no_more_than_a_hundred_attempts() {
 
 #[tokio::test]
 async fn a_replay_from_missed_since_on_misses_nothing() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     // The first delivery waits for its next attempt when the endpoint is disabled; the second is acknowledged in between.
     receiver.answer(&[500, 200]);
     new_fleet(&app).await;
@@ -229,10 +224,9 @@ async fn a_replay_from_missed_since_on_misses_nothing() {
 
 #[tokio::test]
 async fn an_event_after_enabling_is_not_given_up() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     receiver.answer(&[500]);
     new_fleet(&app).await;
     let off = json!({"status": "disabled"});

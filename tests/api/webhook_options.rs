@@ -7,9 +7,8 @@ use crate::webhook_breakers::with_receivers;
 
 /// Creates an endpoint for the events of fleets. Returns its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
-    let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"]});
-    let endpoint = client.post("/v1/webhook_endpoints", with(body, change));
-    format!("/v1/webhook_endpoints/{}", endpoint.await.expect(200).id())
+    let events = json!({"enabled_events": ["fleet.created", "fleet.updated"]});
+    receiver.hook(client, with(events, change)).await
 }
 
 async fn new_fleet(app: &TestApp) -> String {
@@ -196,8 +195,7 @@ async fn a_receiver_can_disable_its_endpoint() {
 
 #[tokio::test]
 async fn a_receiver_can_end_the_attempts_of_a_delivery() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, json!({})).await;
     receiver.answer_with(422, "webhook-delivery", "abort-message");

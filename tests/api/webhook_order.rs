@@ -38,8 +38,7 @@ fn numbers(receiver: &Receiver, from: usize, id: &str) -> Vec<(u64, u16)> {
 
 #[tokio::test]
 async fn an_event_waits_for_those_before_it_of_its_object() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (receiver, plain) = (Receiver::start().await, Receiver::start().await);
     hook(&app.alice, &receiver, &FLEETS).await;
     let unordered = json!({"url": plain.url, "enabled_events": FLEETS});
@@ -79,8 +78,7 @@ async fn an_event_waits_for_those_before_it_of_its_object() {
 
 #[tokio::test]
 async fn the_last_attempt_of_an_event_lets_the_next_one_go() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &FLEETS).await;
     receiver.answer(&[500, 500]);
@@ -120,8 +118,7 @@ async fn the_last_attempt_of_an_event_lets_the_next_one_go() {
 
 #[tokio::test]
 async fn an_event_that_waits_can_be_sent_at_once() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     hook(&app.alice, &receiver, &FLEETS).await;
     receiver.answer(&[500, 500]);
@@ -146,8 +143,7 @@ async fn an_event_that_waits_can_be_sent_at_once() {
 
 #[tokio::test]
 async fn events_that_an_endpoint_does_not_want_hold_nothing_up() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let bob = app.other_account(Mode::Test).await;
     let (receiver, theirs) = (Receiver::start().await, Receiver::start().await);
     let older = app.alice.create("/v1/fleets", fleet()).await;

@@ -59,8 +59,7 @@ fn message(answer: &TestResponse) -> &str {
 
 #[tokio::test]
 async fn events_are_read_in_their_order_and_once() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let path = polling(&app.alice, &["fleet.created"]).await;
     let bob = app.other_account(Mode::Test).await;
     let theirs = polling(&bob, &["*"]).await;
@@ -97,8 +96,7 @@ async fn events_are_read_in_their_order_and_once() {
 
 #[tokio::test]
 async fn a_reader_comes_back_after_a_day() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let path = polling(&app.alice, &["fleet.created"]).await;
     let start = begin(&app.alice, &path).await;
     let since = app.now();
@@ -153,8 +151,7 @@ async fn a_cursor_belongs_to_one_endpoint_and_cannot_be_edited() {
 
 #[tokio::test]
 async fn a_request_waits_for_the_next_event() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let path = polling(&app.alice, &["fleet.created"]).await;
     let start = begin(&app.alice, &path).await;
     make(&app, &app.alice, "A").await;
@@ -199,8 +196,7 @@ async fn waiting_ends_when_the_rate_of_the_account_is_used_up() {
 
 #[tokio::test]
 async fn what_is_sent_on_request_is_shown_and_marked() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let path = polling(&app.alice, &["fleet.created"]).await;
     let second = polling(&app.alice, &["driver.created"]).await;
@@ -254,8 +250,7 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
 
 #[tokio::test]
 async fn a_reader_of_one_fleet_is_shown_its_events_alone() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let own = app.alice.create("/v1/fleets", fleet()).await;
     let other = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;

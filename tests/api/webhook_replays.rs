@@ -4,16 +4,9 @@ use std::time::Duration;
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, assert_has, cases, fleet, header, path_of};
+use tests::{Receiver, TestApp, assert_has, cases, fleet, header, path_of};
 
 use crate::webhook_breakers::objects;
-
-/// Creates an endpoint. Returns its path.
-async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
-    let body = json!({"url": receiver.url, "enabled_events": events});
-    let endpoint = client.post("/v1/webhook_endpoints", body).await;
-    format!("/v1/webhook_endpoints/{}", endpoint.id())
-}
 
 /// Creates fleets one after another. Returns their ids.
 async fn fleets(app: &TestApp, count: usize) -> Vec<String> {
@@ -34,11 +27,10 @@ async fn replay(app: &TestApp, path: &str, body: Value) -> Value {
 
 #[tokio::test]
 async fn what_was_missed_while_disabled_is_replayed_in_order() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (receiver, other) = (Receiver::start().await, Receiver::start().await);
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    hook(&app.alice, &other, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
+    other.hook(&app.alice, json!({})).await;
     fleets(&app, 2).await;
     let off = json!({"status": "disabled"});
     app.alice.post_ok(&path, off).await;
@@ -87,10 +79,14 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
 
 #[tokio::test]
 async fn events_about_one_object_are_replayed_one_after_another() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created", "fleet.updated"]).await;
+    let path = receiver
+        .hook(
+            &app.alice,
+            json!({"enabled_events": ["fleet.created", "fleet.updated"]}),
+        )
+        .await;
     let id = fleets(&app, 1).await.remove(0);
     for number in 0..7 {
         let change = json!({"name": format!("Fleet {number}")});
@@ -131,8 +127,7 @@ async fn events_about_one_object_are_replayed_one_after_another() {
 
 #[tokio::test]
 async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"],
         "ordered": true, "max_per_second": 4});
@@ -170,8 +165,7 @@ async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
 
 #[tokio::test]
 async fn what_a_breaker_holds_does_not_overtake_a_replay() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"], "ordered": true});
     let path = app.alice.create("/v1/webhook_endpoints", body).await;
@@ -203,10 +197,9 @@ async fn what_a_breaker_holds_does_not_overtake_a_replay() {
 
 #[tokio::test]
 async fn a_replay_resends_failed_deliveries_and_retries_new_failures() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let limit = json!({"max_per_second": 1000});
     app.alice.post_ok(&path, limit).await;
     receiver.answer(&[200, 410]);
@@ -238,10 +231,9 @@ async fn a_replay_resends_failed_deliveries_and_retries_new_failures() {
 
 #[tokio::test]
 async fn a_replay_probes_an_endpoint_for_which_nothing_is_held() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let from = app.in_minutes(-60);
     receiver.answer(&[500; 10]);
     let ids = fleets(&app, 1).await;
@@ -266,7 +258,7 @@ async fn changed_while_replaying(
     change: Value,
 ) -> (String, Value, usize, usize) {
     fleets(app, 12).await;
-    let path = hook(&app.alice, receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let limit = json!({"max_per_second": 4});
     app.alice.post_ok(&path, limit).await;
     let body = json!({"from": app.in_minutes(-5)});
@@ -286,8 +278,7 @@ async fn changed_while_replaying(
 
 #[tokio::test]
 async fn a_replay_follows_changes_of_its_endpoint() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let (receiver, other) = (Receiver::start().await, Receiver::start().await);
     let change = json!({"url": other.url});
     let (path, done, before, after) = changed_while_replaying(&app, &receiver, change).await;
@@ -306,11 +297,10 @@ async fn a_replay_follows_changes_of_its_endpoint() {
 
 #[tokio::test]
 async fn a_replay_waits_once_its_endpoint_fails() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let ids = fleets(&app, 30).await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     receiver.answer(&[500; 100]);
     let body = json!({"from": app.in_minutes(-60)});
     let waiting = replay(&app, &path, body).await;
@@ -336,7 +326,7 @@ async fn a_replay_waits_once_its_endpoint_fails() {
 async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = receiver.hook(&app.alice, json!({})).await;
     let bob = app.other_account(Mode::Test).await;
     let replay = format!("{path}/replay");
     let none = app.alice.get(&replay).await;

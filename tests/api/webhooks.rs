@@ -62,8 +62,7 @@ async fn the_time_may_be_written_in_unix_seconds() {
 
 #[tokio::test]
 async fn signatures_carry_the_machines_time_wherever_the_clock_is() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
     let secret = endpoint["secret"].as_str().expect("a secret");
@@ -90,8 +89,7 @@ async fn signatures_carry_the_machines_time_wherever_the_clock_is() {
 
 #[tokio::test]
 async fn a_date_in_retry_after_is_compared_with_the_machines_time() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     app.advance(24 * 3600).await;
     let receiver = Receiver::start().await;
     let in_an_hour = SystemClock.now().plus_seconds(3600);
@@ -378,24 +376,6 @@ async fn gone_is_heard_among_other_answers_at_the_same_moment() {
     for event in events.as_array().expect("objects") {
         assert_eq!(event["pending_webhooks"], 0, "{event}");
     }
-}
-
-#[tokio::test]
-async fn an_endpoint_that_fails_for_five_days_is_disabled() {
-    let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    receiver.answer(&[500; 100]);
-    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
-    app.alice.post_ok("/v1/fleets", fleet()).await;
-    app.drain().await;
-    app.advance(119 * 3600).await;
-    assert_eq!(app.alice.get_ok(&path).await["status"], "enabled");
-    app.advance(2 * 3600).await;
-    app.alice.post_ok("/v1/fleets", fleet()).await;
-    app.drain().await;
-    assert_eq!(app.alice.get_ok(&path).await["disabled_reason"], "failing");
-    app.advance(60).await;
 }
 
 #[tokio::test]

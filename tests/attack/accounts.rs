@@ -56,7 +56,7 @@ async fn keys_of_a_suspended_account_and_its_descendants_only_read() {
     app.set_account_status(&account_of(&app.alice), "active")
         .await;
     for client in [&app.alice, &child, &grandchild] {
-        client.post("/v1/fleets", fleet()).await.expect(200);
+        client.post_ok("/v1/fleets", fleet()).await;
     }
     app.drain().await;
 }
@@ -82,9 +82,9 @@ async fn keys_of_a_closed_account_and_its_descendants_are_refused() {
     let acting = [("service-account", id.as_str())];
     let refused = app.alice.send("GET", "/v1/fleets", None, &acting).await;
     assert_eq!(refused.error().2, Some("account_not_found"));
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.set_account_status(&account_of(&child), "active").await;
-    grandchild.get("/v1/fleets").await.expect(200);
+    grandchild.get_ok("/v1/fleets").await;
     app.drain().await;
 }
 
@@ -101,7 +101,7 @@ async fn a_parent_only_reads_in_a_child_that_is_suspended() {
     assert_eq!(refused.error(), (403, "authentication_error", None, None));
     let listed = app.alice.send("GET", "/v1/fleets", None, &acting).await;
     assert!(listed.expect(200).ids().is_empty());
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
 }
 
@@ -130,7 +130,7 @@ async fn another_instance_learns_of_a_status_within_a_minute() {
     let child = app.child_of(&app.alice).await;
     let url = app.another_instance().await;
     let elsewhere = Client::new(&url, child.key.as_deref());
-    elsewhere.get("/v1/fleets").await.expect(200);
+    elsewhere.get_ok("/v1/fleets").await;
     app.set_account_status(&account_of(&app.alice), "closed")
         .await;
     // It takes effect at once on the instance that set it, and on the other instance when the cached status is a minute old.
@@ -140,7 +140,7 @@ async fn another_instance_learns_of_a_status_within_a_minute() {
     app.set_account_status(&account_of(&app.alice), "suspended")
         .await;
     app.advance(60).await;
-    elsewhere.get("/v1/fleets").await.expect(200);
+    elsewhere.get_ok("/v1/fleets").await;
     elsewhere.post("/v1/fleets", fleet()).await.expect(403);
 }
 
@@ -172,7 +172,7 @@ async fn work_under_way_goes_on_in_a_suspended_account() {
     app.set_account_status(&account_of(&app.alice), "suspended")
         .await;
     app.advance(3 * 3600).await;
-    let status = async |path: String| app.alice.get(&path).await.expect(200).body["status"].clone();
+    let status = async |path: String| app.alice.get_ok(&path).await["status"].clone();
     assert_eq!(
         status(format!("/v1/charging_sessions/{session}")).await,
         "completed"
@@ -192,7 +192,7 @@ async fn the_status_of_an_account_that_does_not_exist_cannot_be_set() {
     let set = functions::accounts::set_status::handle(app.app(), invocation);
     let refused: Error = set.await.expect_err("no such account");
     assert!(refused.is(kernel::Code::AccountNotFound));
-    app.alice.get("/v1/fleets").await.expect(200);
+    app.alice.get_ok("/v1/fleets").await;
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn an_account_has_no_more_accounts_below_it_than_it_may_have() {
     }
     // Another account has its own quota.
     let bob = app.other_account(Mode::Test).await;
-    bob.post("/v1/accounts", new_account()).await.expect(200);
+    bob.post_ok("/v1/accounts", new_account()).await;
 }
 
 #[tokio::test]
@@ -253,7 +253,7 @@ async fn accounts_nest_at_most_five_deep() {
     let refused = lowest.post("/v1/accounts", new_account()).await;
     refused.expect_error(409, None, None);
     assert!(lowest.walk("/v1/accounts").await.is_empty());
-    lowest.post("/v1/fleets", fleet()).await.expect(200);
+    lowest.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
 }
 
@@ -270,17 +270,17 @@ async fn webhook_endpoints_of_descendants_count_towards_the_quota() {
     let other = app.child_of(&app.alice).await;
     let path = "/v1/webhook_endpoints";
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    app.alice.post(path, hook.clone()).await.expect(200);
+    app.alice.post_ok(path, hook.clone()).await;
     let id = child.post(path, hook.clone()).await.id();
-    child.post(path, hook.clone()).await.expect(200);
+    child.post_ok(path, hook.clone()).await;
     for client in [&app.alice, &child, &other] {
         let before = client.walk(path).await;
         let refused = client.post(path, hook.clone()).await;
         refused.expect_error(409, None, None);
         assert_eq!(client.walk(path).await, before);
     }
-    child.delete(&format!("{path}/{id}")).await.expect(200);
-    other.post(path, hook.clone()).await.expect(200);
+    child.delete_ok(&format!("{path}/{id}")).await;
+    other.post_ok(path, hook.clone()).await;
     app.alice.post(path, hook).await.expect(409);
 }
 
@@ -309,5 +309,5 @@ async fn an_account_and_the_accounts_below_it_share_one_rate() {
         (2..=3 + seconds).contains(&admitted),
         "{admitted} in {seconds} s"
     );
-    app.alice.get("/v1/fleets").await.expect(200);
+    app.alice.get_ok("/v1/fleets").await;
 }

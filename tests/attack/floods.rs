@@ -43,7 +43,7 @@ async fn keys_that_do_not_exist_cost_few_reads_of_the_table() {
         options.table_http = http.map(|http| meter.counted(http));
     })
     .await;
-    app.alice.get("/v1/fleets").await.expect(200);
+    app.alice.get_ok("/v1/fleets").await;
     meter.take();
     let began = Instant::now();
     let mut statuses = Vec::new();
@@ -84,9 +84,9 @@ async fn requests_without_a_key_are_limited_by_their_address() {
     );
     // Another address has its own bucket, and keys of accounts are not affected.
     app.anon.get("/v1/fleets").await.expect(401);
-    app.alice.get("/v1/fleets").await.expect(200);
+    app.alice.get_ok("/v1/fleets").await;
     let other = app.other_account(kernel::Mode::Test).await;
-    other.get("/v1/fleets").await.expect(200);
+    other.get_ok("/v1/fleets").await;
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn a_new_key_is_served_at_an_address_with_few_refusals() {
     // Requests that succeed are not counted for the address.
     for _ in 0..3 {
         let key = app.restricted(&app.alice, &["fleets:read"]).await;
-        key.get("/v1/fleets").await.expect(200);
+        key.get_ok("/v1/fleets").await;
     }
     for _ in 0..10 {
         with_unknown_key(&app).get("/v1/fleets").await.expect(401);
@@ -175,8 +175,8 @@ async fn accounts_are_served_while_another_address_floods() {
         })
         .collect();
     for _ in 0..20 {
-        app.alice.get("/v1/fleets").await.expect(200);
-        other.get("/v1/drivers").await.expect(200);
+        app.alice.get_ok("/v1/fleets").await;
+        other.get_ok("/v1/drivers").await;
     }
     for sender in senders {
         let statuses = sender.await.expect("responses");

@@ -30,19 +30,16 @@ async fn a_revoked_key_cannot_create_or_delete_keys_on_any_instance() {
     let (other, _) = new_key(&app, &app.alice, json!({})).await;
     let (id, client) = new_key(&app, &app.alice, json!({})).await;
     let elsewhere = at(&url, &client);
-    elsewhere.get("/v1/fleets").await.expect(200);
+    elsewhere.get_ok("/v1/fleets").await;
     let earlier = [("idempotency-key", "earlier")];
     elsewhere
         .send("POST", "/v1/api_keys", Some("{}".into()), &earlier)
         .await
         .expect(200);
-    app.alice
-        .delete(&format!("/v1/api_keys/{id}"))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&format!("/v1/api_keys/{id}")).await;
     // The instance that revoked the key refuses it at once, the other within a minute.
     client.get("/v1/fleets").await.expect(401);
-    elsewhere.get("/v1/fleets").await.expect(200);
+    elsewhere.get_ok("/v1/fleets").await;
     let before = keys(&app.alice).await;
     for body in [json!({}), json!({"scopes": ["fleets:read"]})] {
         let refused = elsewhere.post("/v1/api_keys", body).await;
@@ -75,10 +72,7 @@ async fn a_revoked_parents_key_makes_no_key_of_a_child() {
         .send("GET", "/v1/api_keys", None, &acting)
         .await
         .expect(200);
-    app.alice
-        .delete(&format!("/v1/api_keys/{id}"))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&format!("/v1/api_keys/{id}")).await;
     let before = keys(&child).await;
     elsewhere
         .send("POST", "/v1/api_keys", Some("{}".into()), &acting)
@@ -130,12 +124,12 @@ async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
         assert_eq!(refused.status, 403, "{}", refused.text);
     }
     assert_eq!(keys(&app.alice).await, before);
-    full_client.get("/v1/fleets").await.expect(200);
+    full_client.get_ok("/v1/fleets").await;
     // The key may grant and revoke its own permissions, and may revoke itself.
     let (lesser, _) = new_key(&app, &client, json!({"scopes": ["fleets:read"]})).await;
     for id in [lesser, own] {
         let path = format!("/v1/api_keys/{id}");
-        client.delete(&path).await.expect(200);
+        client.delete_ok(&path).await;
     }
     assert_eq!(keys(&app.alice).await.len(), before.len() - 1);
     client.get("/v1/fleets").await.expect(401);
@@ -152,12 +146,6 @@ async fn a_restricted_key_cannot_delete_a_key_that_expires_later() {
     let refused = client.delete(&format!("/v1/api_keys/{longer}")).await;
     assert_eq!(refused.error(), (403, "authentication_error", None, None));
     assert!(keys(&app.alice).await.contains(&longer));
-    client
-        .delete(&format!("/v1/api_keys/{shorter}"))
-        .await
-        .expect(200);
-    app.alice
-        .delete(&format!("/v1/api_keys/{longer}"))
-        .await
-        .expect(200);
+    client.delete_ok(&format!("/v1/api_keys/{shorter}")).await;
+    app.alice.delete_ok(&format!("/v1/api_keys/{longer}")).await;
 }

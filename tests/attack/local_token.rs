@@ -118,7 +118,7 @@ async fn every_local_route_is_401_without_the_token() {
     assert!(app.now().since(before) < minutes(10));
     let stored = app.alice.get(&format!("/v1/accounts/{account}")).await;
     assert_eq!(stored.expect(200).body["status"], "active");
-    let networks = app.local().get("/_local/networks").await.expect(200).body;
+    let networks = app.local().get_ok("/_local/networks").await;
     assert_eq!(networks["data"].as_array().map(Vec::len), Some(1));
     let network = app.local().get("/_local/network").await.expect(200);
     assert!(!network.text.contains("OUTOFORDER"));
@@ -249,7 +249,7 @@ async fn the_inbox_takes_deliveries_of_all_and_shows_them_to_none() {
 
 /// Creates a report of the last month. Returns its signed link.
 async fn report(app: &TestApp, client: &Client) -> String {
-    client.post("/v1/fleets", fleet()).await.expect(200);
+    client.post_ok("/v1/fleets", fleet()).await;
     let report = client.post("/v1/reports", json!({})).await.id();
     app.drain().await;
     let report = client.get(&format!("/v1/reports/{report}")).await;
@@ -261,7 +261,7 @@ async fn report(app: &TestApp, client: &Client) -> String {
 async fn files_are_read_with_their_signed_links_alone() {
     let app = start().await;
     let url = report(&app, &app.alice).await;
-    app.anon.get(&url).await.expect(200);
+    app.anon.get_ok(&url).await;
     let (path, query) = url.split_once('?').expect("a query");
     let (_, signature) = query.rsplit_once('=').expect("a signature");
     assert_eq!(signature.len(), 64);

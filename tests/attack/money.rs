@@ -34,7 +34,7 @@ async fn at_once(times: usize, send: impl AsyncFn(usize) -> TestResponse) -> Vec
 }
 
 async fn balance(app: &TestApp, path: &str) -> i64 {
-    let owner = app.alice.get(path).await.expect(200).body;
+    let owner = app.alice.get_ok(path).await;
     owner["wallet_balance"].as_i64().expect("a balance")
 }
 
@@ -252,7 +252,7 @@ async fn a_top_up_is_refunded_if_the_wallet_currency_changes() {
     for (n, (path, change)) in owners(&app).await.into_iter().enumerate() {
         let key = (n > 0).then_some(path.as_str());
         let answer = meanwhile(&app, &ledger, &path, key, async || {
-            app.alice.post(&path, change.clone()).await.expect(200);
+            app.alice.post_ok(&path, change.clone()).await;
         });
         let answer = answer.await.expect(409);
         assert!(
@@ -289,7 +289,7 @@ async fn a_top_up_is_refunded_if_the_wallet_owner_is_deleted() {
         .enumerate()
     {
         let answer = meanwhile(&app, &ledger, path, Some("k"), async || {
-            app.alice.delete(path).await.expect(200);
+            app.alice.delete_ok(path).await;
         });
         let answer = answer.await;
         if n == 0 {
@@ -322,7 +322,7 @@ async fn a_payment_method_that_is_deleted_meanwhile_is_charged_once() {
     let to = format!("{path}/top_up");
     let delete = async |card: &str| {
         let path = format!("/v1/payment_methods/{card}");
-        app.alice.delete(&path).await.expect(200);
+        app.alice.delete_ok(&path).await;
     };
     // While the provider is charging.
     let first = card(&app, "tok_success").await;
@@ -355,7 +355,7 @@ async fn ended_session(app: &TestApp, crew: &Crew, method: &str) -> String {
     app.advance(1800).await;
     let path = format!("/v1/charging_sessions/{id}");
     let stop = format!("{path}/stop");
-    app.alice.post(&stop, json!({})).await.expect(200);
+    app.alice.post_ok(&stop, json!({})).await;
     path
 }
 
@@ -371,7 +371,7 @@ async fn a_charged_session_is_paid_even_if_its_method_is_deleted() {
     let due = unpaid["amount_due"].as_i64().expect("an amount");
     assert!(due > 0 && ledger.charges() == 1, "{unpaid}");
     let method = format!("/v1/payment_methods/{card}");
-    app.alice.delete(&method).await.expect(200);
+    app.alice.delete_ok(&method).await;
     app.advance(300).await;
     let paid = app.alice.get(&path).await.body;
     assert_eq!(
@@ -392,7 +392,7 @@ async fn a_charge_is_refunded_once_after_its_method_is_deleted() {
     let charge = transactions(&app).await.remove(0);
     assert_eq!(charge["status"], "succeeded");
     let method = format!("/v1/payment_methods/{card}");
-    app.alice.delete(&method).await.expect(200);
+    app.alice.delete_ok(&method).await;
     let refund = format!(
         "/v1/transactions/{}/refund",
         charge["id"].as_str().expect("an id")
@@ -441,9 +441,8 @@ async fn of_payments_of_an_invoice_at_once_one_is_charged() {
         let id = app.alice.post("/v1/invoices", window).await.id();
         let path = format!("/v1/invoices/{id}");
         app.alice
-            .post(&format!("{path}/finalize"), json!({}))
-            .await
-            .expect(200);
+            .post_ok(&format!("{path}/finalize"), json!({}))
+            .await;
         ledger.lose_answers(1);
         let pay = format!("{path}/pay");
         let answers = at_once(6, async |n| {
@@ -467,7 +466,7 @@ async fn of_payments_of_an_invoice_at_once_one_is_charged() {
         if invoice["status"] != "paid" {
             // Only the declined card was tried.
             let body = json!({"payment_method": cards[0]});
-            app.alice.post(&pay, body).await.expect(200);
+            app.alice.post_ok(&pay, body).await;
         }
         assert_eq!(ledger.charges(), round);
         assert_eq!(ledger.balance(), 1190 * round as i64);
@@ -493,16 +492,15 @@ async fn a_payment_without_a_clear_answer_names_its_transaction() {
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
     let path = path_of(&app.alice.create("/v1/invoices", window).await);
     app.alice
-        .post(&format!("{path}/finalize"), json!({}))
-        .await
-        .expect(200);
+        .post_ok(&format!("{path}/finalize"), json!({}))
+        .await;
     ledger.lose_answers(1);
     let body = json!({"payment_method": card(&app, "tok_success").await});
     let cut = app.alice.post(&format!("{path}/pay"), body).await;
     assert!(cut.status == 503 && is_open(&cut), "{}", cut.text);
     let id = cut.body["transaction"].as_str().expect("an id");
     let transaction_path = format!("/v1/transactions/{id}");
-    let pending = app.alice.get(&transaction_path).await.expect(200).body;
+    let pending = app.alice.get_ok(&transaction_path).await;
     assert_eq!(
         (&pending["status"], &pending["amount"]),
         (&json!("pending"), &json!(1190))

@@ -179,7 +179,7 @@ impl Scene {
     async fn shown(&self, session: &Value) -> Value {
         let id = session["id"].as_str().expect("an id");
         let path = format!("/v1/charging_sessions/{id}");
-        self.app.alice.get(&path).await.expect(200).body
+        self.app.alice.get_ok(&path).await
     }
 
     async fn status(&self, session: &Value) -> (String, i64) {
@@ -197,7 +197,7 @@ impl Scene {
         let invoice = self.app.alice.post("/v1/invoices", body).await;
         let invoice = invoice.expect(200);
         let path = format!("/v1/invoices/{}/finalize", invoice.id());
-        self.app.alice.post(&path, json!({})).await.expect(200);
+        self.app.alice.post_ok(&path, json!({})).await;
         let lines = invoice.body["line_items"]
             .as_array()
             .expect("lines")

@@ -56,10 +56,7 @@ async fn the_largest_object_of_each_kind_is_stored_and_delivered() {
     let receiver = Receiver::start().await;
     let crew = app.crew(&app.alice).await;
     let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/webhook_endpoints", hook).await;
     app.drain().await;
     let account = json!({"name": "Child", "email": "ops@fleet.example", "type": "business"});
     let policy = json!({"name": "Large", "rules": {}});
@@ -119,10 +116,7 @@ async fn the_largest_object_of_each_kind_is_stored_and_delivered() {
             created.text.len()
         );
         let path = format!("{list}/{id}");
-        app.alice
-            .post(&path, json!({"metadata": null}))
-            .await
-            .expect(200);
+        app.alice.post_ok(&path, json!({"metadata": null})).await;
         let changed = app.alice.post(&path, largest(kind, '😁')).await.expect(200);
         app.drain().await;
         let shown = async || {
@@ -180,10 +174,7 @@ async fn an_oversized_event_omits_previous_attributes() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["policy.updated"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/webhook_endpoints", hook).await;
     let body = with(json!({"name": "Large"}), largest("policy", '😀'));
     let policy = app.alice.post("/v1/policies", body).await.expect(200);
     assert!(
@@ -239,14 +230,11 @@ async fn a_vehicle_with_36_large_drivers_can_be_deleted() {
     let id = app.alice.post("/v1/vehicles", vehicle).await.id();
     for driver in &drivers {
         let path = format!("/v1/drivers/{driver}");
-        app.alice
-            .post(&path, largest("driver", '😀'))
-            .await
-            .expect(200);
+        app.alice.post_ok(&path, largest("driver", '😀')).await;
     }
     // About 5 MB of drivers.
     let path = format!("/v1/vehicles/{id}");
-    app.alice.delete(&path).await.expect(200);
+    app.alice.delete_ok(&path).await;
     app.alice.get(&path).await.expect(404);
     for driver in &drivers {
         let driver = app
@@ -384,7 +372,7 @@ async fn an_unrelayable_change_does_not_block_others_in_the_runner() {
     let receiver = Receiver::start().await;
     let bob = app.other_account(kernel::Mode::Test).await;
     let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    bob.post("/v1/webhook_endpoints", hook).await.expect(200);
+    bob.post_ok("/v1/webhook_endpoints", hook).await;
     app.drain().await;
     let mut settings = client::tuned(&functions::aws::config(), tests::SLACK);
     settings.set_endpoint_url(Some(app.running().store_url.clone()));

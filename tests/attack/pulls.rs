@@ -88,7 +88,7 @@ async fn honest(app: &TestApp) -> Connected {
 /// The statuses of the stations, by their locations.
 async fn statuses(app: &TestApp) -> BTreeMap<String, String> {
     let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
-    let listed = app.alice.get(path).await.expect(200).body;
+    let listed = app.alice.get_ok(path).await;
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let stations = listed["data"].as_array().expect("stations").iter();
     let stations =

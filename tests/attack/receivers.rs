@@ -158,8 +158,8 @@ async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
         let endpoint = hook(&app.alice, &receiver.url).await;
         hostile.push((name, receiver, endpoint, status));
     }
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
-    bob.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
+    bob.post_ok("/v1/fleets", fleet()).await;
     let begun = Instant::now();
     let delivered = async {
         while healthy.received().is_empty() {
@@ -197,13 +197,13 @@ async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
             assert!((DAY..DAY + MINUTE).contains(&wait), "{name}: {wait}");
         }
         let path = format!("/v1/webhook_endpoints/{endpoint}");
-        let shown = app.alice.get(&path).await.expect(200).body;
+        let shown = app.alice.get_ok(&path).await;
         if *status == Some(410) {
             assert_eq!(shown["disabled_reason"], "gone", "{name}");
         } else {
             assert_eq!(shown["status"], "enabled", "{name}");
             let off = json!({"status": "disabled"});
-            app.alice.post(&path, off).await.expect(200);
+            app.alice.post_ok(&path, off).await;
         }
     }
     assert_eq!(healthy.received().len(), 1);

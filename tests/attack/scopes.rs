@@ -224,7 +224,7 @@ fn reads(route: &Route, id: &str, kind: Kind) -> Vec<String> {
         _ => "",
     };
     let mut requests = vec![path.clone()];
-    if expand::is_taken(route) {
+    if expand::accepts_expand(route) {
         for (member, target) in expand::members(route.shows.kind()) {
             if target == kind {
                 requests.push(format!("{path}?expand[]={prefix}{member}"));
@@ -242,10 +242,7 @@ async fn without_its_read_scope_no_operation_shows_an_object() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/webhook_endpoints", hook).await;
     let mut objects = one_of_each(&app, &app.alice).await;
     app.drain().await;
     // An endpoint with a delivery, so that its log has entries.
@@ -312,9 +309,9 @@ async fn without_its_read_scope_no_operation_shows_an_object() {
 async fn event_lists_have_full_pages_of_readable_events() {
     let app = TestApp::start().await;
     for _ in 0..5 {
-        app.alice.post("/v1/fleets", fleet()).await.expect(200);
-        app.alice.post("/v1/drivers", driver()).await.expect(200);
-        app.alice.post("/v1/drivers", driver()).await.expect(200);
+        app.alice.post_ok("/v1/fleets", fleet()).await;
+        app.alice.post_ok("/v1/drivers", driver()).await;
+        app.alice.post_ok("/v1/drivers", driver()).await;
     }
     app.drain().await;
     let all = app.alice.walk("/v1/events?limit=100").await;
@@ -350,7 +347,7 @@ async fn showing_or_redelivering_an_event_requires_its_objects_scope() {
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["driver.created"]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
-    app.alice.post("/v1/drivers", driver()).await.expect(200);
+    app.alice.post_ok("/v1/drivers", driver()).await;
     app.drain().await;
     let event = app.alice.get("/v1/events").await.ids().remove(0);
     let scopes = ["events:write", "webhook_endpoints:write", "fleets:write"];
@@ -364,16 +361,13 @@ async fn showing_or_redelivering_an_event_requires_its_objects_scope() {
     assert_eq!(receiver.received().len(), 1);
     // In the log of deliveries the event is still an id.
     let log = format!("/v1/webhook_endpoints/{endpoint}/deliveries?expand[]=data.event");
-    assert_eq!(
-        client.get(&log).await.expect(200).body["data"][0]["event"],
-        event
-    );
+    assert_eq!(client.get_ok(&log).await["data"][0]["event"], event);
     let reader = [&scopes[..], &["drivers:read"]].concat();
     let reader = app.restricted(&app.alice, &reader).await;
     let shown = reader.get(&log).await.expect(200);
     assert_eq!(shown.body["data"][0]["event"]["id"], event);
-    reader.get(&path).await.expect(200);
-    reader.post(&again, json!({})).await.expect(200);
+    reader.get_ok(&path).await;
+    reader.post_ok(&again, json!({})).await;
     app.drain().await;
     assert_eq!(receiver.received().len(), 2);
 }
@@ -418,7 +412,7 @@ async fn an_endpoint_subscribes_only_to_events_the_key_may_read() {
         .collect();
     every.push("webhook_endpoints:write".into());
     let reader = app.restricted(&app.alice, &every).await;
-    reader.post(path, hook(&["*"])).await.expect(200);
+    reader.post_ok(path, hook(&["*"])).await;
 }
 
 #[tokio::test]
@@ -461,7 +455,7 @@ async fn a_batch_is_made_only_by_keys_that_may_write_what_it_creates() {
         let want = (403, "authentication_error", None, None);
         assert_eq!(refused.error(), want, "{operation}");
         let client = app.restricted(&app.alice, &["batches:write", scope]).await;
-        client.post("/v1/batches", body).await.expect(200);
+        client.post_ok("/v1/batches", body).await;
     }
 }
 
@@ -491,7 +485,7 @@ async fn charging_a_payment_method_requires_its_write_scope() {
     }
     // Without a payment method nothing is charged.
     for (path, body) in &bodies {
-        client.post(path, body.clone()).await.expect(200);
+        client.post_ok(path, body.clone()).await;
     }
     let scopes = [
         "fleets:write",
@@ -597,7 +591,7 @@ async fn a_report_is_made_by_keys_that_may_read_what_it_shows() {
         assert_eq!(app.alice.walk("/v1/reports").await, before, "{body}");
         let exact = [scopes, &["reports:write"]].concat();
         let client = app.restricted(&app.alice, &exact).await;
-        client.post("/v1/reports", body).await.expect(200);
+        client.post_ok("/v1/reports", body).await;
     }
     app.drain().await;
 }
@@ -638,8 +632,8 @@ async fn the_file_of_a_report_is_for_keys_that_may_read_it() {
     let scopes = ["reports:read", "charging_sessions:read", "drivers:read"];
     let reader = app.restricted(&app.alice, &scopes).await;
     for shown in [
-        reader.get(&path).await.expect(200).body,
-        reader.get("/v1/reports").await.expect(200).body["data"][0].clone(),
+        reader.get_ok(&path).await,
+        reader.get_ok("/v1/reports").await["data"][0].clone(),
     ] {
         let link = shown["url"].as_str().expect("a link");
         assert_eq!(app.anon.get(link).await.text, file.text);

@@ -137,7 +137,7 @@ async fn no_endpoint_has_a_hostile_url() {
         assert_eq!(updated.error(), want, "{what}: {url}");
     }
     for url in HARMLESS {
-        client.post(&path, json!({"url": url})).await.expect(200);
+        client.post_ok(&path, json!({"url": url})).await;
     }
     let all = client.get("/v1/webhook_endpoints").await.expect(200);
     assert_eq!(all.ids().len(), 1);
@@ -168,14 +168,13 @@ async fn endpoints_of_live_mode_have_port_443_or_8443() {
         } else {
             response.expect_error(400, None, Some("url"))
         }
-        test.post("/v1/webhook_endpoints", body).await.expect(200);
+        test.post_ok("/v1/webhook_endpoints", body).await;
     }
 }
 
 #[tokio::test]
 async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
-    let app = TestApp::start().await;
-    app.needs("a clock that can be moved");
+    let app = TestApp::with_clock().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
     // A local run delivers to this machine.
@@ -183,7 +182,7 @@ async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
     let body = json!({"url": url, "enabled_events": ["fleet.created"]});
     let created = app.alice.post("/v1/webhook_endpoints", body).await;
     let endpoint = Id::from(created.expect(200).id().as_str());
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let event = Id::from(header(&receiver.received()[0], "webhook-id"));
     // The deployed service makes the next attempt, and does not connect.
@@ -201,7 +200,7 @@ async fn a_name_of_an_inner_address_is_refused_at_each_attempt() {
     worked.expect("an attempt");
     assert_eq!(receiver.received().len(), 1);
     let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries?limit=1");
-    let line = app.alice.get(&path).await.expect(200).body["data"][0].clone();
+    let line = app.alice.get_ok(&path).await["data"][0].clone();
     assert_eq!(
         (&line["attempt"], &line["status"]),
         (&json!(2), &json!("failed"))

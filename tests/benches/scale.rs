@@ -168,10 +168,7 @@ async fn set_up(test: &TestApp, receiver: &Receiver, total: u64) -> Vec<Crew> {
         };
         let driver = client.post("/v1/drivers", paying.clone()).await.id();
         let attach = format!("/v1/drivers/{driver}/attach");
-        client
-            .post(&attach, json!({"fleet": fleet}))
-            .await
-            .expect(200);
+        client.post_ok(&attach, json!({"fleet": fleet})).await;
         let vehicle = client.post("/v1/vehicles", vehicle(&fleet)).await.id();
         let (cities, in_city) = (CITIES.len() as u64, number / CITIES.len() as u64);
         let city = CITIES[(number % cities) as usize];

@@ -21,12 +21,10 @@ pub const LOCAL: &str = "http://127.0.0.1:8787";
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The profile that is used if none is named.
-    #[serde(default)]
     pub default: Option<String>,
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
     /// The secret with which `fleet listen` signs.
-    #[serde(default)]
     pub listen_secret: Option<String>,
 }
 
@@ -37,10 +35,9 @@ pub struct Profile {
     pub base_url: String,
     pub api_key: Option<String>,
     /// The token of the local runner at this address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub local_token: Option<String>,
     /// The child account that requests act in.
-    #[serde(default)]
     pub account: Option<String>,
 }
 

@@ -55,10 +55,7 @@ pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Err
 
 async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> {
     let now = app.now();
-    let tenant = |account: &Id| Tenant {
-        account: account.clone(),
-        mode: bootstrap.mode,
-    };
+    let tenant = |account: &Id| Tenant::new(account.clone(), bootstrap.mode);
     let mut stored_account = match bootstrap.account {
         Owner::Existing(id) => app.store.load::<Account>(&tenant(&id), &id).await?,
         Owner::New(new) => {
@@ -83,7 +80,7 @@ async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> 
     };
     let origin = Origin::background(tenant, now);
     let mut tx = app.store.begin(&origin);
-    if stored_account.version == 0 {
+    if stored_account.is_new() {
         tx.create(&mut stored_account)?;
     }
     tx.create(&mut Stored::with_internal(stored, internal))?;

@@ -78,13 +78,10 @@ const NAMED: usize = 10;
 pub struct Erase {
     pub account: Id,
     /// The cursor that the previous invocation returned.
-    #[serde(default)]
     pub cursor: Option<Cursor>,
     /// The maximum number of times that this invocation reads the next pages of the table. Without it, only the time limits the invocation.
-    #[serde(default)]
     pub max_pages: Option<u32>,
     /// The maximum number of items per page, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
-    #[serde(default)]
     pub rows_per_page: Option<u32>,
 }
 
@@ -157,10 +154,7 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
     let id = erase.account;
     let mut at = erase.cursor.unwrap_or_default();
     // An account has no mode.
-    let tenant = Tenant {
-        account: id.clone(),
-        mode: Mode::Live,
-    };
+    let tenant = Tenant::new(id.clone(), Mode::Live);
     let answer = |status, at: Cursor| Erased {
         status,
         account: id.clone(),

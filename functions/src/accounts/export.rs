@@ -45,13 +45,10 @@ pub struct Export {
     pub account: Id,
     pub mode: Mode,
     /// The cursor that the previous invocation returned. Without it, a new export starts.
-    #[serde(default)]
     pub cursor: Option<Cursor>,
     /// The maximum number of times that this invocation reads the next pages of the table. Without it, only the time limits the invocation.
-    #[serde(default)]
     pub max_pages: Option<u32>,
     /// The maximum number of items per page, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
-    #[serde(default)]
     pub rows_per_page: Option<u32>,
 }
 
@@ -116,10 +113,7 @@ async fn write_parts(app: &App, export: Export) -> Result<Exported, Error> {
         max_pages,
         rows_per_page,
     } = export;
-    let tenant = Tenant {
-        account: account.clone(),
-        mode,
-    };
+    let tenant = Tenant::new(account.clone(), mode);
     app.store.load::<Account>(&tenant, &account).await?;
     let mut at = cursor.unwrap_or_else(|| Cursor {
         started: app.now(),

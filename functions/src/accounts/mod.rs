@@ -36,10 +36,7 @@ pub async fn on_change(app: &App, account: &Id, record: &StreamRecord) -> Result
         return Ok(());
     }
     for mode in [Mode::Live, Mode::Test] {
-        let tenant = Tenant {
-            account: account.clone(),
-            mode,
-        };
+        let tenant = Tenant::new(account.clone(), mode);
         RefreshTokens::of(&tenant, account).send(app).await?;
     }
     Ok(())

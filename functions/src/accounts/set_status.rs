@@ -62,16 +62,11 @@ async fn set_until_uncontended(
 
 async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error> {
     // An account has no mode; the account is returned as live mode shows it.
-    let tenant = Tenant {
-        account: id.clone(),
-        mode: Mode::Live,
-    };
+    let tenant = Tenant::new(id.clone(), Mode::Live);
     let mut account = app.store.load::<Account>(&tenant, id).await?;
     account.set_status(status, app.now());
     let origin = Origin::background(tenant, app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(&mut account)?;
-    tx.commit_without_response().await?;
+    app.store.save(&origin, &mut account).await?;
     app.edge.keys.learn_account(&account, app.now());
     Ok(account.object)
 }

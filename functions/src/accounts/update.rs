@@ -20,10 +20,7 @@ pub async fn handle(
     Body(change): Body<AccountChange>,
 ) -> Result<Reply<Account>, Error> {
     let mut account = references::active_account(&request, &id).await?;
-    let tenant = Tenant {
-        account: id,
-        mode: request.tenant().mode,
-    };
+    let tenant = Tenant::new(id, request.tenant().mode);
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
             &request,

@@ -74,10 +74,7 @@ async fn read_request(stream: &mut tokio::net::TcpStream) -> Option<(String, Str
 }
 
 fn message() -> Message {
-    let tenant = Tenant {
-        account: Id::from_number(Kind::Account, 1),
-        mode: Mode::Test,
-    };
+    let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
     let session = Id::from_number(Kind::ChargingSession, 1);
     Message {
         function: "stop-session",

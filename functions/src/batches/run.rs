@@ -139,10 +139,7 @@ async fn principal(app: &App, tenant: &Tenant, batch: &Stored<Batch>) -> Result<
         .key
         .as_ref()
         .ok_or_else(|| Error::permanent("a batch without a key"))?;
-    let own = Tenant {
-        account: account.clone(),
-        mode: tenant.mode,
-    };
+    let own = Tenant::new(account.clone(), tenant.mode);
     let acts_in = Some(tenant.account.clone()).filter(|id| id != account);
     let keys = &app.edge.keys;
     let found = auth::principal(&app.store, keys, &own, hash, acts_in, app.now()).await?;

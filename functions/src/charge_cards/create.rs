@@ -12,7 +12,7 @@ use web::{Body, Route};
 use super::holders;
 
 /// The maximum number of times that the uid and the driver's cards are read again after a concurrent change.
-const TRIES: usize = 30;
+const HOLDER_READS: usize = 30;
 
 pub const ROUTE: Route = Route::post(
     "create-charge-card",
@@ -34,7 +34,7 @@ pub async fn handle(
     let tenant = request.tenant();
     let new = ChargeCard::new(new, request.now())?;
     let driver = holders::check(&request, &new.object).await?;
-    for _ in 0..TRIES {
+    for _ in 0..HOLDER_READS {
         let mut card = new.clone();
         let uid_use = request
             .store()

@@ -33,14 +33,14 @@ const AT_A_TIME: usize = 25;
 const PAGES: usize = 100;
 
 /// The maximum number of times that a card is read again after a concurrent change.
-const TRIES: usize = 8;
+const CARD_READS: usize = 8;
 
 /// Updates the tokens of the charge cards that depend on an object, from the card after the given one on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RefreshTokens {
     pub tenant: Tenant,
     pub of: Id,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
     /// Whether the message covers one page of cards only.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -211,10 +211,7 @@ async fn refresh_all(
 /// Sends messages for the accounts below an account, whose tokens depend on its status too.
 async fn below(app: &App, tenant: &Tenant) -> Result<(), Error> {
     for child in app.store.children(&tenant.account).await? {
-        let of_child = Tenant {
-            account: child.clone(),
-            mode: tenant.mode,
-        };
+        let of_child = Tenant::new(child.clone(), tenant.mode);
         send(app, &of_child, &child, None).await?;
     }
     Ok(())
@@ -265,7 +262,7 @@ async fn make_app_card(app: &App, tenant: &Tenant, driver: &Driver) -> Result<()
 
 /// Removes a deleted driver or vehicle from a card. The app card of a driver is deleted.
 async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(), Error> {
-    for _ in 0..TRIES {
+    for _ in 0..CARD_READS {
         let origin = Origin::background(tenant.clone(), app.now());
         let mut tx = app.store.begin(&origin);
         match app.store.find::<ChargeCard>(tenant, id).await? {
@@ -293,7 +290,7 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
 
 /// Updates the token of a card, expires the card if its time has passed, and follows changes of its uid.
 async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    for _ in 0..TRIES {
+    for _ in 0..CARD_READS {
         let Some(mut card) = app.store.find::<ChargeCard>(tenant, id).await? else {
             return Ok(());
         };
@@ -301,10 +298,7 @@ async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         let mut tx = app.store.begin(&origin);
         let uid = card.object.uid.as_str().to_owned();
         let uid_use = app.store.card_uid(tenant.mode, &uid).await?;
-        let ours = Subject {
-            tenant: tenant.clone(),
-            id: id.clone(),
-        };
+        let ours = Subject::new(tenant.clone(), id.clone());
         let holds_uid = uid_use.holder() == Some(&ours);
         let mut changed = card.expire(origin.now);
         if holds_uid || uid_use.claim_of(&ours).is_some() {

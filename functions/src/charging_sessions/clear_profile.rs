@@ -40,10 +40,7 @@ impl Job for ClearProfile {
             return Ok(());
         };
         let request = ProfileRequest {
-            subject: Subject {
-                tenant: tenant.clone(),
-                id: self.session.clone(),
-            },
+            subject: Subject::new(tenant.clone(), self.session.clone()),
             session,
             profile: None,
         };

@@ -32,6 +32,7 @@ pub async fn handle(
     let before = session.clone();
     session.end_stalled(request.now())?;
     let response = request.respond(&session.object)?;
-    let tx = operate::change(&request.app, &request.origin, &before, &mut session).await?;
+    let tx =
+        operate::writes_of_change(&request.app, &request.origin, &before, &mut session).await?;
     tx.commit(response).await
 }

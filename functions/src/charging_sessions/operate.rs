@@ -30,7 +30,7 @@ use crate::sites::admit::{Admission, admit};
 use crate::sites::execute::COLLISIONS;
 
 /// The maximum number of times that a session is read again after a concurrent change.
-const TRIES: usize = 5;
+const SESSION_READS: usize = 5;
 
 /// The maximum number of attempts of the whole work when it conflicts with a plan of the site.
 const COLLIDING_TRIES: u32 = 5;
@@ -93,7 +93,7 @@ impl OperateSession {
                     ..
                 } = session.object;
                 let is_long = longest_until(created, session_started) <= origin.now;
-                if is_long && session.ask_stop(origin.now) {
+                if is_long && session.request_stop(origin.now) {
                     return send_stop(app, &origin, session, &network).await;
                 }
                 session.stall(origin.now);
@@ -104,7 +104,7 @@ impl OperateSession {
             }
             SessionStatus::Cancelled | SessionStatus::Failed => {}
         }
-        let tx = change_price(app, &origin, &before, &mut session, outcome, None).await?;
+        let tx = writes_of_price_change(app, &origin, &before, &mut session, outcome, None).await?;
         tx.commit_without_response().await
     }
 }
@@ -113,7 +113,7 @@ impl OperateSession {
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn change_price<'a>(
+pub async fn writes_of_price_change<'a>(
     app: &'a App,
     origin: &'a Origin,
     before: &Stored<ChargingSession>,
@@ -125,7 +125,7 @@ pub async fn change_price<'a>(
         CdrOutcome::Adjusted(more) => Adjustment::of_session(session, more, cdr, origin.now),
         _ => None,
     };
-    let mut tx = change(app, origin, before, session).await?;
+    let mut tx = writes_of_change(app, origin, before, session).await?;
     if let Some(mut adjustment) = adjustment {
         tx.create(&mut adjustment)?;
     }
@@ -136,7 +136,7 @@ pub async fn change_price<'a>(
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn decided<'a>(
+pub async fn writes_of_decision<'a>(
     app: &'a App,
     origin: &'a Origin,
     before: &Stored<ChargingSession>,
@@ -146,7 +146,7 @@ pub async fn decided<'a>(
     let network = before.internal.network.as_deref();
     let bill = network.and_then(|network| newest_bill(&network.cdrs, before.object.currency));
     let cdr = bill.map(|bill| &bill.id);
-    change_price(app, origin, before, session, outcome, cdr).await
+    writes_of_price_change(app, origin, before, session, outcome, cdr).await
 }
 
 /// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline.
@@ -161,7 +161,7 @@ async fn start(
     if !state.is_start_due() || state.is_start_late(session.object.created, now) {
         let before = session.clone();
         session.give_up_start(now);
-        let tx = change(app, origin, &before, &mut session).await?;
+        let tx = writes_of_change(app, origin, &before, &mut session).await?;
         return tx.commit_without_response().await;
     }
     let tenant = &origin.tenant;
@@ -175,7 +175,7 @@ async fn start(
         Admission::Full => {
             let before = session.clone();
             session.wait_for_room(now);
-            let tx = change(app, origin, &before, &mut session).await?;
+            let tx = writes_of_change(app, origin, &before, &mut session).await?;
             return tx.commit_without_response().await;
         }
         Admission::Room(mut site) => tx.save(&mut *site)?,
@@ -185,7 +185,7 @@ async fn start(
     tx.save(&mut session)?;
     tx.commit_without_response().await?;
     let request = StartRequest {
-        subject: subject(tenant, &session.object.id),
+        subject: Subject::new(tenant.clone(), session.object.id.clone()),
         place: Place {
             evse: network.evse.clone(),
             connector: network.connector.clone(),
@@ -201,7 +201,7 @@ async fn start(
     };
     let reason = failed_reason(rejection);
     let now = app.now();
-    update(app, tenant, &session.object.id, |session| {
+    apply_transition(app, tenant, &session.object.id, |session| {
         session.fail_start(reason, now)
     })
     .await
@@ -225,14 +225,12 @@ async fn send_stop(
     network: &NetworkSession,
 ) -> Result<(), Error> {
     stored.mark_stop_sent(origin.now);
-    let mut tx = app.store.begin(origin);
-    tx.save(&mut stored)?;
-    tx.commit_without_response().await?;
+    app.store.save(origin, &mut stored).await?;
     let Some(session) = network.session.clone() else {
         return Ok(());
     };
     let request = StopRequest {
-        subject: subject(&origin.tenant, &stored.object.id),
+        subject: Subject::new(origin.tenant.clone(), stored.object.id.clone()),
         session,
     };
     if let Some(operator) = operator::of_owner(app, origin.tenant.mode, network.owner()).await? {
@@ -251,14 +249,12 @@ async fn send_profile(
 ) -> Result<(), Error> {
     let tenant = &origin.tenant;
     stored.mark_profile_sent(origin.now);
-    let mut tx = app.store.begin(origin);
-    tx.save(&mut stored)?;
-    tx.commit_without_response().await?;
+    app.store.save(origin, &mut stored).await?;
     let (Some(session), Some(profile)) = (network.session.clone(), stored.profile()) else {
         return Ok(());
     };
     let request = ProfileRequest {
-        subject: subject(tenant, &stored.object.id),
+        subject: Subject::new(tenant.clone(), stored.object.id.clone()),
         session,
         profile: Some(profile.wanted.clone()),
     };
@@ -272,7 +268,7 @@ async fn send_profile(
         CommandStatus::Rejected(_) => false,
     };
     let now = app.now();
-    update(app, tenant, &stored.object.id, |stored| {
+    apply_transition(app, tenant, &stored.object.id, |stored| {
         stored.answer_profile(now, is_accepted, now)
     })
     .await
@@ -286,7 +282,7 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
     let Subject { tenant, id } = &command.subject;
     let now = app.now();
     if let Some(is_accepted) = command.profile_outcome() {
-        return update(app, tenant, id, |session| {
+        return apply_transition(app, tenant, id, |session| {
             session.answer_profile(command.sent, is_accepted, now)
         })
         .await;
@@ -294,7 +290,7 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
     let Some(outcome) = command.start_outcome() else {
         return Ok(());
     };
-    update(app, tenant, id, |session| match outcome {
+    apply_transition(app, tenant, id, |session| match outcome {
         Ok(()) => session.accept_start(),
         Err(reason) => session.fail_start(reason, now),
     })
@@ -313,25 +309,25 @@ pub async fn stop<'a>(
     let before = session.clone();
     match session.object.status() {
         SessionStatus::Pending => session.cancel(origin.now)?,
-        SessionStatus::Active => session.ask_stop_by_tenant(origin.now),
+        SessionStatus::Active => session.request_stop_by_tenant(origin.now),
         _ => {
             let message = "Only a pending or active session can be stopped.";
             return Err(wrong_state(message));
         }
     }
-    let tx = change(app, origin, &before, &mut session).await?;
+    let tx = writes_of_change(app, origin, &before, &mut session).await?;
     Ok((session.object, tx))
 }
 
 /// Applies a transition to the present state of the session. The transition returns whether it changed anything.
-async fn update(
+async fn apply_transition(
     app: &App,
     tenant: &Tenant,
     id: &Id,
     transition: impl Fn(&mut Stored<ChargingSession>) -> bool,
 ) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    for _ in 0..TRIES {
+    for _ in 0..SESSION_READS {
         let Some(mut session) = app.store.find::<ChargingSession>(tenant, id).await? else {
             return Ok(());
         };
@@ -339,7 +335,7 @@ async fn update(
         if !transition(&mut session) {
             return Ok(());
         }
-        let tx = change(app, &origin, &before, &mut session).await?;
+        let tx = writes_of_change(app, &origin, &before, &mut session).await?;
         match tx.commit_without_response().await {
             Err(Error::Contended) => {}
             done => return done,
@@ -353,7 +349,7 @@ async fn update(
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn change<'a>(
+pub async fn writes_of_change<'a>(
     app: &'a App,
     origin: &'a Origin,
     before: &Stored<ChargingSession>,
@@ -362,10 +358,10 @@ pub async fn change<'a>(
     use SessionStatus::{Active, Completed};
     let mut tx = app.store.begin(origin);
     let now = origin.now;
-    let was = (before.version > 0).then_some(before.object.status());
+    let was = (!before.is_new()).then_some(before.object.status());
     let is = session.object.status();
     if is == Active {
-        keep_hold(app, &mut tx, session, now).await?;
+        extend_hold(app, &mut tx, session, now).await?;
     } else if !is.is_open() {
         let mut released = Vec::new();
         let hold = before.object.state.hold();
@@ -382,17 +378,18 @@ pub async fn change<'a>(
         tx.release_all(&released).await?;
     }
     if is == Active && was != Some(Active) {
-        fulfil(app, &mut tx, session).await?;
+        fulfil_reservation(app, &mut tx, session).await?;
     }
-    match before.version {
-        0 => tx.create(session)?,
-        _ => tx.save(session)?,
+    if before.is_new() {
+        tx.create(session)?;
+    } else {
+        tx.save(session)?;
     }
     Ok(tx)
 }
 
 /// Marks the reservation of a session as fulfilled by it.
-async fn fulfil(
+async fn fulfil_reservation(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     session: &Stored<ChargingSession>,
@@ -412,7 +409,7 @@ async fn fulfil(
 
 /// Reserves the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as the EVSE is not reserved for
 /// another vehicle. Reservations for which its vehicle does not leave are matched again.
-async fn keep_hold(
+async fn extend_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     session: &mut Stored<ChargingSession>,
@@ -454,11 +451,4 @@ async fn keep_hold(
         tx.hold(&calendars, &CalendarHold::of_session(session))?;
     }
     Ok(())
-}
-
-fn subject(tenant: &Tenant, id: &Id) -> Subject {
-    Subject {
-        tenant: tenant.clone(),
-        id: id.clone(),
-    }
 }

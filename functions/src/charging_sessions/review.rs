@@ -29,6 +29,6 @@ pub async fn handle(
     let outcome = session.review(review, request.now())?;
     let response = request.respond(&session.object)?;
     let (app, origin) = (&request.app, &request.origin);
-    let tx = operate::decided(app, origin, &before, &mut session, outcome).await?;
+    let tx = operate::writes_of_decision(app, origin, &before, &mut session, outcome).await?;
     tx.commit(response).await
 }

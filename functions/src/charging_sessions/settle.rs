@@ -56,15 +56,11 @@ impl Job for SettleSession {
         if session.object.invoice.is_some() {
             // The session is paid by its invoice.
             session.leave_to_invoice();
-            let mut tx = app.store.begin(&origin);
-            tx.save(&mut session)?;
-            return tx.commit_without_response().await;
+            return app.store.save(&origin, &mut session).await;
         }
         if !session.operation(tenant.mode).is_operated() {
             session.waive(now);
-            let mut tx = app.store.begin(&origin);
-            tx.save(&mut session)?;
-            return tx.commit_without_response().await;
+            return app.store.save(&origin, &mut session).await;
         }
         let bill = Bill {
             key: session.object.id.to_string(),
@@ -113,9 +109,7 @@ async fn record_once(
     origin: &Origin,
     transaction: &mut Stored<Transaction>,
 ) -> Result<(), Error> {
-    let mut tx = app.store.begin(origin);
-    tx.create(transaction)?;
-    match tx.commit_without_response().await {
+    match app.store.create(origin, transaction).await {
         Err(Error::Contended) => Ok(()),
         done => done,
     }

@@ -6,7 +6,7 @@ use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use models::charging::policies::{Breach, PolicyContext, PricedStation};
 use models::charging::session::{
-    CalendarEntries, LONGEST, Parties, charging_window, expected, leaves_early,
+    CalendarEntries, MAX_DURATION, Parties, charging_window, expected, leaves_early,
 };
 use models::charging_session::NewChargingSession;
 use models::charging_station::{Connector, StationInternal};
@@ -80,7 +80,7 @@ impl SessionStart {
             app_card(app, tenant, &driver.object),
             app.store
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
-            calendars(app, tenant, [&evse_time, &vehicle_time], now, LONGEST),
+            calendars(app, tenant, [&evse_time, &vehicle_time], now, MAX_DURATION),
         )?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
         let default_method = default_method(app, tenant, new, &driver.object, &fleet).await?;

@@ -33,7 +33,7 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<ChargingSession>, Error> {
     let stored = request.load::<ChargingSession>(&id).await?;
-    let (session, tx) = end_or_ask(&request.app, &request.origin, stored).await?;
+    let (session, tx) = end_or_request_stop(&request.app, &request.origin, stored).await?;
     let response = request.respond(&session)?;
     tx.commit(response).await
 }
@@ -42,7 +42,7 @@ pub async fn handle(
 ///
 /// # Errors
 /// 409 `charging_session_state_conflict` if the session has ended; `Unavailable` if DynamoDB cannot be reached.
-pub async fn end_or_ask<'a>(
+pub async fn end_or_request_stop<'a>(
     app: &'a App,
     origin: &'a Origin,
     stored: Stored<ChargingSession>,

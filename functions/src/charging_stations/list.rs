@@ -32,7 +32,7 @@ pub const ROUTE: Route = Route::get(
 const BUFFER: u32 = 5_000;
 
 /// The maximum length of a window in which a connector has to be free.
-const LONGEST: SignedDuration = days(7);
+const MAX_WINDOW: SignedDuration = days(7);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -240,7 +240,7 @@ fn window(filters: &Filters) -> Result<Option<Window>, Error> {
     let (Some(from), Some(until)) = (filters.from, filters.until) else {
         return Ok(None);
     };
-    if until <= from || until.since(from) > LONGEST {
+    if until <= from || until.since(from) > MAX_WINDOW {
         let message = "must be after from, by 7 days at most";
         return Err(Error::invalid("until", message));
     }

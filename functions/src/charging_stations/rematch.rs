@@ -119,7 +119,7 @@ async fn request_at(
         done = both(done, failed);
         for entry in reserved {
             if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
-                let tenant = Tenant { account, mode };
+                let tenant = Tenant::new(account, mode);
                 let requested = request(app, tenant, &entry.holder, &record);
                 done = both(done, requested.await);
             }
@@ -160,9 +160,7 @@ async fn plan_sites_again(
             continue;
         };
         site.plan_again(because, origin.now);
-        let mut tx = app.store.begin(&origin);
-        tx.save(&mut site)?;
-        tx.commit_without_response().await?;
+        app.store.save(&origin, &mut site).await?;
     }
     Ok(())
 }
@@ -201,10 +199,7 @@ pub async fn make_room(
 ) -> Result<()> {
     let own = &origin.tenant;
     let account = entry.account.clone();
-    let tenant = Tenant {
-        account: account.unwrap_or_else(|| own.account.clone()),
-        mode: own.mode,
-    };
+    let tenant = Tenant::new(account.unwrap_or_else(|| own.account.clone()), own.mode);
     let by_tenant = tenant == *own;
     let (station, evse) = (&session.object.charging_station, &session.internal.evse);
     request(app, tenant, &entry.holder, |reservation, now| {

@@ -38,7 +38,7 @@ use crate::invoices::check::CheckInvoice;
 use crate::job::{Job, find_due};
 
 /// The maximum number of attempts to apply a credit in one run.
-const TRIES: u32 = 8;
+const APPLY_ATTEMPTS: u32 = 8;
 
 /// Applies a credit of a charging network.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Job for ApplyCredit {
 
     async fn run(self, app: &App) -> Result<()> {
         let run = || apply(app, &self);
-        BACKOFF.after_collisions(TRIES, run).await
+        BACKOFF.after_collisions(APPLY_ATTEMPTS, run).await
     }
 }
 
@@ -101,9 +101,7 @@ async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
     match apply_now(app, &origin, adjustment.clone()).await {
         Err(error) if error.class() == ErrorClass::Conflict => {
             adjustment.apply_later(origin.now.plus(MINUTE));
-            let mut tx = app.store.begin(&origin);
-            tx.save(&mut adjustment)?;
-            tx.commit_without_response().await
+            app.store.save(&origin, &mut adjustment).await
         }
         ended => ended,
     }

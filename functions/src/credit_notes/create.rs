@@ -14,7 +14,7 @@ use table::UnitOfWork;
 use table::access::Items;
 use web::{Body, Route};
 
-use super::issue::{self, BACKOFF, TRIES};
+use super::issue::{self, BACKOFF, ISSUE_ATTEMPTS};
 use crate::Request;
 
 pub const ROUTE: Route = Route::post(
@@ -38,7 +38,7 @@ pub async fn handle(
 ) -> Result<Reply<CreditNote>, Error> {
     new.check()?;
     let run = || create(&request, &new);
-    let created = BACKOFF.after_collisions(TRIES, run).await;
+    let created = BACKOFF.after_collisions(ISSUE_ATTEMPTS, run).await;
     created.map(Reply::from)
 }
 

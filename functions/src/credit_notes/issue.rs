@@ -13,7 +13,7 @@ use super::refund;
 use crate::App;
 
 /// The maximum number of attempts to issue a credit note when its number or its invoice is changed concurrently, and the pauses in between.
-pub const TRIES: u32 = 200;
+pub const ISSUE_ATTEMPTS: u32 = 200;
 pub const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
 
 /// Issues a credit note of a final invoice, and begins its refunds. The caller writes it together with the invoice. The commit fails with

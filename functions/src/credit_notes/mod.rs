@@ -38,9 +38,7 @@ impl OnChange for Adjustment {
         };
         note.object.invoice = invoice;
         let origin = Origin::background(tenant.clone(), app.now());
-        let mut tx = app.store.begin(&origin);
-        tx.save(&mut note)?;
-        tx.commit_without_response().await
+        app.store.save(&origin, &mut note).await
     }
 }
 

@@ -2,16 +2,16 @@
 //! marks the sessions of a paid invoice as paid. The same function applies credits of charging networks.
 
 use kernel::origin::{Origin, Tenant};
+use models::Invoice;
 use models::invoice::Concern;
 use models::ports::JobSubject;
-use models::{Invoice, Stored};
 use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
 use kernel::{Error, Id};
 
-use super::finalize::{self, BACKOFF, TRIES};
+use super::finalize::{self, BACKOFF, FINALIZE_ATTEMPTS};
 use super::{pay_off, payment};
 use crate::function::Function;
 use crate::job::Job;
@@ -54,11 +54,11 @@ impl Job for CheckInvoice {
             }
             Some(Concern::Final) => {
                 let finalize = || finalize_due(app, &origin, id);
-                BACKOFF.after_collisions(TRIES, finalize).await
+                BACKOFF.after_collisions(FINALIZE_ATTEMPTS, finalize).await
             }
             Some(Concern::Overdue) => {
                 invoice.mark_overdue();
-                save(app, &origin, &mut invoice).await
+                app.store.save(&origin, &mut invoice).await
             }
         }
     }
@@ -76,10 +76,4 @@ async fn finalize_due(app: &App, origin: &Origin, id: &Id) -> Result<(), Error> 
         }
         _ => Ok(()),
     }
-}
-
-async fn save(app: &App, origin: &Origin, invoice: &mut Stored<Invoice>) -> Result<(), Error> {
-    let mut tx = app.store.begin(origin);
-    tx.save(invoice)?;
-    tx.commit_without_response().await
 }

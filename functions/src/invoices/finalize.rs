@@ -25,7 +25,7 @@ pub const ROUTE: Route = Route::post(
 
 /// The maximum number of attempts of a finalization when another one takes its number, and the pauses in between. One of the concurrent
 /// finalizations succeeds at a time, so this is the number that can run concurrently; the route's time-out ends them earlier.
-pub(super) const TRIES: u32 = 200;
+pub(super) const FINALIZE_ATTEMPTS: u32 = 200;
 pub(super) const BACKOFF: Backoff =
     Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
 
@@ -35,7 +35,7 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Invoice>, Error> {
     let run = || finalize(&request, &id);
-    let finalized = BACKOFF.after_collisions(TRIES, run).await;
+    let finalized = BACKOFF.after_collisions(FINALIZE_ATTEMPTS, run).await;
     finalized.map(Reply::from)
 }
 

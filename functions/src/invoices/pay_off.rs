@@ -51,9 +51,7 @@ pub async fn handle(app: &App, origin: &Origin, mut invoice: Stored<Invoice>) ->
     }
     mark_adjustments(app, origin, &invoice).await?;
     invoice.mark_lines_paid();
-    let mut tx = app.store.begin(origin);
-    tx.save(&mut invoice)?;
-    tx.commit_without_response().await
+    app.store.save(origin, &mut invoice).await
 }
 
 /// Marks the adjustments that the invoice has claimed. Those for which it has a credit note are not lines of it.

@@ -11,14 +11,14 @@ use table::access::Items;
 use web::body::Nothing;
 use web::{Body, PathId, Route};
 
-use crate::credit_notes::issue::{self, BACKOFF, TRIES};
+use crate::credit_notes::issue::{self, BACKOFF, ISSUE_ATTEMPTS};
 
 pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", Resource::Invoices)
     .patient(Duration::from_secs(25))
     .timeout(29)
     .refusing(&[Code::InvoiceVoidInvalidState])
     .writing(&[Items::DocumentNumbers, Items::Of(Kind::CreditNote)])
-    .rehearsable();
+    .allowing_dry_run();
 
 pub async fn handle(
     request: Request,
@@ -26,7 +26,7 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Invoice>, Error> {
     let run = || void(&request, &id);
-    let voided = BACKOFF.after_collisions(TRIES, run).await;
+    let voided = BACKOFF.after_collisions(ISSUE_ATTEMPTS, run).await;
     voided.map(Reply::from)
 }
 

@@ -19,7 +19,7 @@ const AT_A_TIME: usize = 100;
 pub struct ApplyTariff {
     pub mode: Mode,
     pub tariff: ObjectId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<ObjectId>,
 }
 

@@ -51,10 +51,7 @@ async fn rematch_unreached(app: &App, before: &Network, after: &Network) -> Resu
         if before.reaches(&party) && !after.reaches(&party) {
             let job = RematchParty {
                 mode: after.mode,
-                owner: Owner {
-                    network: after.id.clone(),
-                    party,
-                },
+                owner: Owner::new(after.id.clone(), party),
                 after: None,
             };
             job.send_at(app, app.now().plus(BELIEVED)).await?;

@@ -22,11 +22,11 @@ use serde_json::Value;
 use table::networks::{SentCommand, operators};
 
 /// The time for which a result is awaited if the operator has not specified one, and the maximum time.
-const PATIENCE: SignedDuration = MINUTE;
-const MAX_PATIENCE: SignedDuration = minutes(5);
+const RESULT_TIMEOUT: SignedDuration = MINUTE;
+const MAX_RESULT_TIMEOUT: SignedDuration = minutes(5);
 
 /// The maximum number of times that a command is read again whose result arrives in the meantime.
-const TRIES: usize = 5;
+const COMMAND_READS: usize = 5;
 
 /// The pauses after which the network is read again whose platform has refused the token. A renewal of credentials takes two requests.
 const RENEWAL_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1500)];
@@ -77,15 +77,12 @@ pub async fn send(
     let command = command.clone().referenced(id.as_str());
     let mut sent = SentCommand {
         id: id.clone(),
-        to: Owner {
-            network: network.object.id.clone(),
-            party: to.clone(),
-        },
+        to: Owner::new(network.object.id.clone(), to.clone()),
         command: command.kind(),
         subject,
         sent: now,
         response: None,
-        deadline: now.plus(MAX_PATIENCE),
+        deadline: now.plus(MAX_RESULT_TIMEOUT),
         results: Vec::new(),
     };
     app.store.put_command(mode, &sent, None).await?;
@@ -204,7 +201,10 @@ fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
     match response {
         Ok(response) if response.result == ResponseType::Accepted => {
             let patience = seconds(response.timeout.into());
-            (Response::Accepted, patience.clamp(PATIENCE, MAX_PATIENCE))
+            (
+                Response::Accepted,
+                patience.clamp(RESULT_TIMEOUT, MAX_RESULT_TIMEOUT),
+            )
         }
         Ok(response) => (Response::Refused(response.result), SignedDuration::ZERO),
         Err(Failure::Address(why)) => (Response::NotSent(why), SignedDuration::ZERO),
@@ -216,9 +216,9 @@ fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
             )
         }
         Err(failure @ (Failure::Http { .. } | Failure::Status(..))) => {
-            (Response::Failed(failure.to_string()), MAX_PATIENCE)
+            (Response::Failed(failure.to_string()), MAX_RESULT_TIMEOUT)
         }
-        Err(failure) => (Response::Unknown(failure.to_string()), MAX_PATIENCE),
+        Err(failure) => (Response::Unknown(failure.to_string()), MAX_RESULT_TIMEOUT),
     }
 }
 
@@ -226,7 +226,7 @@ fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
 async fn note(app: &App, sent: SentCommand) -> Result<(), Error> {
     let mode = sent.subject.tenant.mode;
     let mut next = sent.clone();
-    for _ in 0..TRIES {
+    for _ in 0..COMMAND_READS {
         let before = next.results.len();
         match app.store.put_command(mode, &next, Some(before)).await {
             Err(Error::Contended) => {}
@@ -264,7 +264,7 @@ mod tests {
         let accepted = json!({"result": "ACCEPTED", "timeout": 30});
         assert_eq!(read(Ok(accepted)), (Response::Accepted, MINUTE));
         let long = json!({"result": "ACCEPTED", "timeout": 100_000});
-        assert_eq!(read(Ok(long)).1, MAX_PATIENCE);
+        assert_eq!(read(Ok(long)).1, MAX_RESULT_TIMEOUT);
         let rejected = json!({"result": "REJECTED", "timeout": 30});
         assert_eq!(
             read(Ok(rejected)).0,

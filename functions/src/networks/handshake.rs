@@ -26,7 +26,7 @@ use ocpi::versions::{
 use serde::Serialize;
 use table::networks::{operators, shared_origin};
 
-use super::{COLLISIONS, TRIES, hubs};
+use super::{COLLISION_ATTEMPTS, COLLISIONS, hubs};
 
 /// The credentials object of this service.
 pub fn own_credentials(app: &App, own_url: &str, token: &CredentialsToken) -> Credentials {
@@ -174,7 +174,9 @@ pub async fn connect(
         register(app, &origin, network, registration, own_url, new_token).await?;
         Ok(Some(token))
     };
-    COLLISIONS.after_collisions(TRIES, connect).await
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, connect)
+        .await
 }
 
 /// Returns whether a platform may exchange credentials, or end the connection, with the token that has this hash.
@@ -199,7 +201,9 @@ pub async fn unregister(app: &App, mode: Mode, id: &Id, used_token: &str) -> Res
         set_status(app, &origin, network, NetworkStatus::Revoked).await?;
         Ok(true)
     };
-    COLLISIONS.after_collisions(TRIES, revoke).await
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, revoke)
+        .await
 }
 
 /// Stores a registration with its parties and tokens.

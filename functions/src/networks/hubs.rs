@@ -17,7 +17,7 @@ use ocpi::token::ClientInfo;
 use table::UnitOfWork;
 use table::networks::shared_origin;
 
-use super::{COLLISIONS, TRIES};
+use super::{COLLISION_ATTEMPTS, COLLISIONS};
 
 /// The number of parties that are released concurrently.
 const RELEASED_AT_ONCE: usize = 8;
@@ -62,7 +62,9 @@ pub async fn report(
         save(app, &origin, network, &before, begins_pull).await?;
         Ok(refused)
     };
-    COLLISIONS.after_collisions(TRIES, report).await
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, report)
+        .await
 }
 
 /// The reason for which a party cannot belong to the hub, if any.
@@ -170,7 +172,9 @@ pub async fn approve(
         }
         save(app, &origin, network, &before, true).await
     };
-    COLLISIONS.after_collisions(TRIES, approve).await
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, approve)
+        .await
 }
 
 /// Starts to approve the parties of a network as they appear, or stops it. Parties that await approval are approved if they belong to no

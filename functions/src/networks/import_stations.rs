@@ -39,7 +39,7 @@ const AT_A_TIME: usize = 100;
 const WRITERS: usize = 8;
 
 /// The maximum number of times that a station that changes concurrently is read again.
-const TRIES: usize = 10;
+const STATION_READS: usize = 10;
 
 /// The files to load, and the mode.
 #[derive(Debug, Clone, Deserialize)]
@@ -48,7 +48,6 @@ pub struct Import {
     /// The key of the file of locations in the bucket.
     pub key: String,
     /// The key of the file of tariffs. Without one, stations keep the prices that they have.
-    #[serde(default)]
     pub tariffs: Option<String>,
     /// The mode whose tenants share the stations.
     pub mode: Mode,
@@ -129,10 +128,7 @@ pub async fn add(
     mut stations: Vec<ImportedStation>,
     imported: &mut Imported,
 ) -> Result<(), Error> {
-    let operator = Tenant {
-        account: Id::from_number(Kind::Account, 0),
-        mode,
-    };
+    let operator = Tenant::new(Id::from_number(Kind::Account, 0), mode);
     let origin = Origin::background(operator, app.now());
     imported.imported += stations.len();
     while !stations.is_empty() {
@@ -191,7 +187,7 @@ async fn change(
     station: ImportedStation,
     mut stored: Stored<ChargingStation>,
 ) -> Result<bool, Error> {
-    for _ in 0..TRIES {
+    for _ in 0..STATION_READS {
         let before = Some((&stored.object, &stored.internal));
         let (object, internal) = update::merged(station.clone(), before, origin.now);
         let shown = object.updated != stored.object.updated;

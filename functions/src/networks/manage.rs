@@ -52,7 +52,7 @@ const MAX_UNMATCHED: usize = 100;
 const MAX_CONTESTED: usize = 100;
 
 /// The maximum number of attempts of an operation that conflicts with a job that writes the same network, such as a pull.
-const TRIES: u32 = 6;
+const OPERATION_ATTEMPTS: u32 = 6;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(80));
 
 /// The maximum length of a network's name, in characters.
@@ -127,7 +127,6 @@ pub enum Manage {
     ListUnmatched {
         mode: Mode,
         /// `next` of the response before; the oldest ones are listed without it.
-        #[serde(default)]
         after: Option<String>,
     },
     /// Lists the uids of charge cards that accounts claim but other accounts hold, the oldest claim first.
@@ -257,7 +256,7 @@ pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<
     // A repeated registration would issue a second token.
     let tries = match manage {
         Manage::IssueToken { .. } | Manage::Connect { .. } => 1,
-        _ => TRIES,
+        _ => OPERATION_ATTEMPTS,
     };
     let run = || function_scope::within(NAME, manage_networks(app, manage.clone(), own_url));
     BACKOFF.after_collisions(tries, run).await
@@ -324,7 +323,7 @@ async fn manage_networks(
             session,
             preferences,
         } => {
-            let tenant = Tenant { account, mode };
+            let tenant = Tenant::new(account, mode);
             let answer = set_charging_preferences(app, &tenant, &session, &preferences).await?;
             Ok(Managed::Preferences { answer })
         }
@@ -333,7 +332,7 @@ async fn manage_networks(
             account,
             session,
             decision,
-        } => decide_review(app, Tenant { account, mode }, &session, decision).await,
+        } => decide_review(app, Tenant::new(account, mode), &session, decision).await,
         Manage::ListUnmatched { mode, after } => list_unmatched(app, mode, after.as_deref()).await,
         Manage::ListContestedCards { mode } => list_contested_cards(app, mode).await,
         Manage::AssignCardUid { mode, uid, account } => {
@@ -461,7 +460,7 @@ async fn decide_review(
     let before = stored.clone();
     let origin = Origin::background(tenant, app.now());
     let outcome = stored.decide_review(decision, origin.now)?;
-    let tx = operate::decided(app, &origin, &before, &mut stored, outcome).await?;
+    let tx = operate::writes_of_decision(app, &origin, &before, &mut stored, outcome).await?;
     tx.commit_without_response().await?;
     Ok(Managed::Session(Box::new(stored.object)))
 }
@@ -490,8 +489,6 @@ async fn pull(
         }
     }
     network.internal.next_pull_at = Some(now);
-    let mut tx = app.store.begin(&origin);
-    tx.save(&mut network)?;
-    tx.commit_without_response().await?;
+    app.store.save(&origin, &mut network).await?;
     Ok(Managed::Network(Box::new(network.object)))
 }

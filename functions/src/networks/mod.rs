@@ -7,7 +7,7 @@
 //!   [`import_stations`] loads stations from files.
 //! - [`apply_tariff`] applies the prices of a changed tariff to connectors; [`rematch_party`] rematches the reservations at stations that are
 //!   not reached any more.
-//! - [`operator`] implements the port `Network`, and [`results`] processes the results of its commands; [`tokens`] reads the tokens with
+//! - [`operator`] has the commands of each station's operator, and [`results`] processes their results; [`tokens`] reads the tokens with
 //!   which drivers identify themselves at networks.
 //! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
 
@@ -37,6 +37,6 @@ use kernel::backoff::Backoff;
 
 /// The maximum number of attempts to change an object of a network that other messages change at the same moment, and the pauses between
 /// them: when a site restarts, the status of each of its EVSEs arrives, and all are in one item.
-pub const TRIES: u32 = 30;
+pub const COLLISION_ATTEMPTS: u32 = 30;
 pub const COLLISIONS: Backoff =
     Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));

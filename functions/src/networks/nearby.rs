@@ -173,10 +173,10 @@ pub(super) async fn nearby_session(
         (!overlaps, rank, apart, session.object.id.clone())
     });
     if let Some(session) = best {
-        return Ok(Near::Session(Subject {
-            tenant: tenant.clone(),
-            id: session.object.id.clone(),
-        }));
+        return Ok(Near::Session(Subject::new(
+            tenant.clone(),
+            session.object.id.clone(),
+        )));
     }
     let owner = reference.owner();
     let is_before = |session: &Stored<ChargingSession>| {

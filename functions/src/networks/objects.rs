@@ -7,7 +7,7 @@ use ocpi::object::{Refusal, Update};
 use serde_json::Value;
 use table::networks::{ReceivedObject, shared_origin};
 
-use super::{COLLISIONS, TRIES};
+use super::{COLLISION_ATTEMPTS, COLLISIONS};
 use crate::ocpi::edge::Party;
 use crate::ocpi::reply::{Reply, Result as Replied};
 
@@ -60,7 +60,7 @@ pub async fn store_from(
         tx.commit_without_response().await?;
         Ok(Ok(update))
     };
-    COLLISIONS.after_collisions(TRIES, store).await
+    COLLISIONS.after_collisions(COLLISION_ATTEMPTS, store).await
 }
 
 /// Deletes an object.
@@ -78,7 +78,10 @@ pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
         tx.commit_without_response().await?;
         Ok(true)
     };
-    match COLLISIONS.after_collisions(TRIES, remove).await? {
+    match COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, remove)
+        .await?
+    {
         true => Ok(()),
         false => Err(Reply::not_found("There is no such object.")),
     }

@@ -156,7 +156,7 @@ const OVERLAP: SignedDuration = hours(2);
 pub struct PushTokens {
     pub mode: Mode,
     pub network: Id,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 

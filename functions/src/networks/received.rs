@@ -22,11 +22,11 @@
 //! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
 
 use kernel::origin::{Mode, Origin, Tenant};
-use kernel::time::{MINUTE, days};
+use kernel::time::{DAY, MINUTE, days};
 use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
 use models::charging_session::SessionStatus;
-use models::charging_session::network::{CdrReport, LONGEST, ReportedState, SessionReport};
+use models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use models::charging_station::Connector;
 use models::network::{EvseId, ForeignId, Module, ObjectId};
 use models::ports::network::Subject;
@@ -42,9 +42,9 @@ use table::networks::{ReceivedObject, SentCommand};
 
 use super::nearby::{Near, Reference, is_same, nearby_session, overlapping_session};
 use super::tokens::{self, Holder};
-use super::{COLLISIONS, TRIES, stations, workers};
+use super::{COLLISION_ATTEMPTS, COLLISIONS, stations, workers};
 use crate::charge_cards::tap;
-use crate::charging_sessions::operate::change_price;
+use crate::charging_sessions::operate::writes_of_price_change;
 use crate::function::Function;
 use crate::job::Job;
 use crate::reservations::unused;
@@ -52,18 +52,25 @@ use crate::{App, references};
 
 /// The time during which a credit waits for what it credits, and an object for the location and the EVSE that it names. It is processed
 /// again whenever it has waited twice as long.
-const PATIENCE: SignedDuration = days(7);
+const MAX_WAIT: SignedDuration = days(7);
 
 /// The time during which a CDR waits for the report of its session before a charging session is created for the CDR.
-const SESSION_PATIENCE: SignedDuration = MINUTE;
+const SESSION_WAIT: SignedDuration = MINUTE;
 
-/// The session or reservation of an object.
-enum Place {
+/// The maximum age of the reported start of a running session. A session with an earlier start is taken to have begun when its report
+/// arrived.
+const MAX_REPORTED_AGE: SignedDuration = DAY;
+
+/// The session or reservation to which an object belongs.
+enum Assignment {
     /// This session or reservation.
     Known(Subject),
-    /// A session that does not exist yet: it was started with this token. If the object names a command whose session is another one, that
-    /// session is given.
-    Card(Holder, Option<Box<ChargingSession>>),
+    /// A session that does not exist yet: it was started with the holder's card. `earlier` is the session of the command that the object
+    /// names, if that is another one.
+    ByCard {
+        holder: Holder,
+        earlier: Option<Box<ChargingSession>>,
+    },
 }
 
 /// Processes a session or a CDR that a network has sent.
@@ -103,12 +110,14 @@ impl Job for ApplyReceived {
                 Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
             }
         };
-        COLLISIONS.after_collisions(TRIES, process).await
+        COLLISIONS
+            .after_collisions(COLLISION_ATTEMPTS, process)
+            .await
     }
 }
 
 /// The report of a session or a CDR for the charging session.
-enum Said<'a> {
+enum Report<'a> {
     Session(&'a SessionReport),
     Cdr(&'a CdrReport),
 }
@@ -120,7 +129,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
     });
     let (session, report) = match read {
         Ok(read) => read,
-        Err(why) => return unusable(app, object, &why),
+        Err(why) => return count_as_unmatched(app, object, &why),
     };
     let reference = Reference {
         object,
@@ -136,15 +145,15 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         ended: (report.state == ReportedState::Completed)
             .then(|| report.ended.unwrap_or(report.last_updated)),
     };
-    let place = place(app, mode, &reference).await?;
+    let assignment = assignment_of(app, mode, &reference).await?;
     // A session that has not begun does not justify a charging session.
     let is_worth = matches!(
         report.state,
         ReportedState::Active | ReportedState::Completed
     );
-    match place {
-        Some(Place::Card(..)) if !is_worth => Ok(()),
-        place => apply(app, mode, &reference, place, &Said::Session(&report)).await,
+    match assignment {
+        Some(Assignment::ByCard { .. }) if !is_worth => Ok(()),
+        found => apply(app, mode, &reference, found, &Report::Session(&report)).await,
     }
 }
 
@@ -152,9 +161,10 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
 /// point that says so has no clock.
 fn believed_start(report: &SessionReport, received: Timestamp) -> Timestamp {
     let is_over = report.state == ReportedState::Completed;
-    match received.since(report.started) > LONGEST && !is_over {
-        true => received,
-        false => report.started,
+    if received.since(report.started) > MAX_REPORTED_AGE && !is_over {
+        received
+    } else {
+        report.started
     }
 }
 
@@ -165,7 +175,7 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     });
     let (cdr, report) = match read {
         Ok(read) => read,
-        Err(why) => return unusable(app, object, &why),
+        Err(why) => return count_as_unmatched(app, object, &why),
     };
     let reference = Reference {
         object,
@@ -183,34 +193,39 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     if cdr.is_for_unused_reservation() {
         return reservation(app, mode, &reference, &cdr).await;
     }
-    let place = place(app, mode, &reference).await?;
-    match place {
+    let assignment = assignment_of(app, mode, &reference).await?;
+    match assignment {
         // A credit of something that was not billed yet, or never.
-        Some(Place::Card(..)) if report.billed.credit => {
-            if waits(app, mode, object).await? {
+        Some(Assignment::ByCard { .. }) if report.billed.credit => {
+            if defer_unless_expired(app, mode, object).await? {
                 return Ok(());
             }
-            apply(app, mode, &reference, None, &Said::Cdr(&report)).await
+            apply(app, mode, &reference, None, &Report::Cdr(&report)).await
         }
         // The report of its session may be on its way, or be processed at this moment.
-        Some(Place::Card(..)) if app.now().since(object.received) < SESSION_PATIENCE => {
-            let due = object.received.plus(SESSION_PATIENCE);
+        Some(Assignment::ByCard { .. }) if app.now().since(object.received) < SESSION_WAIT => {
+            let due = object.received.plus(SESSION_WAIT);
             let object = object.id.clone();
             ApplyReceived { mode, object }.send_at(app, due).await
         }
-        Some(Place::Card(holder, first)) => {
-            let place = place_of_bill(app, mode, &reference, holder, first).await?;
-            apply(app, mode, &reference, place, &Said::Cdr(&report)).await
+        Some(Assignment::ByCard { holder, earlier }) => {
+            let found = assignment_of_bill(app, mode, &reference, holder, earlier).await?;
+            apply(app, mode, &reference, found, &Report::Cdr(&report)).await
         }
-        place => apply(app, mode, &reference, place, &Said::Cdr(&report)).await,
+        found => apply(app, mode, &reference, found, &Report::Cdr(&report)).await,
     }
 }
 
-/// Lets an object wait: it is processed again when it has waited twice as long. Returns false if it has waited for [`PATIENCE`].
-async fn waits(app: &App, mode: Mode, object: &ReceivedObject) -> Result<bool, Error> {
+/// Processes the object again later, when it has waited twice as long, unless it has waited for [`MAX_WAIT`]. Returns whether it was
+/// deferred.
+async fn defer_unless_expired(
+    app: &App,
+    mode: Mode,
+    object: &ReceivedObject,
+) -> Result<bool, Error> {
     let (now, id) = (app.now(), object.id.clone());
     let waited = now.since(object.received);
-    if waited >= PATIENCE {
+    if waited >= MAX_WAIT {
         return Ok(false);
     }
     let again = ApplyReceived { mode, object: id };
@@ -228,10 +243,10 @@ async fn reservation(
     let object = reference.object;
     let cost = match cdr.reservation_cost(&object.id, object.updated()) {
         Ok(cost) => cost,
-        Err(why) => return unusable(app, object, &why),
+        Err(why) => return count_as_unmatched(app, object, &why),
     };
     // The credit of such a CDR may name only the CDR.
-    let known = match named(app, mode, reference).await? {
+    let known = match subject_of_named_object(app, mode, reference).await? {
         Some(known) => Some((known, None)),
         None => {
             let command = command(app, mode, reference).await?;
@@ -249,7 +264,7 @@ async fn reservation(
     if is_due {
         Ok(())
     } else {
-        unusable(
+        count_as_unmatched(
             app,
             object,
             "nothing is due for a reservation that it names, or the amount is not plausible",
@@ -262,8 +277,8 @@ fn location(object: &ReceivedObject, id: &ForeignId) -> Option<ObjectId> {
     object.id.beside(Module::Locations, id.as_str()).ok()
 }
 
-/// Leaves an object unmatched that this service cannot use.
-fn unusable(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> {
+/// Counts an object as unmatched, because this service cannot use it.
+fn count_as_unmatched(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> {
     tracing::warn!(object = %object.id, error = why, "an object of a network cannot be used");
     app.settings
         .metrics
@@ -272,7 +287,11 @@ fn unusable(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> 
 }
 
 /// The session or reservation of another object that an object names: its session, or the CDR that it credits.
-async fn named(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Option<Subject>, Error> {
+async fn subject_of_named_object(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+) -> Result<Option<Subject>, Error> {
     let object = reference.object;
     if object.matched.is_some() {
         return Ok(object.matched.clone());
@@ -309,11 +328,15 @@ async fn command(
 }
 
 /// Finds the session or reservation of an object.
-async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Option<Place>, Error> {
-    if let Some(known) = named(app, mode, reference).await? {
-        return Ok(Some(Place::Known(known)));
+async fn assignment_of(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+) -> Result<Option<Assignment>, Error> {
+    if let Some(known) = subject_of_named_object(app, mode, reference).await? {
+        return Ok(Some(Assignment::Known(known)));
     }
-    let mut first = None;
+    let mut earlier = None;
     if let Some(command) = command(app, mode, reference).await? {
         if command.to != *reference.owner() {
             return Ok(None);
@@ -325,21 +348,21 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
                 is_free(session, reference) && !is_of_another_time(session, reference)
             };
             if session.as_ref().is_some_and(is_own) {
-                return Ok(Some(Place::Known(subject)));
+                return Ok(Some(Assignment::Known(subject)));
             }
-            first = session.map(|session| Box::new(session.object));
+            earlier = session.map(|session| Box::new(session.object));
         }
     }
     let Some(holder) = tokens::holder(app, mode, reference.token, reference.started).await? else {
         return Ok(None);
     };
-    let first = first.filter(|first| holder.driver.as_ref() == Some(&first.driver));
-    if first.is_some() && reference.session.is_some() {
-        return Ok(Some(Place::Card(holder, first)));
+    let earlier = earlier.filter(|earlier| holder.driver.as_ref() == Some(&earlier.driver));
+    if earlier.is_some() && reference.session.is_some() {
+        return Ok(Some(Assignment::ByCard { holder, earlier }));
     }
     Ok(match nearby_session(app, &holder, reference).await? {
-        Near::Session(subject) => Some(Place::Known(subject)),
-        Near::Nothing => Some(Place::Card(holder, first)),
+        Near::Session(subject) => Some(Assignment::Known(subject)),
+        Near::Nothing => Some(Assignment::ByCard { holder, earlier }),
         Near::OverAnotherNetwork => None,
         Near::TooMany => {
             let object = &reference.object.id;
@@ -351,13 +374,13 @@ async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Optio
 
 /// Finds the session of a CDR that belongs to no session by its ids. If nothing is known of the session that it names, it is the bill of
 /// the session at its EVSE and its time, unless that has one.
-async fn place_of_bill(
+async fn assignment_of_bill(
     app: &App,
     mode: Mode,
     reference: &Reference<'_>,
     holder: Holder,
-    first: Option<Box<ChargingSession>>,
-) -> Result<Option<Place>, Error> {
+    earlier: Option<Box<ChargingSession>>,
+) -> Result<Option<Assignment>, Error> {
     let is_unknown = match (&reference.session, reference.evse) {
         (Some(named), Some(_)) => app.store.received(mode, named).await?.is_none(),
         _ => false,
@@ -368,12 +391,12 @@ async fn place_of_bill(
         None
     };
     Ok(match beside {
-        None => Some(Place::Card(holder, first)),
+        None => Some(Assignment::ByCard { holder, earlier }),
         Some(session) if session.is_billed() => None,
-        Some(session) => Some(Place::Known(Subject {
-            tenant: holder.tenant,
-            id: session.object.id,
-        })),
+        Some(session) => Some(Assignment::Known(Subject::new(
+            holder.tenant,
+            session.object.id,
+        ))),
     })
 }
 
@@ -396,23 +419,25 @@ async fn apply(
     app: &App,
     mode: Mode,
     reference: &Reference<'_>,
-    place: Option<Place>,
-    reported: &Said<'_>,
+    assignment: Option<Assignment>,
+    reported: &Report<'_>,
 ) -> Result<(), Error> {
     let (object, now) = (reference.object, app.now());
     let mut card = None;
-    let found = match place {
+    let found = match assignment {
         None => None,
-        Some(Place::Known(Subject { tenant, id })) => {
+        Some(Assignment::Known(Subject { tenant, id })) => {
             let session = app.store.find::<ChargingSession>(&tenant, &id).await?;
             session.map(|session| (tenant, session))
         }
-        Some(Place::Card(holder, first)) => {
+        Some(Assignment::ByCard { holder, earlier }) => {
             let charger = charger_of(app, mode, &holder.tenant, reference).await?;
-            if charger.is_none() && waits(app, mode, object).await? {
+            if charger.is_none() && defer_unless_expired(app, mode, object).await? {
                 return Ok(());
             }
-            let session = by_card(app, reference, &holder, first.as_deref(), charger).await?;
+            let session =
+                session_started_with_card(app, reference, &holder, earlier.as_deref(), charger)
+                    .await?;
             card = Some((holder.card, holder.last));
             session.map(|session| (holder.tenant, session))
         }
@@ -426,18 +451,18 @@ async fn apply(
         }
         return Ok(());
     };
-    report_to(app, mode, reference, tenant, session, card, reported).await
+    update_session(app, mode, reference, tenant, session, card, reported).await
 }
 
 /// Updates a session with the report of its object. Of a new session, the card that started it and the last use of the card are given.
-async fn report_to(
+async fn update_session(
     app: &App,
     mode: Mode,
     reference: &Reference<'_>,
     tenant: Tenant,
     mut session: Stored<ChargingSession>,
     card: Option<(Id, LastUse)>,
-    reported: &Said<'_>,
+    reported: &Report<'_>,
 ) -> Result<(), Error> {
     let (object, now) = (reference.object, app.now());
     let origin = Origin::background(tenant.clone(), now);
@@ -446,36 +471,33 @@ async fn report_to(
     let mut outcome = CdrOutcome::Noted;
     let has_moved = move_session(app, &tenant, reference, &mut session, reported).await?;
     let changed = match reported {
-        Said::Session(report) => {
+        Report::Session(report) => {
             let elsewhere = charges_elsewhere(app, &origin, &session).await?;
             session.take_report(report, elsewhere, now)
         }
-        Said::Cdr(report) => {
+        Report::Cdr(report) => {
             cdr = Some(&report.billed.id);
             outcome = session.take_cdr(report, &app.settings.plausibility, now);
             if outcome == CdrOutcome::OtherCurrency {
                 let why = "it bills in another currency than the session was billed in";
-                return unusable(app, object, why);
+                return count_as_unmatched(app, object, why);
             }
             report_mismatch(app, object, &before, &session, now);
             outcome != CdrOutcome::Known
         }
     } || has_moved;
     let is_matched = object.matched.is_some();
-    if !changed && (is_matched || before.version == 0) {
+    if !changed && (is_matched || before.is_new()) {
         return Ok(());
     }
     let mut tx = if changed {
-        change_price(app, &origin, &before, &mut session, outcome, cdr).await?
+        writes_of_price_change(app, &origin, &before, &mut session, outcome, cdr).await?
     } else {
         app.store.begin(&origin)
     };
     if !is_matched {
-        let matched = Subject {
-            tenant,
-            id: session.object.id.clone(),
-        };
-        if before.version == 0 {
+        let matched = Subject::new(tenant, session.object.id.clone());
+        if before.is_new() {
             match_named_session(app, mode, reference, &matched, &mut tx).await?;
         }
         if let Some((card, last)) = card {
@@ -499,12 +521,12 @@ async fn move_session(
     tenant: &Tenant,
     reference: &Reference<'_>,
     session: &mut Stored<ChargingSession>,
-    reported: &Said<'_>,
+    reported: &Report<'_>,
 ) -> Result<bool, Error> {
     let now = app.now();
     let is_current = match reported {
-        Said::Session(report) => !session.is_outdated(report, now),
-        Said::Cdr(report) => !report.billed.credit,
+        Report::Session(report) => !session.is_outdated(report, now),
+        Report::Cdr(report) => !report.billed.credit,
     };
     let network = session.internal.network.as_deref();
     let (Some(network), Some(uid)) = (network, reference.evse) else {
@@ -602,13 +624,13 @@ async fn charges_elsewhere(
     Ok(false)
 }
 
-/// The new session for an object that was started with a card. Its driver and vehicle are those of the first session of its command, if
+/// The new session for an object that was started with a card. Its driver and vehicle are those of the earlier session of its command, if
 /// there is one. None if the station and the connector are not known, or the card has no driver with a vehicle.
-async fn by_card(
+async fn session_started_with_card(
     app: &App,
     reference: &Reference<'_>,
     holder: &Holder,
-    first: Option<&ChargingSession>,
+    earlier: Option<&ChargingSession>,
     charger: Option<(ChargingStation, Connector)>,
 ) -> Result<Option<Stored<ChargingSession>>, Error> {
     let tenant = &holder.tenant;
@@ -619,8 +641,8 @@ async fn by_card(
         station: &station,
         evse: &connector.evse,
     };
-    let again = match first {
-        Some(first) => tap::who_charges_again(app, tenant, &holder.card, first).await?,
+    let again = match earlier {
+        Some(earlier) => tap::who_charges_again(app, tenant, &holder.card, earlier).await?,
         None => None,
     };
     let found = match again {

@@ -23,7 +23,7 @@ pub struct RematchParty {
     pub mode: Mode,
     pub owner: Owner,
     /// The location after which those of this message begin, in lower case.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 

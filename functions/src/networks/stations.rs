@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{COLLISIONS, TRIES};
+use super::{COLLISION_ATTEMPTS, COLLISIONS};
 use crate::App;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use kernel::{Error, Id, Mode, Origin};
@@ -84,7 +84,7 @@ pub async fn store(
         let written = write(app, &origin, network, id, present, &object).await?;
         Ok(written.map(|problem| StoredLocation { update, problem }))
     };
-    COLLISIONS.after_collisions(TRIES, store).await
+    COLLISIONS.after_collisions(COLLISION_ATTEMPTS, store).await
 }
 
 /// The id of the station that a location becomes, unless it has another one already.
@@ -324,7 +324,9 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
         tx.put_station(&priced)?;
         tx.commit_without_response().await
     };
-    COLLISIONS.after_collisions(TRIES, reprice).await
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, reprice)
+        .await
 }
 
 /// Removes a location that its network no longer has: its station becomes `removed` and stays readable. Returns whether the location
@@ -357,7 +359,9 @@ pub async fn remove(
         tx.commit_without_response().await?;
         Ok(true)
     };
-    COLLISIONS.after_collisions(TRIES, remove).await
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, remove)
+        .await
 }
 
 /// The party that operates a station; none for a station from a file.

@@ -54,7 +54,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::page_objects::{PageObjects, WRITERS};
 use super::push_token::PushTokens;
-use super::{COLLISIONS, TRIES, stations, workers};
+use super::{COLLISION_ATTEMPTS, COLLISIONS, stations, workers};
 use crate::function::Function;
 use crate::job::Job;
 
@@ -153,12 +153,12 @@ impl Job for SyncNetwork {
 /// # Errors
 /// The table cannot be reached: the message is delivered again, and the pull continues where it was.
 pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Result<(), Error> {
-    let lease = |network: &mut Stored<Network>, now: Timestamp| {
+    let take_lease = |network: &mut Stored<Network>, now: Timestamp| {
         let is_due = network.is_due(Action::PullNetwork, now);
         network.internal.pulling_until = Some(now.plus(LEASE));
         is_due
     };
-    let Some(network) = change(app, mode, id, lease).await? else {
+    let Some(network) = update_network(app, mode, id, take_lease).await? else {
         return Ok(());
     };
     let ended = pull(app, network, limits).await;
@@ -169,36 +169,35 @@ pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Res
     ended
 }
 
-/// Changes the present state of a network, and returns it. None if the network does not exist or need not be changed.
-async fn change(
+/// Applies a transition to the present state of a network, and returns the network. The transition returns whether the network is to be
+/// written. None if it is not, or if the network does not exist.
+async fn update_network(
     app: &App,
     mode: Mode,
     id: &Id,
-    change: impl Fn(&mut Stored<Network>, Timestamp) -> bool,
+    transition: impl Fn(&mut Stored<Network>, Timestamp) -> bool,
 ) -> Result<Option<Stored<Network>>, Error> {
     let save = || async {
         let origin = shared_origin(mode, app.now());
         let Some(mut network) = app.store.find::<Network>(&origin.tenant, id).await? else {
             return Ok(None);
         };
-        if !change(&mut network, origin.now) {
+        if !transition(&mut network, origin.now) {
             return Ok(None);
         }
-        let mut tx = app.store.begin(&origin);
-        tx.save(&mut network)?;
-        tx.commit_without_response().await?;
+        app.store.save(&origin, &mut network).await?;
         Ok(Some(network))
     };
-    COLLISIONS.after_collisions(TRIES, save).await
+    COLLISIONS.after_collisions(COLLISION_ATTEMPTS, save).await
 }
 
 /// Ends the lease of a run: the pull is due again at once, and the relay sends the message for the next run.
 async fn release(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
-    let release = |network: &mut Stored<Network>, _| {
+    let end_lease = |network: &mut Stored<Network>, _| {
         let lease = network.internal.pulling_until.take();
         lease.is_some()
     };
-    change(app, mode, id, release).await.map(drop)
+    update_network(app, mode, id, end_lease).await.map(drop)
 }
 
 async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<(), Error> {
@@ -281,7 +280,7 @@ async fn schedule(
 ) -> Result<(), Error> {
     // Networks are pulled at different times of the hour.
     let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
-    let schedule = |network: &mut Stored<Network>, now: Timestamp| {
+    let set_next_pull = |network: &mut Stored<Network>, now: Timestamp| {
         let is_asked = pull.finished.is_some()
             && (network.internal.full_pull_asked > Some(pull.started)
                 || network.internal.next_pull_at != due);
@@ -295,7 +294,7 @@ async fn schedule(
         network.internal.next_pull_at = Some(now.plus(pause));
         network.object.is_connected()
     };
-    change(app, mode, id, schedule).await.map(drop)
+    update_network(app, mode, id, set_next_pull).await.map(drop)
 }
 
 /// The result of reading a page.

@@ -10,26 +10,24 @@ use axum::http::HeaderMap;
 use ocpi::cdr::Cdr;
 use ocpi::client::below;
 use ocpi::envelope::StatusCode;
-use ocpi::object::{Module as Objects, ObjectId, Refusal, Update, is_same, put, text_of};
+use ocpi::object::{Module, ObjectId, Refusal, Update, is_same, put, text_of};
 use ocpi::reader::lenient;
 use ocpi::versions::{OwnUrls, module as names};
 use web::edge::base_url;
 
 use super::edge::{JsonWithPeriods, Party};
-use super::module::{Module, operation, retrieve};
+use super::operation::{Operation, operation, retrieve};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
 
 const LIST: &str = "/ocpi/{version}/cdrs";
 const PATH: &str = "/ocpi/{version}/cdrs/{country_code}/{party_id}/{cdr_id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            operation("ocpi-create-cdr", "POST", LIST, create),
-            retrieve("ocpi-retrieve-cdr", PATH, Objects::Cdrs),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        operation("ocpi-create-cdr", "POST", LIST, create),
+        retrieve("ocpi-retrieve-cdr", PATH, Module::Cdrs),
+    ]
 }
 
 /// Stores a CDR. The header `Location` contains its URL.
@@ -42,7 +40,7 @@ async fn create(
     let invalid = |why: String| Reply::error(StatusCode::INVALID_PARAMETERS, why);
     let owner = party.owner_of(&body)?;
     let id = text_of(&body, "id").ok_or_else(|| invalid("id: is required".into()))?;
-    let id = ObjectId::new(owner, Objects::Cdrs, &id).map_err(invalid)?;
+    let id = ObjectId::new(owner, Module::Cdrs, &id).map_err(invalid)?;
     lenient::<Cdr>(&body).map_err(invalid)?;
     let stored = objects::store(&app, &party, &id, |before| match before {
         Some(before) if !is_same(before, &body) => Err(Refusal::parameter(

@@ -7,20 +7,18 @@ use ocpi::command::CommandType;
 
 use super::commands::store;
 use super::edge::{Json, Party};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::Result;
 
 const PATH: &str = "/ocpi/{version}/chargingprofiles/{id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![operation(
-            "ocpi-create-profile-result",
-            "POST",
-            PATH,
-            create,
-        )],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![operation(
+        "ocpi-create-profile-result",
+        "POST",
+        PATH,
+        create,
+    )]
 }
 
 async fn create(

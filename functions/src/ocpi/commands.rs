@@ -13,21 +13,19 @@ use serde_json::Value;
 use table::networks::SentCommand;
 
 use super::edge::{Json, Party};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::{Reply, Result};
-use crate::networks::{COLLISIONS, TRIES};
+use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS};
 
 const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![operation(
-            "ocpi-create-command-result",
-            "POST",
-            PATH,
-            create,
-        )],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![operation(
+        "ocpi-create-command-result",
+        "POST",
+        PATH,
+        create,
+    )]
 }
 
 /// Stores the result of a command.
@@ -52,7 +50,7 @@ pub(super) async fn store(
     let sent: CommandResult =
         lenient(body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let id = Id::from(id.to_owned());
-    for attempt in 0..TRIES {
+    for attempt in 0..COLLISION_ATTEMPTS {
         let stored = if id.is(Kind::NetworkCommand) {
             app.store.command(party.mode, &id).await?
         } else {

@@ -15,21 +15,19 @@ use serde_json::Value;
 use web::edge::base_url;
 
 use super::edge::{InVersion, Json, Platform, UNKNOWN_TOKEN};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::{Reply, Result};
 use crate::networks::handshake;
 
 const PATH: &str = "/ocpi/{version}/credentials";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            operation("ocpi-retrieve-credentials", "GET", PATH, retrieve),
-            operation("ocpi-register", "POST", PATH, register),
-            operation("ocpi-renew-credentials", "PUT", PATH, renew),
-            operation("ocpi-unregister", "DELETE", PATH, unregister),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        operation("ocpi-retrieve-credentials", "GET", PATH, retrieve),
+        operation("ocpi-register", "POST", PATH, register),
+        operation("ocpi-renew-credentials", "PUT", PATH, renew),
+        operation("ocpi-unregister", "DELETE", PATH, unregister),
+    ]
 }
 
 /// Shows the credentials that the platform uses.

@@ -25,7 +25,7 @@ use serde_json::Value;
 use table::networks::shared_origin;
 use tokio::time::{Duration, Instant, timeout};
 use web::body::{self, MAX_BODY};
-use web::route::PATIENCE;
+use web::route::TIME_LIMIT;
 use web::source::Source;
 
 use super::reply::{Reply, Result};
@@ -157,7 +157,7 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     let patience = if path.ends_with("/credentials") {
         CREDENTIALS_PATIENCE
     } else {
-        PATIENCE
+        TIME_LIMIT
     };
     let source = request.extensions().get::<Source>().copied();
     let handled = async {
@@ -302,7 +302,7 @@ fn sent_token(headers: &HeaderMap) -> Result<(Mode, CredentialsToken)> {
 }
 
 /// The maximum number of times that a network is read again after a concurrent change.
-const TRIES: usize = 5;
+const NETWORK_READS: usize = 5;
 
 pub(super) const UNKNOWN_TOKEN: &str = "The token is not valid.";
 
@@ -325,10 +325,7 @@ async fn authenticate(
         .filter(|own| own.hash == hash);
     let own = current.or(previous).ok_or_else(unknown)?;
     let (registers, is_previous) = (own.registers, current.is_none());
-    let tenant = Tenant {
-        account: network.object.id.clone(),
-        mode,
-    };
+    let tenant = Tenant::new(network.object.id.clone(), mode);
     app.network_rates.admit(&app.store, &[tenant], now).await?;
     if network.object.status == NetworkStatus::Suspended {
         return Err(Reply::unauthorized("The connection is suspended."));
@@ -350,7 +347,7 @@ async fn authenticate(
 async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<Stored<Network>> {
     let origin = shared_origin(known.object.mode, now);
     let id = known.object.id.clone();
-    for _ in 0..TRIES {
+    for _ in 0..NETWORK_READS {
         let mut network = app.store.load::<Network>(&origin.tenant, &id).await?;
         if network.internal.token != known.internal.token {
             return Ok(known);
@@ -475,7 +472,7 @@ impl<S: Send + Sync> FromRequestParts<S> for InVersion {
         let version = OcpiVersion::from_name(name).map(Self);
         version.ok_or_else(|| {
             Reply::not_found("This version is not supported.")
-                .coded(StatusCode::UNSUPPORTED_VERSION)
+                .with_code(StatusCode::UNSUPPORTED_VERSION)
         })
     }
 }
@@ -542,6 +539,6 @@ async fn read_within(body: Body, max: usize) -> Result<Bytes> {
 fn parse(bytes: &[u8]) -> Result<Value> {
     serde_json::from_slice(bytes).map_err(|error| {
         let message = format!("The body is not valid JSON: {error}.");
-        Reply::transport(HttpStatus::BAD_REQUEST, message).coded(StatusCode::INVALID_PARAMETERS)
+        Reply::transport(HttpStatus::BAD_REQUEST, message).with_code(StatusCode::INVALID_PARAMETERS)
     })
 }

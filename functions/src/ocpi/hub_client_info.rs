@@ -14,19 +14,17 @@ use ocpi::reader::lenient;
 use ocpi::token::ClientInfo;
 
 use super::edge::{Json, Party};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::{Reply, Result};
 use crate::networks::hubs;
 
 const PATH: &str = "/ocpi/{version}/hubclientinfo/{country_code}/{party_id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            operation("ocpi-retrieve-client-info", "GET", PATH, retrieve),
-            operation("ocpi-put-client-info", "PUT", PATH, replace),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        operation("ocpi-retrieve-client-info", "GET", PATH, retrieve),
+        operation("ocpi-put-client-info", "PUT", PATH, replace),
+    ]
 }
 
 type ClientPath = Path<(String, String, String)>;

@@ -6,13 +6,13 @@
 use crate::App;
 use axum::extract::{Path, State};
 use ocpi::object::{
-    Module as Objects, ObjectId, Part, Refusal, Update, as_received, check_identity, part,
-    patch_part, put_part,
+    Module, ObjectId, Part, Refusal, Update, as_received, check_identity, part, patch_part,
+    put_part,
 };
 use serde_json::Value;
 
 use super::edge::{Json, ObjectPath, Party};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::{Reply, Result};
 use crate::networks::stations;
 
@@ -21,20 +21,18 @@ const EVSE: &str = "/ocpi/{version}/locations/{country_code}/{party_id}/{locatio
 const CONNECTOR: &str =
     "/ocpi/{version}/locations/{country_code}/{party_id}/{location_id}/{evse_uid}/{connector_id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            operation("ocpi-retrieve-location", "GET", LOCATION, retrieve),
-            operation("ocpi-put-location", "PUT", LOCATION, replace),
-            operation("ocpi-patch-location", "PATCH", LOCATION, update),
-            operation("ocpi-retrieve-evse", "GET", EVSE, retrieve),
-            operation("ocpi-put-evse", "PUT", EVSE, replace),
-            operation("ocpi-patch-evse", "PATCH", EVSE, update),
-            operation("ocpi-retrieve-connector", "GET", CONNECTOR, retrieve),
-            operation("ocpi-put-connector", "PUT", CONNECTOR, replace),
-            operation("ocpi-patch-connector", "PATCH", CONNECTOR, update),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        operation("ocpi-retrieve-location", "GET", LOCATION, retrieve),
+        operation("ocpi-put-location", "PUT", LOCATION, replace),
+        operation("ocpi-patch-location", "PATCH", LOCATION, update),
+        operation("ocpi-retrieve-evse", "GET", EVSE, retrieve),
+        operation("ocpi-put-evse", "PUT", EVSE, replace),
+        operation("ocpi-patch-evse", "PATCH", EVSE, update),
+        operation("ocpi-retrieve-connector", "GET", CONNECTOR, retrieve),
+        operation("ocpi-put-connector", "PUT", CONNECTOR, replace),
+        operation("ocpi-patch-connector", "PATCH", CONNECTOR, update),
+    ]
 }
 
 /// The part of a location that a path names.
@@ -48,7 +46,7 @@ fn part_of(path: &ObjectPath) -> Part<'_> {
 
 /// Shows a location or a part of it, as it was received.
 async fn retrieve(State(app): State<App>, party: Party, Path(path): Path<ObjectPath>) -> Result {
-    let id = party.object(Objects::Locations, &path)?;
+    let id = party.object(Module::Locations, &path)?;
     let stored = app.store.received(party.mode, &id).await?;
     let stored = stored.as_ref();
     let shown = stored.and_then(|stored| part(&stored.object, &part_of(&path)));
@@ -63,7 +61,7 @@ async fn replace(
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Locations, &path)?;
+    let id = party.object(Module::Locations, &path)?;
     let part = part_of(&path);
     if part == Part::Location {
         check_identity(&body, &id)?;
@@ -79,7 +77,7 @@ async fn update(
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Locations, &path)?;
+    let id = party.object(Module::Locations, &path)?;
     let part = part_of(&path);
     let change = |stored: Option<&Value>| patch_part(stored, &part, &body, app.now());
     store(&app, &party, &id, &change).await
@@ -95,6 +93,6 @@ async fn store(
     let reply = Reply::stored(matches!(stored.update, Update::New(_)));
     Ok(match stored.problem {
         None => reply,
-        Some(problem) => reply.saying(format!("The location is stored; {problem}")),
+        Some(problem) => reply.with_message(format!("The location is stored; {problem}")),
     })
 }

@@ -1,6 +1,6 @@
 //! OCPI: the interfaces that charging networks call, with this service as the eMSP. One file per module of the standard.
 //!
-//! A request passes through [`edge`], which authenticates the platform and wraps every response in the envelope of OCPI. Objects of
+//! A request passes through [`edge`], which authenticates the platform and wraps every response in the envelope of OCPI. Module of
 //! networks are stored and shown as they are received (`table::networks`); `crate::networks` processes them.
 
 pub mod cdrs;
@@ -10,7 +10,7 @@ pub mod credentials;
 pub mod edge;
 pub mod hub_client_info;
 pub mod locations;
-pub mod module;
+pub mod operation;
 pub mod reply;
 pub mod sessions;
 pub mod tariffs;
@@ -26,7 +26,7 @@ use table::access::Items;
 use web::deployment::{Deployment, Need};
 
 use crate::function::{Function, Trigger};
-use module::{Module, Operation};
+use operation::Operation;
 
 /// The name of the function.
 pub const NAME: &str = "serve-networks";
@@ -48,27 +48,28 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::EncryptionKeys]),
 };
 
-/// Every module that networks may call.
-pub fn modules() -> Vec<Module> {
-    vec![
-        cdrs::module(),
-        charging_profiles::module(),
-        commands::module(),
-        credentials::module(),
-        hub_client_info::module(),
-        locations::module(),
-        sessions::module(),
-        tariffs::module(),
-        tokens::module(),
-        versions::module(),
+/// The operations of every module that networks may call.
+pub fn operations() -> impl Iterator<Item = Operation> {
+    [
+        cdrs::operations(),
+        charging_profiles::operations(),
+        commands::operations(),
+        credentials::operations(),
+        hub_client_info::operations(),
+        locations::operations(),
+        sessions::operations(),
+        tariffs::operations(),
+        tokens::operations(),
+        versions::operations(),
     ]
+    .into_iter()
+    .flatten()
 }
 
 /// A router of every module.
 pub fn router(app: App) -> Router {
-    let operations = modules().into_iter().flat_map(|module| module.operations);
     let mut router = Router::new();
-    for Operation { path, handler, .. } in operations {
+    for Operation { path, handler, .. } in operations() {
         router = router.route(path, handler);
     }
     router

@@ -63,12 +63,12 @@ impl Reply {
 
     /// An error in the content: HTTP 200 with an OCPI status code.
     pub fn error(code: StatusCode, message: impl Into<String>) -> Self {
-        Self::new(HttpStatus::OK, code).saying(message)
+        Self::new(HttpStatus::OK, code).with_message(message)
     }
 
     /// An error of the transport: an HTTP status.
     pub fn transport(http: HttpStatus, message: impl Into<String>) -> Self {
-        Self::new(http, StatusCode::CLIENT_ERROR).saying(message)
+        Self::new(http, StatusCode::CLIENT_ERROR).with_message(message)
     }
 
     /// 401: the token is missing or not accepted.
@@ -83,14 +83,14 @@ impl Reply {
 
     /// The same reply with another message.
     #[must_use]
-    pub fn saying(mut self, message: impl Into<String>) -> Self {
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
         self
     }
 
     /// The same reply with another status code.
     #[must_use]
-    pub fn coded(mut self, code: StatusCode) -> Self {
+    pub fn with_code(mut self, code: StatusCode) -> Self {
         self.code = code;
         self
     }
@@ -106,7 +106,7 @@ impl From<Refusal> for Reply {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NotFound(message) => {
-                Self::not_found(message).coded(StatusCode::UNKNOWN_LOCATION)
+                Self::not_found(message).with_code(StatusCode::UNKNOWN_LOCATION)
             }
             Refusal::Invalid(code, message) => Self::error(code, message),
             Refusal::TooLarge => {

@@ -5,26 +5,24 @@
 
 use crate::App;
 use axum::extract::{Path, State};
-use ocpi::object::{Module as Objects, Refusal, Update, check_identity, patch_session, put};
+use ocpi::object::{Module, Refusal, Update, check_identity, patch_session, put};
 use ocpi::reader::lenient;
 use ocpi::session::Session;
 use serde_json::Value;
 
 use super::edge::{Json, JsonWithPeriods, ObjectPath, Party};
-use super::module::{Module, operation, retrieve};
+use super::operation::{Operation, operation, retrieve};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
 
 const PATH: &str = "/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            retrieve("ocpi-retrieve-session", PATH, Objects::Sessions),
-            operation("ocpi-put-session", "PUT", PATH, replace),
-            operation("ocpi-patch-session", "PATCH", PATH, update),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        retrieve("ocpi-retrieve-session", PATH, Module::Sessions),
+        operation("ocpi-put-session", "PUT", PATH, replace),
+        operation("ocpi-patch-session", "PATCH", PATH, update),
+    ]
 }
 
 /// Stores a session.
@@ -34,7 +32,7 @@ async fn replace(
     Path(path): Path<ObjectPath>,
     JsonWithPeriods(body): JsonWithPeriods,
 ) -> Result {
-    let id = party.object(Objects::Sessions, &path)?;
+    let id = party.object(Module::Sessions, &path)?;
     check_identity(&body, &id)?;
     readable(&body)?;
     let stored = objects::store(&app, &party, &id, |before| {
@@ -51,7 +49,7 @@ async fn update(
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Sessions, &path)?;
+    let id = party.object(Module::Sessions, &path)?;
     objects::store(&app, &party, &id, |before| {
         let before = before.ok_or(Refusal::NotFound("There is no such session."))?;
         let update = patch_session(before, &body, app.now())?;

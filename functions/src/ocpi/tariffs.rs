@@ -6,26 +6,24 @@
 use crate::App;
 use axum::extract::{Path, State};
 use ocpi::envelope::StatusCode;
-use ocpi::object::{Module as Objects, Update, check_identity, put};
+use ocpi::object::{Module, Update, check_identity, put};
 use ocpi::reader::lenient;
 use ocpi::tariff::Tariff;
 use serde_json::{Value, json};
 
 use super::edge::{Json, ObjectPath, Party};
-use super::module::{Module, operation, retrieve};
+use super::operation::{Operation, operation, retrieve};
 use super::reply::{Reply, Result};
 use crate::networks::objects;
 
 const PATH: &str = "/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            retrieve("ocpi-retrieve-tariff", PATH, Objects::Tariffs),
-            operation("ocpi-put-tariff", "PUT", PATH, replace),
-            operation("ocpi-delete-tariff", "DELETE", PATH, delete),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        retrieve("ocpi-retrieve-tariff", PATH, Module::Tariffs),
+        operation("ocpi-put-tariff", "PUT", PATH, replace),
+        operation("ocpi-delete-tariff", "DELETE", PATH, delete),
+    ]
 }
 
 /// Stores a tariff.
@@ -35,7 +33,7 @@ async fn replace(
     Path(path): Path<ObjectPath>,
     Json(body): Json,
 ) -> Result {
-    let id = party.object(Objects::Tariffs, &path)?;
+    let id = party.object(Module::Tariffs, &path)?;
     check_identity(&body, &id)?;
     let tariff: Tariff =
         lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
@@ -47,14 +45,14 @@ async fn replace(
     let reply = Reply::stored(matches!(stored, Update::New(_)));
     Ok(match unusable {
         None => reply,
-        Some(why) => reply.saying(format!("The tariff is stored and gives no prices: {why}")),
+        Some(why) => reply.with_message(format!("The tariff is stored and gives no prices: {why}")),
     })
 }
 
 /// Removes a tariff. The price of a connector that names only this tariff is unknown then: the tariff first loses its prices, because the
 /// change of a tariff is relayed, and its removal is not.
 async fn delete(State(app): State<App>, party: Party, Path(path): Path<ObjectPath>) -> Result {
-    let id = party.object(Objects::Tariffs, &path)?;
+    let id = party.object(Module::Tariffs, &path)?;
     objects::store(&app, &party, &id, |before| {
         Ok(before.map_or(Update::Stale, |before| {
             Update::Changed(without_prices(before))

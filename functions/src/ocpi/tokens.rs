@@ -14,7 +14,7 @@ use kernel::{Id, Kind};
 use models::ChargingStation;
 use models::token::{AllowedType, TokenType};
 use ocpi::envelope::StatusCode;
-use ocpi::object::{Module as Objects, ObjectId};
+use ocpi::object::{Module, ObjectId};
 use ocpi::page::{MAX_LIMIT, PageQuery};
 use ocpi::reader::lenient;
 use ocpi::token::{AuthorizationInfo, LocationReferences};
@@ -24,20 +24,18 @@ use tokio::time::timeout;
 use web::edge::base_url;
 
 use super::edge::{OptionalJson, Party};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::{Reply, Result};
 use crate::charge_cards::authorize::{self, Authorization, Whereabouts};
 
 const LIST: &str = "/ocpi/{version}/tokens";
 const AUTHORIZE: &str = "/ocpi/{version}/tokens/{token_uid}/authorize";
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            operation("ocpi-list-tokens", "GET", LIST, list),
-            operation("ocpi-authorize-token", "POST", AUTHORIZE, authorize),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        operation("ocpi-list-tokens", "GET", LIST, list),
+        operation("ocpi-authorize-token", "POST", AUTHORIZE, authorize),
+    ]
 }
 
 /// Lists tokens, the least recently updated first.
@@ -72,7 +70,7 @@ async fn list(
 }
 
 /// The maximum time for a response: networks wait for 2 seconds before they decide by themselves.
-const PATIENCE: Duration = Duration::from_millis(1_800);
+const AUTHORIZATION_TIME_LIMIT: Duration = Duration::from_millis(1_800);
 
 /// Decides whether a token may charge.
 async fn authorize(
@@ -100,7 +98,7 @@ async fn authorize(
     };
     let decided = decide(&app, &party, (kind, &uid), place);
     let late = |_| Reply::error(StatusCode::SERVER_ERROR, "The request took too long.");
-    timeout(PATIENCE * app.settings.slack, decided)
+    timeout(AUTHORIZATION_TIME_LIMIT * app.settings.slack, decided)
         .await
         .map_err(late)?
 }
@@ -120,7 +118,8 @@ async fn decide(
         _ => Whereabouts::Unknown,
     };
     let decided = authorize::authorize(app, party.mode, token, whereabouts).await?;
-    let unknown = || Reply::not_found("This token is unknown.").coded(StatusCode::UNKNOWN_TOKEN);
+    let unknown =
+        || Reply::not_found("This token is unknown.").with_code(StatusCode::UNKNOWN_TOKEN);
     let Authorization {
         allowed,
         token,
@@ -160,7 +159,7 @@ async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<C
     let owner = party
         .sender()
         .and_then(|sender| party.network.owner(sender).ok());
-    let id = owner.and_then(|owner| ObjectId::new(owner, Objects::Locations, location).ok());
+    let id = owner.and_then(|owner| ObjectId::new(owner, Module::Locations, location).ok());
     let Some(id) = id else {
         return Ok(None);
     };

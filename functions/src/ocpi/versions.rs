@@ -7,16 +7,14 @@ use ocpi::versions::OwnUrls;
 use web::edge::base_url;
 
 use super::edge::{InVersion, Platform};
-use super::module::{Module, operation};
+use super::operation::{Operation, operation};
 use super::reply::{Reply, Result};
 
-pub fn module() -> Module {
-    Module {
-        operations: vec![
-            operation("ocpi-list-versions", "GET", "/ocpi/versions", list),
-            operation("ocpi-retrieve-version", "GET", "/ocpi/{version}", retrieve),
-        ],
-    }
+pub fn operations() -> Vec<Operation> {
+    vec![
+        operation("ocpi-list-versions", "GET", "/ocpi/versions", list),
+        operation("ocpi-retrieve-version", "GET", "/ocpi/{version}", retrieve),
+    ]
 }
 
 /// Lists the versions.

@@ -309,9 +309,7 @@ impl Ending<'_> {
             idempotency: None,
             ..self.origin.clone()
         };
-        let mut tx = self.app.store.begin(&origin);
-        tx.save(transaction)?;
-        tx.commit_without_response().await
+        self.app.store.save(&origin, transaction).await
     }
 
     /// Writes the last stage with the response.

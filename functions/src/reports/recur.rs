@@ -37,9 +37,7 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
     if !is_enabled || exists || !charged(app, origin, fleet, &report.object).await? {
         return Ok(());
     }
-    let mut tx = store.begin(origin);
-    tx.create(&mut report)?;
-    tx.commit_without_response().await
+    store.create(origin, &mut report).await
 }
 
 /// Returns whether a report of the fleet covers any session.

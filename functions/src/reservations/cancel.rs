@@ -17,7 +17,7 @@ pub const ROUTE: Route = Route::post(
     Code::ReservationInvalidState,
 ])
 .writing(&[Items::Calendars, Items::Of(Kind::Vehicle)])
-.rehearsable();
+.allowing_dry_run();
 
 pub async fn handle(
     request: Request,

@@ -33,7 +33,7 @@ pub struct ConfirmReservation {
     pub tenant: Tenant,
     pub reservation: Id,
     /// The request of the reservation, which lets the attempt read other objects at the same time as the reservation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ReservationRequest>>,
 }
 

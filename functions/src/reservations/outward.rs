@@ -7,7 +7,7 @@
 use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id};
 use models::ports::network::{
-    CancelRequest, CommandStatus, Network, ReserveOutcome, ReserveRequest, Subject,
+    CancelRequest, CommandStatus, ReserveOutcome, ReserveRequest, Subject,
 };
 use models::ports::{JobSubject, digest_of};
 use models::reservation::Reserved;
@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::{COLLISIONS, TRIES, operator, workers};
+use crate::networks::operator::{self, Operator};
+use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS, workers};
 use crate::{App, charge_cards};
 
 /// Executes the next step of a confirmed reservation at the network of its station.
@@ -55,7 +56,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
             false => look(app, tenant, reservation).await,
         }
     };
-    COLLISIONS.after_collisions(TRIES, step).await
+    COLLISIONS.after_collisions(COLLISION_ATTEMPTS, step).await
 }
 
 async fn save(
@@ -64,9 +65,7 @@ async fn save(
     reservation: &mut Stored<Reservation>,
 ) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(reservation)?;
-    tx.commit_without_response().await
+    app.store.save(&origin, reservation).await
 }
 
 /// Sends RESERVE_NOW, and stores the response.
@@ -131,7 +130,7 @@ async fn command<'a>(
     reservation: &Stored<Reservation>,
     reserved: &Reserved,
     outward: &OutwardReservation,
-) -> Result<Option<(Box<dyn Network + 'a>, ReserveRequest)>, Error> {
+) -> Result<Option<(Operator<'a>, ReserveRequest)>, Error> {
     let (station, driver) = (&reserved.station, &reservation.object.driver);
     let station = app.store.find::<ChargingStation>(tenant, station).await?;
     let driver = app.store.find::<Driver>(tenant, driver).await?;
@@ -144,10 +143,7 @@ async fn command<'a>(
         return Ok(None);
     };
     let request = ReserveRequest {
-        subject: Subject {
-            tenant: tenant.clone(),
-            id: reservation.object.id.clone(),
-        },
+        subject: Subject::new(tenant.clone(), reservation.object.id.clone()),
         place,
         token: charge_cards::app_token(app, tenant, &driver.object).await?,
         reservation_id: outward.id.clone(),
@@ -230,10 +226,7 @@ impl Job for CancelAtNetwork {
             return Ok(());
         };
         let request = CancelRequest {
-            subject: Subject {
-                tenant: tenant.clone(),
-                id: reservation.clone(),
-            },
+            subject: Subject::new(tenant.clone(), reservation.clone()),
             reservation_id: outward.to_owned(),
         };
         let answer = network.cancel(&request).await?;

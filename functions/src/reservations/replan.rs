@@ -42,7 +42,7 @@ pub struct ReplanNeeds {
     pub tenant: Tenant,
     pub vehicle: Id,
     /// The level in percent that the vehicle has reported; none if the vehicle itself has changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
 }
 
@@ -96,7 +96,7 @@ pub struct ReplanStation {
     pub mode: Mode,
     pub station: Id,
     pub because: ReplanReason,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
 }
 
@@ -200,7 +200,5 @@ async fn replan(
     if *reservation == before {
         return Ok(());
     }
-    let mut tx = app.store.begin(origin);
-    tx.save(reservation)?;
-    tx.commit_without_response().await
+    app.store.save(origin, reservation).await
 }

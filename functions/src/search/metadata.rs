@@ -75,10 +75,7 @@ pub async fn on_account_change(
     }
     for mode in [Mode::Live, Mode::Test] {
         for kind in KINDS {
-            let tenant = Tenant {
-                account: account.clone(),
-                mode,
-            };
+            let tenant = Tenant::new(account.clone(), mode);
             let after = None;
             let job = IndexMetadata {
                 tenant,
@@ -96,7 +93,7 @@ pub async fn on_account_change(
 pub struct IndexMetadata {
     pub tenant: Tenant,
     pub kind: Kind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
 }
 

@@ -42,13 +42,10 @@ pub const FUNCTION: Function = Function {
 #[serde(deny_unknown_fields)]
 pub struct Reencrypt {
     /// The cursor that the previous invocation returned.
-    #[serde(default)]
     pub cursor: Option<Cursor>,
     /// The maximum number of times that this invocation reads the next pages of the table. Without it, only the time limits the invocation.
-    #[serde(default)]
     pub max_pages: Option<u32>,
     /// The maximum number of items per page, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
-    #[serde(default)]
     pub rows_per_page: Option<u32>,
 }
 

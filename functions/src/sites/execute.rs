@@ -36,10 +36,10 @@ use crate::job::Job;
 const PART: usize = 90;
 
 /// The maximum number of times that a site is planned that changes meanwhile: several causes can start its planning at the same moment.
-const TRIES: u32 = 6;
+const PLAN_ATTEMPTS: u32 = 6;
 
 /// The time after which a worker that plans a site is assumed to have crashed: longer than the function may run.
-const LONGEST: SignedDuration = minutes(2);
+const PLANNING_TIMEOUT: SignedDuration = minutes(2);
 
 /// The pauses after writes that conflict with a plan of a site.
 pub(crate) const COLLISIONS: Backoff =
@@ -91,11 +91,13 @@ impl Job for PlanSite {
             number,
             worker: self.request,
         };
-        let until = now.plus(LONGEST);
+        let until = now.plus(PLANNING_TIMEOUT);
         let Some(covered) = store.begin_plan(request, until, now).await? else {
             return Ok(());
         };
-        let planned = COLLISIONS.after_collisions(TRIES, || self.plan(app)).await;
+        let planned = COLLISIONS
+            .after_collisions(PLAN_ATTEMPTS, || self.plan(app))
+            .await;
         let covered = planned.is_ok().then_some(covered);
         let last = store.end_plan(request, covered).await?;
         planned?;
@@ -201,7 +203,7 @@ async fn changed_sessions(
         let id = &session.object.id;
         let is_active = session.object.status() == SessionStatus::Active;
         if excess.contains(id) {
-            return is_active && session.ask_stop(origin.now);
+            return is_active && session.request_stop(origin.now);
         }
         let place = profiles.iter().position(|(other, _)| other == id);
         let profile = place.map(|place| profiles.swap_remove(place).1);

@@ -23,7 +23,7 @@ use table::keys::NEXT_ACTION_PARTITIONS;
 
 /// The time for which work may be overdue before its message counts as lost, and that time while messages are known to be late.
 const GRACE: SignedDuration = minutes(2);
-const PATIENCE: SignedDuration = minutes(30);
+const GRACE_IN_BACKLOG: SignedDuration = minutes(30);
 
 /// The longest time between two repetitions of an item, in minutes: two to the sixth.
 const LONGEST_PAUSE: i64 = 64;
@@ -36,7 +36,7 @@ const BACKLOG: u64 = 100;
 const PART: u64 = 100;
 const MOST: u64 = 100;
 
-/// The maximum number of items of a partition that a run repeats although they are overdue for less than [`PATIENCE`].
+/// The maximum number of items of a partition that a run repeats although they are overdue for less than [`GRACE_IN_BACKLOG`].
 const RECENT: u32 = 5;
 
 /// The items of a partition of the index that a run of the sweep repeats, and the remaining limits.
@@ -131,7 +131,7 @@ impl Repeats {
     }
 
     fn is_old(&self, due: Timestamp) -> bool {
-        self.now.since(due) > PATIENCE
+        self.now.since(due) > GRACE_IN_BACKLOG
     }
 }
 

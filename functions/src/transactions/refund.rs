@@ -18,7 +18,7 @@ pub const ROUTE: Route = Route::post(
     "/v1/transactions/{id}/refund",
     Resource::Transactions,
 )
-.rehearsable()
+.allowing_dry_run()
 .writing(&[
     Items::Of(Kind::Account),
     Items::Of(Kind::Driver),

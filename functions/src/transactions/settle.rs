@@ -1,4 +1,12 @@
 //! `settle-transaction`: sends a pending refund, once. The same queue processes top-ups that their requests did not finish.
+//!
+//! A refund changes these amounts:
+//! - `amount_refunded` of the charge and of the session or reservation that it paid, and the refunds that the invoice with these counts;
+//! - `unreturned` of the charge: credits of a network whose amounts could not be returned. An adjustment that fails adds to it, and a later
+//!   refund of the charge first returns these credits, without a credit note;
+//! - the part of each credit that is returned so, in its adjustment;
+//! - the credited amount of a final invoice, which receives a credit note for the rest;
+//! - `unrefunded` of an invoice: credit notes whose refunds have failed. A later refund of the charge needs no further credit note for it.
 
 use std::collections::BTreeMap;
 
@@ -46,12 +54,12 @@ impl Job for SettleTransaction {
         } = &self;
         // A credit note of a refund may lose its number to a concurrent one.
         let run = || settle(app, tenant, id);
-        BACKOFF.after_collisions(TRIES, run).await
+        BACKOFF.after_collisions(SETTLE_ATTEMPTS, run).await
     }
 }
 
 /// The maximum number of attempts to settle a transaction in one run.
-const TRIES: u32 = 8;
+const SETTLE_ATTEMPTS: u32 = 8;
 
 async fn settle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(transaction) = app.store.find::<Transaction>(tenant, id).await? else {
@@ -86,16 +94,18 @@ async fn refund(
             let refund = &transaction.object;
             payments::undo_refund_of_top_up(app, &mut tx, &mut charge, refund).await?;
         }
-        covered = cover(app, &mut tx, &transaction.object, &mut charge).await?;
+        covered = return_unreturned_credits(app, &mut tx, &transaction.object, &mut charge).await?;
         tx.save(&mut charge)?;
     }
     match (transaction.object.kind, &outcome) {
         // The adjustment counts as settled on its invoice. If its amount could not be returned, the charge has recorded that.
         (TransactionType::Adjustment, _) => {}
         (_, PaymentOutcome::Succeeded) => {
-            reach(app, &mut tx, &mut transaction.object, covered).await?;
+            count_on_paid_objects(app, &mut tx, &mut transaction.object, covered).await?;
         }
-        (_, PaymentOutcome::Declined(_)) => note_failure(app, &mut tx, &transaction.object).await?,
+        (_, PaymentOutcome::Declined(_)) => {
+            record_failed_refund(app, &mut tx, &transaction.object).await?
+        }
     }
     tx.save(&mut transaction)?;
     tx.commit_without_response().await
@@ -103,7 +113,7 @@ async fn refund(
 
 /// Lets a refund return what could not be returned because of credits of a network. The invoice shows these credits as settled, so this
 /// part is no refund of the invoice, and no reason for a credit note. Returns the parts with the invoices that have claimed the credits.
-async fn cover(
+async fn return_unreturned_credits(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     refund: &Transaction,
@@ -135,7 +145,7 @@ async fn cover(
 
 /// Records on an invoice that a refund of one of its credit notes has failed: when the charge is refunded again, no further credit note is
 /// needed.
-async fn note_failure(
+async fn record_failed_refund(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     refund: &Transaction,
@@ -161,7 +171,7 @@ async fn note_failure(
 }
 
 /// Credits a final invoice with `amount` of a refund that no credit note has caused, and names the credit note in it.
-async fn credit(
+async fn issue_credit_note(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     invoice: &mut Stored<Invoice>,
@@ -185,7 +195,7 @@ async fn credit(
 
 /// Counts a refund on the objects that its charge paid: the session or the reservation, and the invoice that bills it. A final invoice
 /// receives a credit note. The parts in `covered` return credits, and do not count on the invoices of these.
-async fn reach(
+async fn count_on_paid_objects(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     refund: &mut Transaction,
@@ -227,7 +237,7 @@ async fn reach(
         if let Some(mut invoice) = valid {
             invoice.count_refund(change);
             if billed_by.as_ref() == Some(&id) {
-                credit(app, tx, &mut invoice, refund, rest).await?;
+                issue_credit_note(app, tx, &mut invoice, refund, rest).await?;
             }
             tx.save(&mut invoice)?;
         }

@@ -20,7 +20,7 @@ use table::deliveries::Attempt;
 pub const CLAIM: SignedDuration = MINUTE;
 
 /// The maximum number of attempts to write the health of an endpoint that other deliveries change at the same time.
-const TRIES: u32 = 8;
+const HEALTH_ATTEMPTS: u32 = 8;
 
 /// The number of bytes of a response that are read, and the number that are stored.
 const READ: usize = 64 * 1024;
@@ -165,7 +165,7 @@ pub async fn change_endpoint(
     id: &Id,
     change: impl Fn(&mut Stored<WebhookEndpoint>) -> bool,
 ) -> Result<(), Error> {
-    for _ in 0..TRIES {
+    for _ in 0..HEALTH_ATTEMPTS {
         let Some(mut endpoint) = app
             .store
             .find::<WebhookEndpoint>(&origin.tenant, id)
@@ -178,9 +178,7 @@ pub async fn change_endpoint(
             return Ok(());
         }
         endpoint.count_hidden_write(&before);
-        let mut tx = app.store.begin(origin);
-        tx.save(&mut endpoint)?;
-        let saved = tx.commit_without_response().await;
+        let saved = app.store.save(origin, &mut endpoint).await;
         app.forget_endpoint(&origin.tenant, id);
         match saved {
             // Something else has changed the endpoint meanwhile.

@@ -44,7 +44,7 @@ pub struct DeliverWebhook {
     pub endpoint: Id,
     pub attempt: u32,
     /// The slot of a rate-limited endpoint for which the attempt waits.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub slot: Option<Slot>,
 }
 

@@ -41,7 +41,7 @@ const RUN: Duration = Duration::from_secs(120);
 const STORED_EVERY: Duration = Duration::from_secs(5);
 
 /// The maximum number of attempts for an event that another worker changes at the same time.
-const TRIES: u32 = 4;
+const EVENT_ATTEMPTS: u32 = 4;
 
 /// Continues a replay.
 #[derive(Debug, Serialize, Deserialize)]
@@ -259,7 +259,7 @@ async fn deliver(
 ) -> Result<Option<bool>, Error> {
     let mut event = event.clone();
     let (id, to) = (event.object.id.clone(), &replay.webhook_endpoint);
-    for _ in 0..TRIES {
+    for _ in 0..EVENT_ATTEMPTS {
         let origin = Origin::background(tenant.clone(), app.now());
         let deliveries = app.store.deliveries_of(tenant, &[(&id, to)], true).await?;
         let before = deliveries.into_values().next();

@@ -94,9 +94,7 @@ async fn save(
 ) -> Result<(), Error> {
     endpoint.count_hidden_write(before);
     let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(endpoint)?;
-    let saved = tx.commit_without_response().await;
+    let saved = app.store.save(&origin, endpoint).await;
     app.forget_endpoint(tenant, &endpoint.object.id);
     saved
 }

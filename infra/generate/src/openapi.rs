@@ -216,7 +216,7 @@ fn description(route: &Route) -> String {
 fn scopes(route: &Route) -> Value {
     let required: Vec<_> = route.scopes().map(|scope| scope.to_string()).collect();
     let mut conditional: Vec<_> = route.sometimes.to_vec();
-    if expand::is_taken(route) {
+    if expand::accepts_expand(route) {
         conditional.push(Conditional {
             scope: "<resource>:read",
             when: "expand[] is given, of every kind of object that its paths name",
@@ -317,7 +317,7 @@ fn shown(route: &Route, components: &mut Components) -> Value {
     if !route.only_reads() {
         headers.extend([header("Idempotent-Replayed")]);
     }
-    if route.can_rehearse {
+    if route.allows_dry_run {
         headers.extend([header("Service-Dry-Run")]);
     }
     if has_version(route) {
@@ -336,11 +336,11 @@ fn shown(route: &Route, components: &mut Components) -> Value {
 /// `If-Match`.
 fn has_version(route: &Route) -> bool {
     let takes_it = |endpoint: &Endpoint| {
-        endpoint.route.takes_if_match() && endpoint.route.resource() == route.resource()
+        endpoint.route.accepts_if_match() && endpoint.route.resource() == route.resource()
     };
     let is_object = matches!(route.shows, Shows::Object(kind) if route.scope.resource().map(|resource| resource.kind()) == Some(kind));
     let is_shown = (route.method == Method::Get && route.path.split('/').count() <= 4)
-        || route.takes_if_match();
+        || route.accepts_if_match();
     is_object && is_shown && functions::endpoints().iter().any(takes_it)
 }
 
@@ -358,7 +358,7 @@ fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
             "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": examples::object(kind)["id"]}));
     }
     list.extend(query_parameters(spec.query).into_values());
-    if expand::is_taken(route) {
+    if expand::accepts_expand(route) {
         let prefix = if matches!(route.shows, Shows::Page(_)) {
             "data."
         } else {
@@ -371,14 +371,14 @@ fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
             "description": format!("Members to show as whole objects, up to 4 levels deep and 10 in all: {}, and members of those.", members.join(", ")),
             "schema": {"type": "array", "items": {"type": "string"}, "maxItems": 10}}));
     }
-    if route.can_rehearse {
+    if route.allows_dry_run {
         list.push(json!({"$ref": "#/components/parameters/dry_run"}));
     }
     let mut headers = vec!["Service-Version", "Service-Account"];
     if !route.only_reads() {
         headers.push("Idempotency-Key");
     }
-    if route.takes_if_match() {
+    if route.accepts_if_match() {
         headers.push("If-Match");
     }
     list.extend(

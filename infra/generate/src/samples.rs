@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use functions::Endpoint;
 use functions::function::Trigger;
-use functions::ocpi::module::Operation;
+use functions::ocpi::operation::Operation;
 use local::demo::KEY;
 use serde_json::{Value, json};
 use utoipa::ToSchema as _;
@@ -37,11 +37,8 @@ pub fn render() -> std::io::Result<Vec<(String, String)>> {
     for endpoint in functions::endpoints() {
         events.insert(endpoint.route.name, of_route(&endpoint));
     }
-    for operation in functions::ocpi::modules()
-        .iter()
-        .flat_map(|module| &module.operations)
-    {
-        events.insert(operation.name, of_operation(operation));
+    for operation in functions::ocpi::operations() {
+        events.insert(operation.name, of_operation(&operation));
     }
     let mut files = Vec::new();
     for function in functions::functions() {

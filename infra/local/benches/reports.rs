@@ -175,10 +175,7 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
         .expect("JSON");
     let id = report["id"].as_str().expect("an id");
     let job = GenerateReport {
-        tenant: Tenant {
-            account: running.account.clone(),
-            mode: Mode::Test,
-        },
+        tenant: Tenant::new(running.account.clone(), Mode::Test),
         report: Id::from(id),
     };
     let started = Instant::now();

@@ -22,7 +22,7 @@ pub struct SavedAccount {
     page_secret: String,
     /// The keys that secrets in items are encrypted with, as in the variable `ENCRYPTION_KEYS`. None in folders of releases that
     /// did not encrypt them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     encryption_keys: Option<String>,
 }
 
@@ -97,10 +97,7 @@ impl SavedAccount {
 
     /// Refuses a folder whose account is not in the table, because another account would replace its key.
     async fn find(&self, app: &App, folder: &Folder) -> Result<()> {
-        let tenant = Tenant {
-            account: self.account.clone(),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(self.account.clone(), Mode::Test);
         let account = app
             .store
             .find::<account::Account>(&tenant, &self.account)

@@ -208,10 +208,7 @@ mod tests {
 
     fn notices() -> Notices {
         let account = Id::new(Kind::Account, SystemClock.now());
-        let tenant = Tenant {
-            account,
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(account, Mode::Test);
         Notices::new(tenant, "a run".into(), Arc::new(SystemClock))
     }
 
@@ -227,10 +224,7 @@ mod tests {
         let notices = notices();
         let Object { id, .. } = fleet();
         let own = |mode: Mode, account: &Id| {
-            let tenant = Tenant {
-                account: account.clone(),
-                mode,
-            };
+            let tenant = Tenant::new(account.clone(), mode);
             let key = keys::Key::Object {
                 tenant: &tenant,
                 id: &id,

@@ -105,10 +105,7 @@ impl Service {
         database: &Database,
         pace: Option<Pace>,
     ) -> Result<Arc<Engine>> {
-        let tenant = Tenant {
-            account: self.account.account.clone(),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(self.account.account.clone(), Mode::Test);
         let notices = Notices::new(tenant, hex::encode(&random()?[..8]), self.clock.clone());
         let engine = Arc::new(Engine::new(
             self.app.clone(),

@@ -41,6 +41,12 @@ pub struct Tenant {
     pub mode: Mode,
 }
 
+impl Tenant {
+    pub fn new(account: Id, mode: Mode) -> Self {
+        Self { account, mode }
+    }
+}
+
 /// An idempotency key and the fingerprint of the request with it.
 #[derive(Debug, Clone)]
 pub struct Idempotency {

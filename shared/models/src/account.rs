@@ -35,7 +35,7 @@ pub struct Account {
     /// Primary contact address of the account.
     pub email: Email,
     /// Key of the request. Present in the response of `GET /v1/account` only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyRights>,
     pub metadata: Metadata,
     /// System of units that the account prefers. It is stored and returned only: no response and no report contains distances or other
@@ -91,12 +91,12 @@ pub struct AccountInternal {
     /// The API version of requests and events that do not name one.
     pub version: Option<String>,
     /// When the account was closed; none if it is not closed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<Timestamp>,
     /// The balance of the account's wallet in test mode. `wallet_balance` of the stored object is the balance in live mode.
     pub test_wallet_balance: i64,
     /// The account's default payment method in test mode. That of the stored object is for live mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub test_default_payment_method: Option<Id>,
 }
 
@@ -187,18 +187,14 @@ pub struct NewAccount {
     #[serde(rename = "type")]
     pub kind: AccountType,
     /// Currency of the wallet, and of invoices and reservations for which neither a driver nor a fleet sets another one. Default `usd`.
-    #[serde(default)]
     pub default_currency: Option<Currency>,
     /// Plan that the account subscribes to. Default `professional`.
-    #[serde(default)]
     pub plan: Option<Plan>,
     #[serde(default)]
     pub metadata: MetadataChange,
     /// System of units that the account prefers. Default `metric`.
-    #[serde(default)]
     pub metric_system: Option<AccountMetricSystem>,
     /// Settings for billing, payment and reports.
-    #[serde(default)]
     pub preferences: Option<AccountPreferencesChange>,
 }
 

@@ -32,7 +32,6 @@ pub struct Adjustment {
     /// Currency of the adjusted session.
     pub currency: Currency,
     /// Id of the fleet that is billed; null for a credit of an invoice of the whole account.
-    #[serde(default)]
     pub fleet: Option<Id>,
     /// The line of the invoice that bills it; its amount is below zero for a credit.
     pub line: LineItem,
@@ -42,10 +41,10 @@ pub struct Adjustment {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjustmentInternal {
     /// When the credit is applied, or the next attempt to apply it is made. No invoice bills the adjustment before that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub apply_at: Option<Timestamp>,
     /// The final invoice for which a credit note was created because of this adjustment. The adjustment is not a line of that invoice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub credited_on: Option<Id>,
     /// The invoice that has claimed the adjustment.
     pub invoice: Option<Id>,

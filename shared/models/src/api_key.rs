@@ -61,10 +61,8 @@ pub struct ApiKeyInternal {
 #[serde(deny_unknown_fields)]
 pub struct NewApiKey {
     /// Permissions of a restricted key; without them the key has full access. A key can grant only scopes that it has itself.
-    #[serde(default)]
     pub scopes: Option<NonEmpty<Scope>>,
     /// Time from which the key is refused, in the future. A key that expires can create only keys that expire no later than itself.
-    #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
 
@@ -239,7 +237,7 @@ impl Secret {
         let account = Id::from(format!("{}{}", Kind::Account.prefix(), &digits[..32]));
         account
             .is(Kind::Account)
-            .then(|| (Self(text.to_owned()), Tenant { account, mode }))
+            .then(|| (Self(text.to_owned()), Tenant::new(account, mode)))
     }
 
     /// Returns the stored form of the secret: its SHA-256, in hexadecimal.
@@ -259,10 +257,7 @@ mod tests {
     use super::*;
 
     fn tenant() -> Tenant {
-        Tenant {
-            account: Id::from_number(Kind::Account, 7),
-            mode: Mode::Test,
-        }
+        Tenant::new(Id::from_number(Kind::Account, 7), Mode::Test)
     }
 
     #[test]

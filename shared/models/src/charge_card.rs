@@ -79,13 +79,13 @@ impl Object for ChargeCard {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChargeCardInternal {
     /// When the card expires; none if it has expired already.
-    #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "next", skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
     /// The time of the newest claim of the uid for which an event was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contested: Option<Timestamp>,
     /// `blocked` or `lost`, if the card was that before it expired or became pending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<CardStatus>,
 }
 
@@ -176,7 +176,6 @@ pub struct NewChargeCard {
     /// Unique number of the card, as the reader of a charging station reads it. Not case-sensitive.
     pub uid: CardUid,
     /// Id of the driver who charges with the card. Required unless `vehicle` is given.
-    #[serde(default)]
     pub driver: Option<Id>,
     #[serde(default)]
     pub metadata: MetadataChange,
@@ -184,13 +183,10 @@ pub struct NewChargeCard {
     #[serde(rename = "type", default)]
     pub kind: CardType,
     /// Time at which the card expires, in the future.
-    #[serde(default)]
     pub valid_until: Option<Timestamp>,
     /// Id of the vehicle that is charged with the card. Required unless `driver` is given.
-    #[serde(default)]
     pub vehicle: Option<Id>,
     /// Number that is printed on the card.
-    #[serde(default)]
     pub visual_number: Option<VisualNumber>,
 }
 

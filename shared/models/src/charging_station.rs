@@ -31,20 +31,17 @@ pub struct ChargingStation {
     pub connectors: Vec<Connector>,
     pub created: Timestamp,
     /// Metres from the place that was searched around, or from the route; only in such a search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub distance_meters: Option<u64>,
     /// How the electricity of the station is generated; null if its network does not state it.
-    #[serde(default)]
     pub energy_mix: Option<EnergyMix>,
     /// Position of the station.
     pub location: Point,
     /// The operator's id of the location (OCPI `Location.id`); null for a station that does not come from OCPI.
-    #[serde(default)]
     pub location_id: Option<String>,
     /// Name of the station for drivers.
     pub name: String,
     /// The charging network that operates the station; null for a station that was loaded from a file.
-    #[serde(default)]
     pub network: Option<StationNetwork>,
     /// Name of the charge point operator (CPO).
     pub operator: String,
@@ -170,10 +167,8 @@ pub struct Connector {
     #[serde(default)]
     pub evse: String,
     /// The public identifier of the EVSE, as in `BE*BEC*E041503001`; null if the operator provides none.
-    #[serde(default)]
     pub evse_id: Option<String>,
     /// Text on the EVSE, such as a number; null if the operator provides none.
-    #[serde(default)]
     pub physical_reference: Option<String>,
     /// Power in kW.
     pub power: f64,
@@ -231,7 +226,7 @@ pub struct Price {
     /// (`MAX_PRICE`) cost of a whole session; rounded to a whole number.
     pub price: i64,
     /// The exact price, if `price` is rounded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_decimal: Option<String>,
     /// Wh for `ENERGY`, seconds for `TIME` and `PARKING_TIME`.
     pub step_size: u32,
@@ -245,7 +240,7 @@ pub struct Price {
     #[serde(rename = "type")]
     pub kind: PriceType,
     /// The conditions under which the price holds; without any, it always holds. Of the prices of a type, the first that holds is used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub restrictions: Option<Restrictions>,
 }
 
@@ -253,53 +248,53 @@ pub struct Price {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Restrictions {
     /// `HH:MM`, inclusive. If `start_time` is later than `end_time`, the price holds overnight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<String>,
     /// `HH:MM`, exclusive; `00:00` is the end of the day.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
     /// `YYYY-MM-DD`, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_date: Option<String>,
     /// `YYYY-MM-DD`, exclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_date: Option<String>,
     /// Empty for every day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub day_of_week: Vec<Weekday>,
     /// Seconds since the session began, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_duration: Option<u32>,
     /// Seconds since the session began, exclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<u32>,
     /// Wh charged, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_energy: Option<u32>,
     /// Wh charged, exclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_energy: Option<u32>,
     /// W, while at least that much power flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_power: Option<u32>,
     /// W, while less power flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_power: Option<u32>,
     /// A, while at least that current flows. `min_power` is the same limit in W, at the voltage and phases of the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_current: Option<f64>,
     /// A, while less current flows. `max_power` is the same limit in W, at the voltage and phases of the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_current: Option<f64>,
     /// For sessions that begin at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_date_time: Option<Timestamp>,
     /// For sessions that begin before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_date_time: Option<Timestamp>,
     /// Set on an operator's price for a reservation: this price is never part of a session's cost. The fee of a reservation made through
     /// this API is its `reservation_fee`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationRestriction>,
 }
 
@@ -348,7 +343,7 @@ pub struct StationInternal {
     #[serde(default)]
     pub imported_status: BTreeMap<String, ConnectorStatus>,
     /// The location of the station at its network; None for a station that was loaded from a file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<ObjectId>,
     /// The EVSEs that support charging profiles (OCPI `CHARGING_PROFILE_CAPABLE`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

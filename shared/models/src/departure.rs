@@ -154,15 +154,12 @@ pub struct NewDeparture {
     /// When the vehicle departs, at most 90 days ahead.
     pub at: Timestamp,
     /// The metered Wh that the vehicle needs, 1 to 10,000,000. Either this or `target_level`.
-    #[serde(default)]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy_wh: Option<u32>,
     /// State of charge in percent that has priority over the needs of all vehicles. At most `target_level`.
-    #[serde(default)]
     #[schema(minimum = 0, maximum = 100)]
     pub min_level: Option<f64>,
     /// State of charge in percent that the vehicle needs, more than 0. Either this or `energy_wh`.
-    #[serde(default)]
     #[schema(minimum = 0, maximum = 100)]
     pub target_level: Option<f64>,
 }

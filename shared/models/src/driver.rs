@@ -146,18 +146,14 @@ pub struct NewDriver {
     /// Email address of the driver.
     pub email: Email,
     /// Number of the driving licence.
-    #[serde(default)]
     pub license_number: Option<Text<256>>,
     #[serde(default)]
     pub metadata: MetadataChange,
     /// Telephone number of the driver.
-    #[serde(default)]
     pub phone: Option<Phone>,
     /// Ids of the policies that the driver's reservations and sessions have to fulfil, besides those of the fleet and the vehicle.
-    #[serde(default)]
     pub policy_ids: Option<Distinct<Id>>,
     /// Settings for matching and payment.
-    #[serde(default)]
     pub preferences: Option<DriverPreferencesChange>,
 }
 

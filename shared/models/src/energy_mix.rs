@@ -6,23 +6,19 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EnergyMix {
     /// Grams of carbon dioxide per kWh; null if the network does not state it. Green energy has 0.
-    #[serde(default)]
     #[schema(required, example = 41.5)]
     pub carbon_g_per_kwh: Option<f64>,
     /// Whether all of the electricity is from renewable sources.
     pub is_green_energy: bool,
     /// Grams of nuclear waste per kWh; null if the network does not state it. Green energy has 0.
-    #[serde(default)]
     #[schema(required, example = 0.0)]
     pub nuclear_waste_g_per_kwh: Option<f64>,
     /// Name of the supplier's product; null if the network does not state it.
-    #[serde(default)]
     #[schema(required, example = "Harbour Wind")]
     pub product_name: Option<String>,
     /// The shares of the mix by source; empty if the network does not state them.
     pub sources: Vec<EnergyShare>,
     /// Name of the supplier of the electricity; null if the network does not state it.
-    #[serde(default)]
     #[schema(required, example = "North Sea Energy")]
     pub supplier_name: Option<String>,
 }

@@ -115,15 +115,12 @@ pub struct NewEstimation {
     #[schema(minimum = 1, maximum = 100)]
     pub battery_target_level: f64,
     /// A currency in which the station has prices. Default: the one in which a session would be billed.
-    #[serde(default)]
     pub currency: Option<Currency>,
     /// The id of a connector of the station that fits the vehicle's `charging_standard`. Default: the most powerful one that fits;
     /// connectors that are in order have priority.
-    #[serde(default)]
     #[schema(example = "1")]
     pub connector: Option<String>,
     /// When charging starts: not in the past and at most 90 days ahead. Default: now.
-    #[serde(default)]
     pub start: Option<Timestamp>,
 }
 

@@ -380,10 +380,7 @@ mod tests {
     }
 
     fn tenant() -> Tenant {
-        Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: kernel::Mode::Test,
-        }
+        Tenant::new(Id::from_number(Kind::Account, 1), kernel::Mode::Test)
     }
 
     /// A cause without a request, five milliseconds after the epoch.

@@ -270,27 +270,20 @@ pub struct NewFleet {
     /// Postal address of the fleet. Invoices show it unless `billing_details.billing_address` is set.
     pub address: Address,
     /// Details that invoices show of the fleet as the buyer.
-    #[serde(default)]
     pub billing_details: Option<FleetBillingDetailsChange>,
     /// Internal note about the fleet. Default "".
-    #[serde(default)]
     pub description: Option<Memo<1000>>,
     /// Telephone number of the fleet.
-    #[serde(default)]
     pub phone: Option<Phone>,
     #[serde(default)]
     pub metadata: MetadataChange,
     /// System of units that the fleet prefers. Default `international_system`.
-    #[serde(default)]
     pub metric_system: Option<MetricSystem>,
     /// Ids of the policies that all reservations and sessions of the fleet have to fulfil.
-    #[serde(default)]
     pub policy_ids: Option<Distinct<Id>>,
     /// Settings for billing, payment and reports.
-    #[serde(default)]
     pub preferences: Option<FleetPreferencesChange>,
     /// Time zone of billing periods, reports and the time windows of policies. Default `UTC`.
-    #[serde(default)]
     pub timezone: Option<ZoneName>,
 }
 

@@ -33,6 +33,7 @@ pub mod report;
 pub mod reservation;
 pub mod schema;
 pub mod search;
+mod shown_as_view;
 pub mod site;
 pub mod stored;
 pub mod test_token;

@@ -166,6 +166,12 @@ pub struct Owner {
     pub party: PartyId,
 }
 
+impl Owner {
+    pub fn new(network: Id, party: PartyId) -> Self {
+        Self { network, party }
+    }
+}
+
 impl fmt::Display for Owner {
     /// Writes `net_…#NL*EXA`, the form in the keys of the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -271,7 +277,7 @@ impl FromStr for ObjectId {
             let (country, party) = parts.next()?.split_once('*')?;
             let party = PartyId::new(country, party).ok()?;
             let module = Module::from_name(parts.next()?)?;
-            let owner = Owner { network, party };
+            let owner = Owner::new(network, party);
             let is_network = owner.network.is(Kind::Network);
             Self::new(owner, module, parts.next()?)
                 .ok()
@@ -327,10 +333,10 @@ mod tests {
     use super::*;
 
     fn owner(network: u128, party: &str) -> Owner {
-        Owner {
-            network: Id::from_number(Kind::Network, network),
-            party: PartyId::new("BE", party).unwrap(),
-        }
+        Owner::new(
+            Id::from_number(Kind::Network, network),
+            PartyId::new("BE", party).unwrap(),
+        )
     }
 
     fn object(network: u128, party: &str, module: Module, id: &str) -> ObjectId {

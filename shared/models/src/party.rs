@@ -98,7 +98,6 @@ pub struct FleetBillingDetails {
     /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
     /// The language of the labels in documents. Null: `en`.
-    #[serde(default)]
     #[schema(required)]
     pub language: Option<Language>,
     /// Registered name that invoices show. Null: the fleet's `name`.

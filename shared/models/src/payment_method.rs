@@ -110,13 +110,10 @@ pub struct NewPaymentMethod {
     /// The payment provider's token for the card or bank account; never its number. Required unless the type is `wallet`, for which it must
     /// be omitted. In test mode one of `tok_success`, `tok_declined`, `tok_insufficient_funds`, `tok_expired`; in live mode a provider's
     /// token such as `tok_…` or `pm_…`.
-    #[serde(default)]
     pub token: Option<String>,
     /// Id of the driver who owns it; not together with `fleet`. Without either, the account owns it.
-    #[serde(default)]
     pub driver: Option<Id>,
     /// Id of the fleet that owns it; not together with `driver`.
-    #[serde(default)]
     pub fleet: Option<Id>,
     #[serde(default)]
     pub metadata: MetadataChange,

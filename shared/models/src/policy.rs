@@ -290,12 +290,10 @@ pub struct NewPolicy {
     /// Limits that reservations and sessions have to fulfil, all of them together.
     pub rules: RulesChange,
     /// Internal note about the policy.
-    #[serde(default)]
     pub description: Option<Description>,
     #[serde(default)]
     pub metadata: MetadataChange,
     /// Default `enforcement`.
-    #[serde(default)]
     pub mode: Option<PolicyMode>,
 }
 

@@ -124,6 +124,11 @@ impl<T: Object> Stored<T> {
         }
     }
 
+    /// Returns whether the object is not in the table.
+    pub fn is_new(&self) -> bool {
+        self.version == 0
+    }
+
     /// Sets the number of events that the writes of the object have recorded, and the time of the last.
     #[must_use]
     pub fn having_recorded(mut self, events: u64, last: Option<Timestamp>) -> Self {

@@ -32,7 +32,6 @@ pub struct Transaction {
     pub charging_session: Option<Id>,
     pub created: Timestamp,
     /// For a refund: the credit note that it belongs to.
-    #[serde(default)]
     #[schema(required)]
     pub credit_note: Option<Id>,
     /// Currency of `amount`.
@@ -127,7 +126,7 @@ pub enum ChargeSource {
         /// The text from which the provider's idempotency key was derived.
         key: String,
         /// The provider's id of the charge.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
     },
     /// The wallet of this account, driver or fleet.
@@ -572,14 +571,11 @@ impl Stored<Transaction> {
 pub struct NewRefund {
     /// Amount to refund, in minor units of the charge's currency. Default: the part of the charge that is not refunded yet; of a top-up or
     /// of a refund to a wallet at most what the wallet contains.
-    #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
     /// Destination of the money. Default `original`.
-    #[serde(default)]
     pub destination: Option<RefundDestination>,
     /// The reason for the refund, which the refund shows as `reason`.
-    #[serde(default)]
     pub reason: Option<Description>,
 }
 

@@ -24,11 +24,9 @@ pub struct Vehicle {
     pub battery_capacity: u32,
     /// Power in W that the battery accepts from direct current at each state of charge. Null: 2 W per Wh of `battery_capacity` up to 55 %,
     /// falling to 0.35 W at 80 % and to 0.15 W at 100 %.
-    #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, required)]
     pub charging_curve: Option<ChargingCurve>,
     /// Percentage of the metered energy that does not reach the battery. Null: 10 for Type2, 6 for CCS and CHAdeMO.
-    #[serde(default)]
     #[schema(required)]
     pub charging_loss: Option<Loss>,
     /// Plug of the vehicle.
@@ -41,11 +39,9 @@ pub struct Vehicle {
     /// Make, model and year.
     pub information: Information,
     /// Maximum power in W with alternating current. Null: 11,000 W.
-    #[serde(default)]
     #[schema(value_type = Option<u32>, required)]
     pub max_ac_power: Option<NonZeroU32>,
     /// Maximum power in W with direct current. Null: limited by `charging_curve` only.
-    #[serde(default)]
     #[schema(value_type = Option<u32>, required)]
     pub max_dc_power: Option<NonZeroU32>,
     pub metadata: Metadata,
@@ -54,7 +50,6 @@ pub struct Vehicle {
     /// Registration plate, which invoices and reports show.
     pub registration_plate: Text<64>,
     /// The site at which the vehicle charges for its departures.
-    #[serde(default)]
     #[schema(required)]
     pub site: Option<Id>,
     /// Whether the vehicle can be charged and have reservations.
@@ -357,37 +352,29 @@ pub struct NewVehicle {
     /// Power in W that the battery accepts from direct current at each state of charge: 1 to 16 points, the lowest level first. The power
     /// is interpolated linearly between two points. Default: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W at 80 % and to
     /// 0.15 W at 100 %.
-    #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Option<ChargingCurve>,
     /// Percentage of the metered energy that does not reach the battery, a whole number from 0 to 50. Default: 10 for Type2, 6 for CCS and
     /// CHAdeMO.
-    #[serde(default)]
     pub charging_loss: Option<Loss>,
     /// Plug of the vehicle.
     pub charging_standard: ConnectorType,
     /// Ids of the drivers who may use the vehicle, at most 90.
-    #[serde(default)]
     #[schema(value_type = Option<Vec<Id>>, max_items = 90)]
     pub drivers: Option<Distinct<Id>>,
     /// Make, model and year.
-    #[serde(default)]
     pub information: Option<InformationChange>,
     /// Maximum power in W with alternating current. Default: 11,000 W.
-    #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_ac_power: Option<NonZeroU32>,
     /// Maximum power in W with direct current. Default: limited by `charging_curve` only.
-    #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_dc_power: Option<NonZeroU32>,
     #[serde(default)]
     pub metadata: MetadataChange,
     /// Ids of the policies that the vehicle's reservations and sessions have to fulfil, besides those of the fleet and the driver.
-    #[serde(default)]
     pub policy_ids: Option<Distinct<Id>>,
     /// The site at which the vehicle charges for its departures.
-    #[serde(default)]
     pub site: Option<Id>,
 }
 

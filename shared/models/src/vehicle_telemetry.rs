@@ -144,19 +144,15 @@ impl RequestBody for Reading {}
 #[serde(deny_unknown_fields)]
 pub struct BatteryReading {
     /// Capacity of the battery in Wh. Default: that of the vehicle.
-    #[serde(default)]
     pub capacity: Option<u32>,
     /// State of charge in percent, 0 to 100.
     #[schema(minimum = 0, maximum = 100)]
     pub level: f64,
     /// Distance in metres that the vehicle can still cover. Null or omitted: unknown.
-    #[serde(default)]
     pub range: Option<u32>,
     /// Status of the battery. Default `unknown`.
-    #[serde(default)]
     pub status: Option<BatteryStatus>,
     /// Temperature of the battery in °C, -100 to 200. Null or omitted: unknown.
-    #[serde(default)]
     #[schema(minimum = -100, maximum = 200)]
     pub temperature: Option<f64>,
 }

@@ -100,13 +100,10 @@ pub struct NewWebhookReplay {
     /// Start of the period, inclusive: events created at or after this moment. Events are kept for 30 days.
     pub from: Timestamp,
     /// Whether only events that the endpoint has not acknowledged are replayed. Default true.
-    #[serde(default)]
     pub only_failed: Option<bool>,
     /// The types of events to replay, to which the endpoint must be subscribed. Default: all that it is subscribed to.
-    #[serde(default)]
     pub types: Option<NonEmpty<EventType>>,
     /// End of the period, exclusive: events created before this moment. Default: now.
-    #[serde(default)]
     pub until: Option<Timestamp>,
 }
 

@@ -38,7 +38,6 @@ pub struct Cdr {
     pub charging_periods: Vec<ChargingPeriod>,
     pub total_cost: Cost,
     /// The part of the total cost for a reservation.
-    #[serde(default)]
     pub total_reservation_cost: Option<Cost>,
     /// kWh
     #[serde(deserialize_with = "number")]

@@ -290,10 +290,10 @@ mod tests {
     }
 
     fn named(module: Module, id: &str) -> ObjectId {
-        let owner = Owner {
-            network: Id::from_number(Kind::Network, 1),
-            party: PartyId::new("NL", "EXA").unwrap(),
-        };
+        let owner = Owner::new(
+            Id::from_number(Kind::Network, 1),
+            PartyId::new("NL", "EXA").unwrap(),
+        );
         ObjectId::new(owner, module, id).unwrap()
     }
 

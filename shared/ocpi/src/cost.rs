@@ -28,7 +28,6 @@ enum RawCost {
     Taxes {
         #[serde(deserialize_with = "number")]
         before_taxes: Decimal,
-        #[serde(default)]
         taxes: Option<Vec<TaxAmount>>,
     },
 }

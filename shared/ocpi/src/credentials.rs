@@ -113,7 +113,7 @@ pub struct Credentials {
     /// The address of the platform's versions endpoint.
     pub url: String,
     /// The hub of the platform (OCPI 2.3.0).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hub_party_id: Option<String>,
     pub roles: Vec<CredentialsRole>,
 }

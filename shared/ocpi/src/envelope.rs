@@ -51,7 +51,6 @@ pub struct Received {
     #[serde(default)]
     pub data: Value,
     pub status_code: StatusCode,
-    #[serde(default)]
     pub status_message: Option<String>,
 }
 

@@ -50,7 +50,6 @@ pub struct Location {
     /// ISO 3166-1 alpha-3.
     pub country: String,
     pub coordinates: Coordinates,
-    #[serde(default)]
     pub operator: Option<Business>,
     #[serde(default)]
     pub evses: Vec<Evse>,
@@ -61,10 +60,8 @@ pub struct Location {
     pub facilities: Vec<String>,
     #[serde(default, deserialize_with = "optional_text")]
     pub time_zone: Option<String>,
-    #[serde(default)]
     pub opening_times: Option<Hours>,
     /// An `EnergyMix`; the location is usable whatever it is.
-    #[serde(default)]
     pub energy_mix: Option<Value>,
     #[serde(default, deserialize_with = "optional_moment")]
     pub last_updated: Option<Timestamp>,

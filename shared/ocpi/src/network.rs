@@ -77,10 +77,10 @@ pub struct NetworkParty {
     #[serde(default)]
     pub status: PartyStatus,
     /// `last_updated` of the hub's last report; `None` for a party that only the credentials contain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Timestamp>,
     /// The time of the last change of its status or its approval, or of its first report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Timestamp>,
 }
 
@@ -109,25 +109,21 @@ pub struct NetworkInternal {
     pub token: Option<OwnToken>,
     /// The previous token. The modules `versions` and `credentials` accept it until the platform has used the new one: if the response with
     /// the new token was lost, the platform repeats its request with the old one.
-    #[serde(default)]
     pub previous_token: Option<OwnToken>,
     /// The token with which this service authenticates at the platform.
-    #[serde(default)]
     pub foreign_token: Option<Encrypted>,
     /// The address of this service that was sent to the platform, such as `https://api.example.com`.
-    #[serde(default)]
     pub own_url: Option<String>,
     /// The time of the next pull from the platform.
-    #[serde(default)]
     pub next_pull_at: Option<Timestamp>,
     /// While a function pulls from the platform: the time until which no other function may, unless the pull ends earlier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pulling_until: Option<Timestamp>,
     /// The time at which a full pull was requested: a full pull that began before does not count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub full_pull_asked: Option<Timestamp>,
     /// The time at which the network was suspended. It is kept until the suspension ends: tokens that have changed since are sent then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended_at: Option<Timestamp>,
 }
 
@@ -140,7 +136,7 @@ pub struct OwnToken {
     pub registers: bool,
     /// The time at which the exchange of credentials began in which the platform was given this token; `None` for a token that was
     /// issued otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange_began: Option<Timestamp>,
 }
 
@@ -243,7 +239,7 @@ impl Network {
     pub fn owner(&self, party: &PartyId) -> Result<Owner, PartyRefusal> {
         let party = self.operator(party)?.id.clone();
         let network = self.id.clone();
-        Ok(Owner { network, party })
+        Ok(Owner::new(network, party))
     }
 
     /// Returns whether the platform passes messages on for other parties.

@@ -777,10 +777,10 @@ mod tests {
     #[test]
     fn an_object_belongs_to_the_party_of_its_path() {
         let id = |country: &str, id: &str| {
-            let owner = Owner {
-                network: Id::from_number(Kind::Network, 1),
-                party: PartyId::new(country, "BEC").unwrap(),
-            };
+            let owner = Owner::new(
+                Id::from_number(Kind::Network, 1),
+                PartyId::new(country, "BEC").unwrap(),
+            );
             ObjectId::new(owner, Module::Locations, id).unwrap()
         };
         assert_eq!(check_identity(&location(), &id("be", "loc1")), Ok(()));

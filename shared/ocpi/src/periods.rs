@@ -281,10 +281,10 @@ mod tests {
     }
 
     fn report(session: &Value) -> SessionReport {
-        let owner = Owner {
-            network: Id::from_number(Kind::Network, 1),
-            party: PartyId::new("NL", "EXA").unwrap(),
-        };
+        let owner = Owner::new(
+            Id::from_number(Kind::Network, 1),
+            PartyId::new("NL", "EXA").unwrap(),
+        );
         let id = ObjectId::new(owner, Module::Sessions, "S1").unwrap();
         let session: Session = lenient(session).unwrap();
         session.report(&id, session.last_updated).unwrap()

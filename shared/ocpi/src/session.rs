@@ -37,7 +37,6 @@ pub struct Session {
     #[serde(default)]
     pub charging_periods: Vec<ChargingPeriod>,
     /// The cost so far, if the operator states it.
-    #[serde(default)]
     pub total_cost: Option<Cost>,
     pub status: SessionStatus,
     #[serde(deserialize_with = "moment")]

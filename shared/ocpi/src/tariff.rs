@@ -40,9 +40,7 @@ pub struct Tariff {
     pub currency: String,
     #[serde(default, rename = "type", deserialize_with = "optional_text")]
     pub kind: Option<String>,
-    #[serde(default)]
     pub min_price: Option<Limit>,
-    #[serde(default)]
     pub max_price: Option<Limit>,
     /// Whether the prices of the elements include taxes (OCPI 2.3.0); they never do in 2.2.1.
     #[serde(default)]
@@ -95,7 +93,6 @@ pub enum TaxIncluded {
 pub struct Element {
     #[serde(default)]
     pub price_components: Vec<Component>,
-    #[serde(default)]
     pub restrictions: Option<OcpiRestrictions>,
 }
 

@@ -34,13 +34,13 @@ pub struct AuthorizationInfo {
 #[serde(deny_unknown_fields)]
 pub struct ChargingPreferences {
     pub profile_type: ProfileType,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub departure_time: Option<Timestamp>,
     /// kWh
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_need: Option<f64>,
     /// Whether the vehicle's battery may be discharged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub discharge_allowed: Option<bool>,
 }
 

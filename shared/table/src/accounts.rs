@@ -50,10 +50,7 @@ impl Store {
     /// Reads a key that does not exist, in the way in which every request reads its own key. So the cost of the first call of a process is
     /// paid before the first request. Whether the call succeeds does not matter.
     pub async fn rehearse(&self) {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 0),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 0), Mode::Test);
         if let Err(error) = self.api_key(&tenant, "none", false).await {
             tracing::debug!(%error, "the first call failed");
         }

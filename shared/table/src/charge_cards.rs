@@ -559,10 +559,7 @@ impl UnitOfWork<'_> {
     }
 
     fn subject(&self, id: &Id) -> Subject {
-        Subject {
-            tenant: self.origin.tenant.clone(),
-            id: id.clone(),
-        }
+        Subject::new(self.origin.tenant.clone(), id.clone())
     }
 }
 

@@ -20,7 +20,7 @@ pub struct HeldDelivery {
 }
 
 /// How often the rate limit of an endpoint is read again if other deliveries change it at the same time.
-const TRIES: u32 = 8;
+const RATE_LIMIT_READS: u32 = 8;
 
 impl Store {
     /// Holds the next attempt to deliver an event.
@@ -104,7 +104,7 @@ impl Store {
     ) -> Result<Timestamp> {
         let now = origin.now.unix_millis();
         let interval = whole_millis(interval);
-        for turn in 0..TRIES {
+        for turn in 0..RATE_LIMIT_READS {
             let is_first = turn % 2 == 0;
             let (update, condition) = if is_first {
                 (

@@ -249,10 +249,7 @@ mod tests {
 
     #[test]
     fn a_record_is_for_the_same_request_and_keys_with_its_scopes() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let origin = Origin::background(tenant, Timestamp::from_unix_millis(1_000));
         let idempotency = Idempotency {
             key: "k".into(),

@@ -904,7 +904,7 @@ fn parse_tenant(pk: &str) -> Option<(Tenant, &str)> {
     let (mode, rest) = rest.split_once('#')?;
     let account = Some(Id::from(account)).filter(|id| id.is(Kind::Account))?;
     let mode = mode.parse().ok()?;
-    Some((Tenant { account, mode }, rest))
+    Some((Tenant::new(account, mode), rest))
 }
 
 /// Returns the tenant of an item, by its `pk`.
@@ -1097,10 +1097,7 @@ mod tests {
 
     #[test]
     fn every_item_of_a_tenant_begins_with_the_tenant() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Live,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Live);
         let (id, other) = (
             Id::from_number(Kind::WebhookEndpoint, 2),
             Id::from_number(Kind::Event, 3),
@@ -1162,10 +1159,7 @@ mod tests {
 
     #[test]
     fn the_events_of_an_account_are_spread_evenly() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Live,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Live);
         let list = Partition::Kind {
             tenant: &tenant,
             kind: Kind::Event,
@@ -1206,10 +1200,7 @@ mod tests {
 
     #[test]
     fn an_item_is_of_the_tenant_its_key_begins_with() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let id = Id::from_number(Kind::Reservation, 2);
         let (pk, _) = Key::Object {
             tenant: &tenant,
@@ -1226,10 +1217,7 @@ mod tests {
 
     #[test]
     fn the_key_of_an_object_names_its_tenant() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let id = Id::from_number(Kind::Reservation, 2);
         let (pk, _) = Key::Object {
             tenant: &tenant,
@@ -1248,10 +1236,10 @@ mod tests {
     #[test]
     fn the_key_of_a_received_object_names_its_kind() {
         let mode = Mode::Live;
-        let owner = Owner {
-            network: Id::from_number(Kind::Network, 1),
-            party: PartyId::new("NL", "TNM").unwrap(),
-        };
+        let owner = Owner::new(
+            Id::from_number(Kind::Network, 1),
+            PartyId::new("NL", "TNM").unwrap(),
+        );
         let id = ObjectId::new(owner, Module::Tariffs, "A#1").unwrap();
         let (pk, _) = Key::OcpiObject { mode, id: &id }.pair();
         let (read_mode, read) = parse_ocpi_object(&pk).unwrap();

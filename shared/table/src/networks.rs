@@ -60,10 +60,7 @@ pub struct ReceivedObject {
 
 /// Returns the tenant of items that belong to no account.
 pub fn operators(mode: Mode) -> Tenant {
-    Tenant {
-        account: Id::from_number(Kind::Account, 0),
-        mode,
-    }
+    Tenant::new(Id::from_number(Kind::Account, 0), mode)
 }
 
 /// Returns the origin of actions of a network or an operator.

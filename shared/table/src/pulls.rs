@@ -37,13 +37,13 @@ pub struct Pull {
     #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
     /// The largest number of objects that the platform has stated for the current module; none if it has stated no number.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub total: Option<u32>,
     /// The number of interruptions since an object of the current module was last stored.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interruptions: u32,
     /// The time at which the first pull began that was interrupted since the platform last responded with a page.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub interrupted_since: Option<Timestamp>,
     /// The number of items with the locations of the pull.
     #[serde(default, skip_serializing_if = "is_default")]

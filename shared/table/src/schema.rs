@@ -12,7 +12,8 @@ use super::keys::PAID_WITH;
 use super::{Store, client};
 use kernel::{Error, Result};
 
-/// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
+/// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all). An index is named for the
+/// lists that it was made for. Other lists use it too, of kinds that have no such entry: `Partition::place` decides which index has a list.
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
     ("ids", "ids_pk", "list_sk", &[]),

@@ -20,7 +20,7 @@ const AT_ONCE: usize = MOST_RESULTS * MOST_TEXTS;
 
 /// The maximum number of items that one BatchWriteItem writes or deletes, and how often unprocessed items are sent again.
 pub(super) const AT_A_TIME: usize = 25;
-const TRIES: u32 = 8;
+const WRITE_ATTEMPTS: u32 = 8;
 
 /// The texts by which an object is found, with the members that they come from.
 pub type Entries = BTreeMap<String, SearchField>;
@@ -100,7 +100,7 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached, or leaves some undone.
     pub(super) async fn write_all(&self, mut left: Vec<WriteRequest>) -> Result<()> {
-        for _ in 0..TRIES {
+        for _ in 0..WRITE_ATTEMPTS {
             if left.is_empty() {
                 return Ok(());
             }

@@ -11,7 +11,7 @@ use models::{ChargingSession, Stored};
 
 /// The maximum time between the creation of a session and its final price, by which it is found. A session lasts a day, unless a network
 /// does not end it; a network that does not report the end, and an operator who reviews the price, have some days each.
-const LONGEST: SignedDuration = days(14);
+const MAX_TIME_TO_FINAL_PRICE: SignedDuration = days(14);
 
 /// The maximum time after which a charging network reports a session that is found by its end.
 const LATEST: SignedDuration = days(7);
@@ -39,7 +39,7 @@ impl Store {
             },
             None => Partition::Kind { tenant, kind },
         };
-        let low = Id::first_number(window.from.plus(-LONGEST));
+        let low = Id::first_number(window.from.plus(-MAX_TIME_TO_FINAL_PRICE));
         let high = Id::first_number(window.until.plus(LATEST)).saturating_sub(1);
         let page_request = PageRequest {
             range: (low, high),

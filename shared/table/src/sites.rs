@@ -40,7 +40,7 @@ impl Store {
         let items = all_items(query).await?;
         let sites = items.iter().map(|item| {
             let account = Id::from(string(item, "sk"));
-            (Tenant { account, mode }, Id::from(string(item, SITE)))
+            (Tenant::new(account, mode), Id::from(string(item, SITE)))
         });
         Ok(sites.collect())
     }

@@ -41,7 +41,7 @@ pub struct Entry {
 pub const AT_A_TIME: usize = 20;
 
 /// How often months are read again if another writer has changed them in the meantime.
-const TRIES: u32 = 8;
+const MONTH_READS: u32 = 8;
 
 /// The number of days for which a counted object is kept, and the least and the greatest number of objects that are kept regardless of it.
 const KEPT_DAYS: i64 = 2;
@@ -95,7 +95,7 @@ impl Store {
     /// # Errors
     /// 404 if the fleet was deleted; `Contended` or `Unavailable` if the call has to be repeated.
     pub async fn count(&self, origin: &Origin, fleet: &Id, entries: &[Entry]) -> Result<()> {
-        for attempt in 0..TRIES {
+        for attempt in 0..MONTH_READS {
             // If a month was read too early, its write is refused, and it is read again, strongly consistent.
             let consistent = attempt > 0;
             let months = self.months(&origin.tenant, fleet, entries, consistent);

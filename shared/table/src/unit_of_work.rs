@@ -60,7 +60,7 @@ pub(super) enum CommitFailure {
 }
 
 /// The maximum number of attempts of a transaction that collides with others, and the longest pause before the second attempt.
-const TRIES: u32 = 7;
+const TRANSACTION_ATTEMPTS: u32 = 7;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(12), 2, Duration::from_millis(192));
 
 /// The largest total size of the items, in bytes of JSON, that one transaction of [`UnitOfWork::save_in_parts`] replaces:
@@ -78,6 +78,26 @@ impl Store {
             origin,
             writes: Vec::new(),
         }
+    }
+
+    /// Creates an object and nothing else.
+    ///
+    /// # Errors
+    /// As for [`UnitOfWork::create`] and [`UnitOfWork::commit`].
+    pub async fn create<T: Record>(&self, origin: &Origin, stored: &mut Stored<T>) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.create(stored)?;
+        tx.commit_without_response().await
+    }
+
+    /// Saves an object that was read and changed and nothing else.
+    ///
+    /// # Errors
+    /// As for [`UnitOfWork::save`] and [`UnitOfWork::commit`].
+    pub async fn save<T: Record>(&self, origin: &Origin, stored: &mut Stored<T>) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.save(stored)?;
+        tx.commit_without_response().await
     }
 
     pub(super) fn put(&self, item: Item) -> PutBuilder {
@@ -338,7 +358,7 @@ impl<'a> UnitOfWork<'a> {
         let items: Vec<_> = writes.map(Write::to_transact_item).collect::<Result<_>>()?;
         // All attempts have one token: DynamoDB responds with success if an earlier attempt was committed although its response was lost.
         let token = request_token()?;
-        for attempt in 0..TRIES {
+        for attempt in 0..TRANSACTION_ATTEMPTS {
             let sent = self
                 .store
                 .client

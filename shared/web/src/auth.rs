@@ -325,10 +325,7 @@ impl KeyRing {
             })?;
             status = status.max(account.status);
             next = account.parent;
-            tenants.push(Tenant {
-                account: id,
-                mode: tenant.mode,
-            });
+            tenants.push(Tenant::new(id, tenant.mode));
         }
         Ok(Lineage { tenants, status })
     }

@@ -132,26 +132,16 @@ pub fn reachable(route: &Route) -> BTreeSet<Kind> {
         }
     }
     let mut reached = BTreeSet::new();
-    if is_taken(route) {
+    if accepts_expand(route) {
         follow(&mut vec![route.shows.kind()], &mut reached);
     }
     reached
 }
 
 /// Returns whether a route accepts `expand[]`.
-pub fn is_taken(route: &Route) -> bool {
-    let whole = !matches!(
-        route.shows,
-        Shows::Deleted(_)
-            | Shows::File(_)
-            | Shows::Parts { .. }
-            | Shows::Candidates
-            | Shows::SitePlan
-            | Shows::Departures
-            | Shows::Feed
-            | Shows::Computed(_)
-    );
-    whole && members(route.shows.kind()).next().is_some()
+pub fn accepts_expand(route: &Route) -> bool {
+    let shows_objects = matches!(route.shows, Shows::Object(_) | Shows::Page(_));
+    shows_objects && members(route.shows.kind()).next().is_some()
 }
 
 /// The expansions of a request: members, the kinds of object of their ids, and the expansions within those.
@@ -173,15 +163,7 @@ impl Expansions {
         for path in paths {
             let members = match route.shows {
                 Shows::Page(_) => path.strip_prefix("data."),
-                Shows::Object(_)
-                | Shows::Deleted(_)
-                | Shows::File(_)
-                | Shows::Parts { .. }
-                | Shows::Candidates
-                | Shows::SitePlan
-                | Shows::Departures
-                | Shows::Feed
-                | Shows::Computed(_) => Some(path),
+                _ => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;

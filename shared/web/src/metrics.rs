@@ -201,10 +201,7 @@ mod tests {
     fn a_line_is_what_the_embedded_metric_format_asks_for() {
         let now = Timestamp::from_unix_millis(1_795_251_600_000);
         let figures = [("DeliveryLatency", 42), ("DeliveryDelay", 7)];
-        let tenant = Tenant {
-            account: "acct_1".into(),
-            mode: Mode::Live,
-        };
+        let tenant = Tenant::new("acct_1".into(), Mode::Live);
         let dimension = (OUTCOME, "failed");
         assert_eq!(
             line(

@@ -175,10 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn tenant(number: u128) -> Tenant {
-        Tenant {
-            account: Id::from_number(Kind::Account, number),
-            mode: Mode::Test,
-        }
+        Tenant::new(Id::from_number(Kind::Account, number), Mode::Test)
     }
 
     #[test]

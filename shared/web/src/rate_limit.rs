@@ -377,10 +377,7 @@ mod tests {
     use kernel::{Id, Kind};
 
     fn of(number: u128) -> Tenant {
-        Tenant {
-            account: Id::from_number(Kind::Account, number),
-            mode: Mode::Test,
-        }
+        Tenant::new(Id::from_number(Kind::Account, number), Mode::Test)
     }
 
     /// The table's items, and the number of calls.

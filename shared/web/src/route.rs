@@ -10,7 +10,7 @@ use table::access::Items;
 use table::shown::Shows;
 
 /// The usual time limit of a request: if the table does not respond, the client receives an error within 3 seconds.
-pub const PATIENCE: Duration = Duration::from_millis(2_500);
+pub const TIME_LIMIT: Duration = Duration::from_millis(2_500);
 
 /// The time limit of a request that charges: longer than the payment provider takes to respond or to time out, shorter than the 29 seconds
 /// after which API Gateway and Lambda end the request.
@@ -57,7 +57,7 @@ pub struct Route {
     /// Whether a request charges a payment method.
     pub charges: bool,
     /// Whether a request may be a dry run, with [`DRY_RUN`] in the query.
-    pub can_rehearse: bool,
+    pub allows_dry_run: bool,
 }
 
 /// The query parameter of a dry run.
@@ -110,10 +110,10 @@ impl Route {
             query: Vec::new,
             shows: Shows::Object(resource.kind()),
             refuses: &[],
-            patience: PATIENCE,
+            patience: TIME_LIMIT,
             deployment: Deployment::of_request(),
             charges: false,
-            can_rehearse: matches!(method, Method::Delete),
+            allows_dry_run: matches!(method, Method::Delete),
         }
     }
 
@@ -186,8 +186,8 @@ impl Route {
 
     /// Declares that requests to the route may be dry runs. All of its writes are those of a unit of work.
     #[must_use]
-    pub const fn rehearsable(mut self) -> Self {
-        self.can_rehearse = true;
+    pub const fn allowing_dry_run(mut self) -> Self {
+        self.allows_dry_run = true;
         self
     }
 
@@ -247,7 +247,7 @@ impl Route {
 
     /// Returns whether a request may name the version of the object in its path that it changes. This is so for updates and deletions of
     /// objects whose versions clients see.
-    pub fn takes_if_match(&self) -> bool {
+    pub fn accepts_if_match(&self) -> bool {
         let is_of_object =
             self.path.split('/').nth(3) == Some("{id}") && self.path.ends_with("/{id}");
         is_of_object && !self.only_reads() && self.resource() != Resource::ApiKeys.as_str()

@@ -141,17 +141,13 @@ fn connection() -> Vec<Arg> {
             .help("The token of the local runner, for its clock, log and stations [default: that of the profile]")
             .help_heading(heading)
             .global(true),
-        Arg::new("max-retries")
-            .long("max-retries")
-            .value_name("N")
+        valued("max-retries", "N")
             .value_parser(value_parser!(u32).range(..=20))
             .default_value("5")
             .help("How often a request is repeated after 409 in flight, 429, 500, 502, 503, 504, a time-out or a lost connection")
             .help_heading(heading)
             .global(true),
-        Arg::new("timeout")
-            .long("timeout")
-            .value_name("SECONDS")
+        valued("timeout", "SECONDS")
             .value_parser(value_parser!(u64).range(1..=3600))
             .default_value("60")
             .help("How long one attempt may take")
@@ -170,10 +166,7 @@ fn form() -> Vec<Arg> {
             .global(true)
     };
     vec![
-        Arg::new("output")
-            .long("output")
-            .short('o')
-            .value_name("FORM")
+        valued("output", "FORM").short('o')
             .value_parser(PossibleValuesParser::new(output::OUTPUTS))
             .help("How the response is printed; jsonl is a line of JSON for each object [default: a table on a terminal, tab-separated text elsewhere]")
             .hide_possible_values(false)
@@ -185,9 +178,7 @@ fn form() -> Vec<Arg> {
         switch("json-lines")
             .help("The same as --output jsonl")
             .conflicts_with_all(["output", "get"]),
-        Arg::new("get")
-            .long("get")
-            .value_name("PATH")
+        valued("get", "PATH")
             .action(ArgAction::Append)
             .value_delimiter(',')
             .help("Print only these members, such as `id` or `location.radius`, without a heading; with --output csv, these columns")
@@ -294,9 +285,7 @@ fn members(fields: &'static [Field]) -> Vec<Arg> {
         .map(|field| flag(MEMBER, field, heading))
         .collect();
     members.push(
-        Arg::new("body")
-            .long("body")
-            .value_name("JSON")
+        valued("body", "JSON")
             .help("The body as JSON, @FILE, or - for standard input; flags change its members")
             .help_heading(heading),
     );
@@ -304,9 +293,7 @@ fn members(fields: &'static [Field]) -> Vec<Arg> {
     let nullable: Vec<&str> = nullable.map(|field| field.flag.as_str()).collect();
     if !nullable.is_empty() {
         members.push(
-            Arg::new("unset")
-                .long("unset")
-                .value_name("MEMBER")
+            valued("unset", "MEMBER")
                 .action(ArgAction::Append)
                 .value_delimiter(',')
                 .value_parser(PossibleValuesParser::new(nullable))
@@ -320,27 +307,33 @@ fn members(fields: &'static [Field]) -> Vec<Arg> {
 /// The flags of a list.
 fn paging() -> [Arg; 2] {
     [
-        Arg::new("limit")
-            .long("limit")
-            .value_name("N")
+        valued("limit", "N")
             .value_parser(value_parser!(u64).range(1..))
             .help("How many objects to list; more than a page are requested page by page [default: 10]")
             .help_heading("Query"),
-        Arg::new("all")
-            .long("all")
-            .action(ArgAction::SetTrue)
+        switch("all", "List every object, page by page")
             .conflicts_with("limit")
-            .help("List every object, page by page")
             .help_heading("Query"),
     ]
 }
 
+/// A flag without a value.
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
+/// A flag with a value, which the help shows under this name.
+fn valued(name: &'static str, value: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value)
+}
+
 /// The flag that shows the request instead of sending it.
 fn preview(id: &'static str) -> Arg {
-    Arg::new(id)
+    switch(id, "Print the request and do not send it")
         .long("dry-run")
-        .action(ArgAction::SetTrue)
-        .help("Print the request and do not send it")
         .help_heading("Output")
 }
 

@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
 
-use super::{CATALOG, forever, path_argument, preview};
+use super::{CATALOG, forever, path_argument, preview, switch, valued};
 use crate::catalog::Resource;
 use crate::{time, trigger, watch};
 
@@ -14,14 +14,6 @@ fn csv_file() -> Arg {
         .value_parser(value_parser!(std::path::PathBuf))
         .help("The CSV file, in UTF-8; - reads standard input")
         .value_hint(clap::ValueHint::FilePath)
-}
-
-/// A flag without a value.
-fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .action(ArgAction::SetTrue)
-        .help(help)
 }
 
 /// A flag with the path of a file.
@@ -48,9 +40,7 @@ pub(super) fn import(resource: &Resource) -> Command {
         )))
         .args(import_arguments(drivers));
     if drivers {
-        let attach = Arg::new("attach")
-            .long("attach")
-            .value_name("FLEET")
+        let attach = valued("attach", "FLEET")
             .value_parser(path_argument)
             .help("Attach each driver to this fleet");
         return command
@@ -67,18 +57,14 @@ fn import_arguments(drivers: bool) -> [Arg; 9] {
             "dry-run",
             "Only check the file, and list every line that cannot be imported",
         ),
-        Arg::new("set")
-            .long("set")
-            .value_name("MEMBER=VALUE")
+        valued("set", "MEMBER=VALUE")
             .action(ArgAction::Append)
             .help("A value for every line whose cell is empty or missing, such as fleet=flt_… [repeatable]"),
         switch(
             "skip-invalid",
             "Import the other lines if some cannot be imported; otherwise nothing is imported then",
         ),
-        Arg::new("concurrency")
-            .long("concurrency")
-            .value_name("N")
+        valued("concurrency", "N")
             .value_parser(value_parser!(u16).range(1..=64))
             .default_value("8")
             .help("How many requests are under way at a time; at most two of them create batches"),
@@ -162,9 +148,7 @@ pub(super) fn mcp() -> Command {
              --http, the tools are served at /mcp of an address of this machine, and each request has an API key as its bearer token.",
         )
         .arg(
-            Arg::new("http")
-                .long("http")
-                .value_name("ADDRESS")
+            valued("http", "ADDRESS")
                 .value_parser(value_parser!(std::net::SocketAddr))
                 .help("Serve streamable HTTP at this address, such as 127.0.0.1:8790; with port 0, at any free one, which is printed"),
         )
@@ -182,27 +166,20 @@ pub(super) fn listen() -> Command {
              once; what `fleet events resend` asks for is sent again, and marked. An event arrives some ten seconds after it has happened.",
         )
         .arg(
-            Arg::new("forward-to")
-                .long("forward-to")
-                .value_name("URL")
+            valued("forward-to", "URL")
                 .required_unless_present("print-secret")
                 .value_hint(clap::ValueHint::Url)
                 .help("Where events are sent, such as http://127.0.0.1:3000/webhooks"),
         )
         .arg(
-            Arg::new("events")
-                .long("events")
-                .value_name("TYPE")
+            valued("events", "TYPE")
                 .action(ArgAction::Append)
                 .value_delimiter(',')
                 .value_parser(PossibleValuesParser::new(types))
                 .help("Only events of these types"),
         )
         .arg(
-            Arg::new("print-secret")
-                .long("print-secret")
-                .action(ArgAction::SetTrue)
-                .help("Print the signing secret and end"),
+            switch("print-secret", "Print the signing secret and end"),
         )
         .arg(
             Arg::new("secret")
@@ -213,15 +190,10 @@ pub(super) fn listen() -> Command {
                 .help("Sign with this secret [default: one that is made once and kept in the configuration]"),
         )
         .arg(
-            Arg::new("from-now")
-                .long("from-now")
-                .action(ArgAction::SetTrue)
-                .help("Begin with the events from now on, and not where the last run has ended"),
+            switch("from-now", "Begin with the events from now on, and not where the last run has ended"),
         )
         .arg(
-            Arg::new("count")
-                .long("count")
-                .value_name("N")
+            valued("count", "N")
                 .value_parser(value_parser!(u64).range(1..))
                 .help("End after this number of events [default: go on until Ctrl-C]"),
         )
@@ -245,16 +217,10 @@ pub(super) fn trigger_command() -> Command {
                 .help("The type of the event"),
         )
         .arg(
-            Arg::new("list")
-                .long("list")
-                .action(ArgAction::SetTrue)
-                .help("List the events that can be triggered, and what each needs"),
+            switch("list", "List the events that can be triggered, and what each needs"),
         )
         .arg(
-            Arg::new("advance-clock")
-                .long("advance-clock")
-                .action(ArgAction::SetTrue)
-                .help("Permit moving the clock of the local runner, which some events need; this affects everything that runs there"),
+            switch("advance-clock", "Permit moving the clock of the local runner, which some events need; this affects everything that runs there"),
         )
         .after_help("Example:\n  fleet trigger reservation.confirmed")
 }
@@ -268,26 +234,14 @@ pub(super) fn logs() -> Command {
             Command::new("tail")
                 .about("Show the last requests of the local runner, and each new one")
                 .arg(
-                    Arg::new("lines")
-                        .long("lines")
+                    valued("lines", "N")
                         .short('n')
-                        .value_name("N")
                         .value_parser(value_parser!(u64))
                         .default_value("10")
                         .help("How many earlier requests to show"),
                 )
-                .arg(
-                    Arg::new("no-follow")
-                        .long("no-follow")
-                        .action(ArgAction::SetTrue)
-                        .help("End after the earlier requests"),
-                )
-                .arg(
-                    Arg::new("errors")
-                        .long("errors")
-                        .action(ArgAction::SetTrue)
-                        .help("Only requests that failed: 400 and above"),
-                )
+                .arg(switch("no-follow", "End after the earlier requests"))
+                .arg(switch("errors", "Only requests that failed: 400 and above"))
                 .after_help("Example:\n  fleet logs tail --errors"),
         )
 }
@@ -334,8 +288,6 @@ pub(super) fn doctor() -> Command {
 }
 
 pub(super) fn api() -> Command {
-    let text =
-        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     Command::new("api")
         .about("Send any request, for what has no command of its own")
         .long_about(
@@ -349,10 +301,10 @@ pub(super) fn api() -> Command {
                 .required(true)
                 .help("From the root, such as /v1/fleets; it may have a query string"),
         )
-        .arg(text("body", "JSON").help("The body as JSON, @FILE, or - for standard input"))
-        .arg(text("query", "NAME=VALUE").action(ArgAction::Append).help("A parameter of the query [repeatable]"))
-        .arg(text("header", "NAME:VALUE").short('H').action(ArgAction::Append).help("A header [repeatable]"))
-        .arg(text("idempotency-key", "KEY").help("The Idempotency-Key [default: a random one]"))
+        .arg(valued("body", "JSON").help("The body as JSON, @FILE, or - for standard input"))
+        .arg(valued("query", "NAME=VALUE").action(ArgAction::Append).help("A parameter of the query [repeatable]"))
+        .arg(valued("header", "NAME:VALUE").short('H').action(ArgAction::Append).help("A header [repeatable]"))
+        .arg(valued("idempotency-key", "KEY").help("The Idempotency-Key [default: a random one]"))
         .arg(preview("dry-run"))
         .after_help("Examples:\n  fleet api GET '/v1/reservations?limit=5'\n  fleet api POST /v1/policies --body @policy.json --dry-run")
 }
@@ -365,24 +317,18 @@ pub(super) fn watch() -> Command {
              whenever it has changed. Of a list, the first page is read.",
         )
         .arg(
-            Arg::new("until")
-                .long("until")
-                .value_name("PATH=VALUE")
+            valued("until", "PATH=VALUE")
                 .value_parser(watch::condition)
                 .help("End when this member has the value, or one of several values with commas between them [default: end at the first change]"),
         )
         .arg(
-            Arg::new("interval")
-                .long("interval")
-                .value_name("DURATION")
+            valued("interval", "DURATION")
                 .value_parser(seconds)
                 .default_value("2s")
                 .help("The pause between two requests"),
         )
         .arg(
-            Arg::new("for")
-                .long("for")
-                .value_name("DURATION")
+            valued("for", "DURATION")
                 .value_parser(seconds)
                 .help("Give up after this time [default: go on until Ctrl-C]"),
         )
@@ -407,12 +353,7 @@ pub(super) fn docs() -> Command {
                 .value_parser(path_argument)
                 .help("A guide, such as webhooks or quickstart [default: the list]"),
         )
-        .arg(
-            Arg::new("open")
-                .long("open")
-                .action(ArgAction::SetTrue)
-                .help("Open the page in a browser"),
-        )
+        .arg(switch("open", "Open the page in a browser"))
         .after_help("Examples:\n  fleet docs\n  fleet docs webhooks\n  fleet docs --open reference")
 }
 
@@ -447,16 +388,11 @@ pub(super) fn profiles() -> Command {
                 )
                 .arg(name().help("Its name, such as local, test or live"))
                 .arg(
-                    Arg::new("account")
-                        .long("account")
-                        .value_name("ACCOUNT")
+                    valued("account", "ACCOUNT")
                         .help("The child account to act in"),
                 )
                 .arg(
-                    Arg::new("default")
-                        .long("default")
-                        .action(ArgAction::SetTrue)
-                        .help("Make it the default"),
+                    switch("default", "Make it the default"),
                 )
                 .after_help(
                     "Example:\n  fleet profiles add local --base-url http://127.0.0.1:8787",

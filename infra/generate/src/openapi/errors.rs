@@ -34,9 +34,9 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     }
     let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
     codes.extend(spec.body.and_then(|body| body.invalid));
-    codes.extend(expand::is_taken(route).then_some(Code::UnsupportedExpandValue));
+    codes.extend(expand::accepts_expand(route).then_some(Code::UnsupportedExpandValue));
     codes.extend(route.refuses);
-    codes.extend(route.takes_if_match().then_some(Code::VersionConflict));
+    codes.extend(route.accepts_if_match().then_some(Code::VersionConflict));
     let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
     codes.extend(
         (route.query)()

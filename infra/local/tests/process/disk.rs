@@ -113,7 +113,7 @@ async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
     assert_eq!(refusals, 20);
     // Existing objects can still be read.
     let path = format!("/v1/fleets/{}", kept[0]);
-    process.client.get(&path).await.expect(200);
+    process.client.get_ok(&path).await;
     // The engine retries the relay for longer than it retries work that fails for another reason.
     tokio::time::sleep(Duration::from_secs(3)).await;
     std::fs::remove_file(disk.filler()).expect("the filler");

@@ -39,7 +39,7 @@ async fn life_of_a_driver(process: &Process, client: &Client) {
     let [name, email, phone, licence, plate, vin, uid] = PERSONAL;
     let inbox = format!("{}/_local/inbox", process.base_url);
     let hook = json!({"url": inbox, "enabled_events": ["*"]});
-    client.post("/v1/webhook_endpoints", hook).await.expect(200);
+    client.post_ok("/v1/webhook_endpoints", hook).await;
     let crew = client.crew().await;
     let body = json!({"name": name, "email": email, "phone": phone, "license_number": licence,
         "preferences": {"currency": "gbp"}});
@@ -48,15 +48,15 @@ async fn life_of_a_driver(process: &Process, client: &Client) {
     let driver = client.send("POST", "/v1/drivers", body, &once).await.id();
     let fleet = json!({"fleet": crew.fleet});
     let attach = format!("/v1/drivers/{driver}/attach");
-    client.post(&attach, fleet.clone()).await.expect(200);
+    client.post_ok(&attach, fleet.clone()).await;
     let body = json!({"fleet": crew.fleet, "registration_plate": plate, "vin": vin, "battery_capacity": 60_000,
         "charging_standard": "Type2", "drivers": [driver]});
     let vehicle = client.post("/v1/vehicles", body).await.id();
     let card = json!({"uid": uid, "vehicle": vehicle});
-    client.post("/v1/charge_cards", card).await.expect(200);
+    client.post_ok("/v1/charge_cards", card).await;
     let change = json!({"metadata": {"shift": "night"}});
     let path = format!("/v1/drivers/{driver}");
-    client.post(&path, change).await.expect(200);
+    client.post_ok(&path, change).await;
 
     let clock = format!("{}/_local/clock", process.base_url);
     let now = process.operator.get(&clock).await.body["now"].clone();
@@ -74,7 +74,7 @@ async fn life_of_a_driver(process: &Process, client: &Client) {
     let cancelled = client.post("/v1/reservations", cancelled).await.id();
     process.advance(3300).await;
     let cancel = format!("/v1/reservations/{cancelled}/cancel");
-    client.post(&cancel, json!({})).await.expect(200);
+    client.post_ok(&cancel, json!({})).await;
     let confirmed = client.get(&format!("/v1/reservations/{kept}")).await.body;
     assert_eq!(confirmed["status"], "confirmed", "{confirmed:#}");
     let start = json!({"charging_station": confirmed["charging_station"], "connector": confirmed["connector"],
@@ -84,7 +84,7 @@ async fn life_of_a_driver(process: &Process, client: &Client) {
     let session = client.post("/v1/charging_sessions", start).await.id();
     process.advance(1200).await;
     let stop = format!("/v1/charging_sessions/{session}/stop");
-    client.post(&stop, json!({})).await.expect(200);
+    client.post_ok(&stop, json!({})).await;
     process.advance(60).await;
     let window = |member: Value| {
         let mut window =
@@ -96,11 +96,11 @@ async fn life_of_a_driver(process: &Process, client: &Client) {
         window
     };
     let invoice = window(json!({"fleet": crew.fleet, "currency": "gbp"}));
-    client.post("/v1/invoices", invoice).await.expect(200);
+    client.post_ok("/v1/invoices", invoice).await;
     for group in ["driver", "vehicle"] {
         let parameters = window(json!({"type": "cost_analysis", "group_by": group}));
         let report = json!({"fleet": crew.fleet, "parameters": parameters});
-        client.post("/v1/reports", report).await.expect(200);
+        client.post_ok("/v1/reports", report).await;
     }
     process.advance(60).await;
     let account = client.account.clone().expect("an account");
@@ -161,7 +161,7 @@ async fn an_erasure_leaves_no_byte_of_a_person_in_the_data_folder() {
     assert_eq!(places_with(&folder.0, &PERSONAL), []);
     let process = Process::start(&folder);
     let path = format!("/v1/fleets/{kept}");
-    process.client.get(&path).await.expect(200);
+    process.client.get_ok(&path).await;
     assert_eq!(places_with(&folder.0, &PERSONAL), []);
     process.kill();
 }

@@ -57,7 +57,7 @@ async fn messages_that_no_object_waits_for_survive_a_kill() {
     let folder = Folder::new("messages");
     let due = async |process: &Process| {
         let path = format!("{}/_local/due", process.base_url);
-        process.operator.get(&path).await.expect(200).body
+        process.operator.get_ok(&path).await
     };
     let kept = || {
         let files = std::fs::read_dir(folder.0.join("messages"));
@@ -116,7 +116,7 @@ async fn work_due_while_the_clock_is_advanced_runs_at_its_due_time() {
     let client = &process.client;
     let inbox = format!("{}/_local/inbox", process.base_url);
     let hook = json!({"url": inbox, "enabled_events": ["reservation.confirmed"]});
-    client.post("/v1/webhook_endpoints", hook).await.expect(200);
+    client.post_ok("/v1/webhook_endpoints", hook).await;
     let mut expected = 0;
     for _ in 0..8 {
         for _ in 0..4 {
@@ -124,7 +124,7 @@ async fn work_due_while_the_clock_is_advanced_runs_at_its_due_time() {
             expected += 1;
         }
         process.advance(9000).await;
-        let received = process.operator.get(&inbox).await.expect(200).body;
+        let received = process.operator.get_ok(&inbox).await;
         let received = received["data"].as_array().expect("deliveries");
         assert_eq!(received.len(), expected);
         for delivery in received {
@@ -173,11 +173,7 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
     }
     let process = Process::start(&folder);
     for id in &answered {
-        process
-            .client
-            .get(&format!("/v1/fleets/{id}"))
-            .await
-            .expect(200);
+        process.client.get_ok(&format!("/v1/fleets/{id}")).await;
     }
     process.kill();
 }
@@ -241,7 +237,7 @@ async fn a_request_interrupted_by_a_kill_has_one_effect_when_repeated() {
 async fn ctrl_c_ends_it_cleanly() {
     let folder = Folder::new("ctrl-c");
     let mut process = Process::start(&folder);
-    process.client.get("/v1/fleets").await.expect(200);
+    process.client.get_ok("/v1/fleets").await;
     // The notices of changes, whose response continues until the end.
     let token = process.introduction["token"].as_str().expect("a token");
     let http = reqwest::Client::builder().no_proxy().build();
@@ -273,7 +269,7 @@ async fn stream_records_are_removed_when_they_were_relayed() {
     let folder = Folder::new("trimmed");
     let process = Process::start(&folder);
     for _ in 0..20 {
-        process.client.post("/v1/fleets", fleet()).await.expect(200);
+        process.client.post_ok("/v1/fleets", fleet()).await;
     }
     process.advance(1).await;
     let table = rusqlite::Connection::open(folder.0.join("table.sqlite")).expect("a database");

@@ -95,7 +95,7 @@ impl Process {
     /// The response of one of the runner's own routes.
     async fn local(&self, route: &str, body: Value) -> Value {
         let path = format!("{}/_local/{route}", self.base_url);
-        self.operator.post(&path, body).await.expect(200).body
+        self.operator.post_ok(&path, body).await
     }
 
     /// `kill -9`

@@ -60,10 +60,10 @@ async fn a_data_folder_belongs_to_one_process_and_to_its_owner() {
 
     // The first process is not disturbed, and a killed process leaves no lock.
     let path = format!("/v1/fleets/{kept}");
-    first.client.get(&path).await.expect(200);
+    first.client.get_ok(&path).await;
     first.kill();
     let next = Process::start(&folder);
-    next.client.get(&path).await.expect(200);
+    next.client.get_ok(&path).await;
     next.kill();
 }
 
@@ -262,7 +262,7 @@ async fn a_first_start_killed_during_table_creation_can_be_repeated() {
         child.wait().expect("a dead process");
         interrupted += u32::from(marker.exists());
         let process = Process::start(&folder);
-        process.client.get("/v1/fleets").await.expect(200);
+        process.client.get_ok("/v1/fleets").await;
         assert!(!marker.exists());
     }
     assert!(interrupted > 0, "no start was interrupted");
@@ -390,7 +390,7 @@ async fn a_lost_table_or_account_is_named_and_only_replaced_with_new() {
         let process = Process::start(&folder);
         assert_eq!(process.introduction["api_key"], before["api_key"]);
         let path = format!("/v1/fleets/{kept}");
-        process.client.get(&path).await.expect(200);
+        process.client.get_ok(&path).await;
         process.kill();
 
         // Without the file, `--new` begins with another account, and keeps the existing files.
@@ -398,7 +398,7 @@ async fn a_lost_table_or_account_is_named_and_only_replaced_with_new() {
         let files = kept_files(&folder.0);
         let process = Process::start_with(&folder, |command| command.arg("--new"));
         assert_ne!(process.introduction["api_key"], before["api_key"]);
-        process.client.get("/v1/fleets").await.expect(200);
+        process.client.get_ok("/v1/fleets").await;
         assert_eq!(process.client.walk("/v1/fleets").await, [""; 0]);
         let replaced = std::fs::read_dir(&folder.0).expect("a folder");
         let replaced = replaced.map(|entry| entry.expect("an entry").path());

@@ -70,7 +70,6 @@ pub struct Entry {
     /// The reservation or session.
     pub holder: Id,
     /// The account that the reservation or session belongs to.
-    #[serde(default)]
     pub account: Option<Id>,
 }
 

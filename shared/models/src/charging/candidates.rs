@@ -37,10 +37,8 @@ pub struct CandidateSearch {
     /// Id of the vehicle to charge. It has to be active, and related to the driver.
     pub vehicle: Id,
     /// In the future, at most 90 days ahead. Required without `need`.
-    #[serde(default)]
     pub ideal_start: Option<Timestamp>,
     /// 15 minutes to 24 hours after `ideal_start`. Required without `need`.
-    #[serde(default)]
     pub ideal_end: Option<Timestamp>,
     /// Plugs that the driver accepts: 1 to 3 different ones, the vehicle's `charging_standard` among them.
     #[schema(value_type = ConnectorTypes)]
@@ -48,24 +46,19 @@ pub struct CandidateSearch {
     /// Area in which a station is searched.
     pub location: Area,
     /// At or before `ideal_start`.
-    #[serde(default)]
     pub earliest_start: Option<Timestamp>,
     /// At or after `ideal_end`, at most 7 days after it.
-    #[serde(default)]
     pub latest_end: Option<Timestamp>,
     /// Energy to charge in Wh, for the estimated cost: at most 10,000,000. Default: the energy that fills the battery from its last
     /// level, or from 20 % if the level is unknown or older than 24 hours.
-    #[serde(default)]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy: Option<u32>,
     /// The vehicle's need, in place of `ideal_start`, `ideal_end`, `earliest_start`, `latest_end` and `energy`.
-    #[serde(default)]
     pub need: Option<Need>,
     /// The metadata of the reservation.
     #[serde(default)]
     pub metadata: MetadataChange,
     /// The maximum number of candidates to return, at most 50.
-    #[serde(default)]
     #[schema(minimum = 1, maximum = 50, default = 10)]
     pub limit: Option<u32>,
 }

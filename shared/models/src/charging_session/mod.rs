@@ -164,14 +164,12 @@ pub struct NewChargingSession {
     pub vehicle: Id,
     /// Payment method that is charged when the session ends. Default: the `preferences.default_payment_method` of the driver, else of the
     /// fleet, else of the account; without any, the session is billed by an invoice.
-    #[serde(default)]
     pub payment_method: Option<Id>,
     /// Wh at which the session ends and the vehicle is unplugged, at least 1. If it is omitted, a session for a reservation by need ends
     /// when the need is met. If there is no limit, or it exceeds what the battery can store, the vehicle stays plugged in when its battery
     /// is full, and PARKING_TIME is counted from then. `ends_by` in the response is the latest time at which the session ends: when the
     /// station closes, when the connector is reserved for another vehicle by then, or after 24 hours. A reservation that another vehicle
     /// makes later does not end the session: it is matched again if the vehicle is still plugged in.
-    #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub session_limit: Option<NonZeroU32>,
 }

@@ -47,17 +47,17 @@ pub const MAX_STOPS: u32 = 5;
 pub const CDR_PATIENCE: SignedDuration = days(3);
 
 /// The duration of a session after which the service requests its end from the network.
-pub const LONGEST: SignedDuration = DAY;
+pub const STOP_REQUESTED_AFTER: SignedDuration = DAY;
 
 /// Returns the time at which the service requests the end of a session that was created and began at these moments: a day after its
 /// start. A network may report a start long ago, by mistake or because a charging point has no clock. If the day would be over when the
 /// service heard of the session, it begins then.
 pub fn longest_until(created: Timestamp, started: Timestamp) -> Timestamp {
-    let until = started.plus(LONGEST);
+    let until = started.plus(STOP_REQUESTED_AFTER);
     if until > created {
         until
     } else {
-        created.plus(LONGEST)
+        created.plus(STOP_REQUESTED_AFTER)
     }
 }
 
@@ -75,11 +75,11 @@ pub struct NetworkSession {
     /// The maximum power of the EVSE in W; 0 if it is unknown.
     pub evse_power: u32,
     /// The prices with which the session began, if it was moved to a connector whose prices had changed in the meantime.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_pricing: Option<Vec<Price>>,
     /// The card whose token identifies the driver at the network: the driver's app card if the session was started through the API. Items
     /// of earlier versions lack it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub card: Option<Id>,
     /// The network's own session, once the network has reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ pub struct AtNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Timestamp>,
     /// The charging profile that the plan of a site assigns to the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<SessionProfile>>,
 }
 
@@ -365,10 +365,10 @@ mod tests {
     }
 
     fn named(id: &str) -> ObjectId {
-        let owner = Owner {
-            network: Id::from_number(Kind::Network, 1),
-            party: PartyId::new("NL", "EXA").unwrap(),
-        };
+        let owner = Owner::new(
+            Id::from_number(Kind::Network, 1),
+            PartyId::new("NL", "EXA").unwrap(),
+        );
         ObjectId::new(owner, Module::Cdrs, id).unwrap()
     }
 

@@ -125,25 +125,25 @@ impl Stored<ChargingSession> {
     }
 
     /// Requests STOP_SESSION, unless that was requested before. Returns whether the request is new.
-    pub fn ask_stop(&mut self, now: Timestamp) -> bool {
+    pub fn request_stop(&mut self, now: Timestamp) -> bool {
         let stop = self.object.state.stop_mut();
         let is_new = stop.is_some_and(|stop| stop.is_none());
         if is_new {
-            self.ask_stop_again(now);
+            self.request_stop_again(now);
         }
         is_new
     }
 
     /// Requests STOP_SESSION for the tenant, unless an earlier request is still being sent.
-    pub fn ask_stop_by_tenant(&mut self, now: Timestamp) {
+    pub fn request_stop_by_tenant(&mut self, now: Timestamp) {
         let stop = self.object.state.stop_mut();
         if stop.is_some_and(|stop| stop.as_ref().is_none_or(|stop| stop.next.is_none())) {
-            self.ask_stop_again(now);
+            self.request_stop_again(now);
         }
     }
 
     /// Requests STOP_SESSION, whether or not that was requested before.
-    pub fn ask_stop_again(&mut self, now: Timestamp) {
+    pub fn request_stop_again(&mut self, now: Timestamp) {
         if let Some(stop) = self.object.state.stop_mut() {
             *stop = Some(Stop {
                 since: now,

@@ -15,7 +15,7 @@ use kernel::time::{minutes, whole_millis};
 use kernel::{Id, SignedDuration, Timestamp, Window};
 
 /// The time for which the result of a profile is awaited, and the first pause before it is sent again.
-pub const PATIENCE: SignedDuration = minutes(5);
+pub const PROFILE_RESULT_TIMEOUT: SignedDuration = minutes(5);
 
 /// The number of times that the pause is doubled.
 const DOUBLINGS: u32 = 3;
@@ -35,19 +35,19 @@ pub struct SessionProfile {
     /// The profile that is to be sent, or was sent last.
     pub wanted: PowerProfile,
     /// The last profile that the charging point has accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<PowerProfile>,
     /// When the wanted profile was sent; None while it is due to be sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Timestamp>,
     /// The reason why it was not accepted the last time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<ProfileFailure>,
     /// The number of times that it was not accepted.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]
     failures: u32,
     /// The time at which it is sent, or is sent again if there is no result; None once it is accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
 }
 
@@ -205,7 +205,7 @@ impl SessionProfile {
 
     /// Records that it is about to be sent. If it was sent before and has no result, that attempt counts as unanswered.
     pub(super) fn mark_sent(&mut self, now: Timestamp) {
-        let mut patience = PATIENCE;
+        let mut patience = PROFILE_RESULT_TIMEOUT;
         if self.is_sent() {
             patience = self.fail(ProfileFailure::Unanswered);
         }
@@ -230,7 +230,7 @@ impl SessionProfile {
     }
 
     fn fail(&mut self, failure: ProfileFailure) -> SignedDuration {
-        let pause = PATIENCE * 2_i32.pow(self.failures.min(DOUBLINGS));
+        let pause = PROFILE_RESULT_TIMEOUT * 2_i32.pow(self.failures.min(DOUBLINGS));
         self.failure = Some(failure);
         self.failures += 1;
         pause

@@ -115,7 +115,6 @@ pub struct ReviewRequest {
     pub decision: ReviewDecision,
     /// For the operator who decides about a disputed price; shown in `review.note` while the review is open. If it is omitted, the note
     /// of an earlier dispute is kept.
-    #[serde(default)]
     pub note: Option<Description>,
 }
 

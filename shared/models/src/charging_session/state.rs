@@ -23,10 +23,10 @@ pub enum SessionState {
     /// It was requested at a network's station, and the network has not reported that it has begun.
     Pending {
         /// The time that is booked in the calendars for it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         hold: Option<Window>,
         /// When START_SESSION was sent, if it had to wait for room at the site.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         sent: Option<Timestamp>,
         start: Start,
     },
@@ -41,9 +41,9 @@ pub enum SessionState {
         charged: Charged,
         cost: SessionCost,
         /// The latest end that was known of a simulated session.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         ends_by: Option<EndsBy>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         price_check: Option<PriceCheck>,
         settlement: Settlement,
     },
@@ -51,7 +51,7 @@ pub enum SessionState {
     Cancelled {
         ended: Timestamp,
         /// Set if it has begun nevertheless.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
     },
     /// It has ended without an amount.
@@ -60,10 +60,10 @@ pub enum SessionState {
         #[serde(default, skip_serializing_if = "is_default")]
         charged: Charged,
         /// Why a session at a network's station failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<SessionFailedReason>,
         /// Set if it continues nevertheless.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
@@ -100,7 +100,7 @@ pub struct Simulated {
     /// Wh at which the vehicle stops charging: the session's limit or a full battery.
     pub most_energy: u32,
     /// The battery whose level determines the power, if direct current flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub taper: Option<Box<Taper>>,
     /// Whether the vehicle stays plugged in when it has stopped charging; not if it reaches the session's limit.
     pub parks: bool,
@@ -145,13 +145,13 @@ pub enum Settlement {
     /// The network is to bill the session.
     Awaited {
         /// Set if the session continues at the network.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         stop: Option<Stop>,
         /// Whether the tenant has ended the session, and the network has not reported its end.
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
         /// When this service received the end. Items of earlier versions lack it, and the session's `ended` counts.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         heard_at: Option<Timestamp>,
     },
     /// The price of the network waits for a decision. Meanwhile the session has the service's own price.

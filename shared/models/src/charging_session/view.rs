@@ -1,15 +1,16 @@
 //! The session in the form that clients see.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
-use utoipa::{PartialSchema, ToSchema};
 
 use super::review::Review;
 use super::{
     ChargingSession, CostSource, EndReason, PriceCheck, SessionCost, SessionCostLine,
     SessionFailedReason, SessionStatus, StartedBy,
 };
+use crate::shown_as_view::shown_as_view;
 use kernel::fields::address::Country;
 use kernel::{Currency, Id, Kind, Timestamp};
 
@@ -177,31 +178,4 @@ impl From<ChargingSession> for View {
     }
 }
 
-impl Serialize for ChargingSession {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        View::from(self.clone()).serialize(serializer)
-    }
-}
-
-/// Reads the form in which the session is stored.
-impl<'de> Deserialize<'de> for ChargingSession {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
-}
-
-impl PartialSchema for ChargingSession {
-    fn schema() -> RefOr<Schema> {
-        View::schema()
-    }
-}
-
-impl ToSchema for ChargingSession {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "ChargingSession".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        View::schemas(schemas);
-    }
-}
+shown_as_view!(ChargingSession, "ChargingSession");

@@ -19,24 +19,20 @@ use kernel::{Error, Id, Result};
 #[serde(deny_unknown_fields)]
 pub struct NewCreditNote {
     /// The amount to credit, in minor units of the invoice's currency, tax included, at the rates of the invoice. Either this or `lines`.
-    #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
     /// Destination of the refunded part. Default `original`: the charges that have paid the invoice and its sessions and fees, up to what is
     /// left of them. With `wallet` the same charges are refunded to the wallet of the fleet, or of the account for its own invoices; an
     /// amount that no charge has paid always is. At most 40 charges are refunded at once: 409 for more, and while another refund of them
     /// is pending.
-    #[serde(default)]
     pub destination: Option<RefundDestination>,
     /// The invoice that is credited.
     pub invoice: Id,
     /// The lines to credit, each at most once. Either this or `amount`. At most 500 lines of an invoice can be credited individually: 409
     /// for more. Amounts of the whole invoice can still be credited after that.
-    #[serde(default)]
     #[schema(min_items = 1, max_items = 50)]
     pub lines: Option<Vec<NewCreditLine>>,
     /// The reason for the credit. The documents show it.
-    #[serde(default)]
     pub reason: Option<Description>,
 }
 
@@ -46,7 +42,6 @@ pub struct NewCreditNote {
 pub struct NewCreditLine {
     /// The amount to credit, in minor units, tax included. Default: the part of the line that is not credited yet, at most what is left of
     /// the invoice at the rates of the line.
-    #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub amount: Option<NonZeroU64>,
     /// Id of the line.

@@ -29,14 +29,11 @@ pub struct NewInvoice {
     /// End of the billed period, exclusive, at most 366 days after `period_start`.
     pub period_end: Timestamp,
     /// Id of the fleet to which the invoice is limited.
-    #[serde(default)]
     pub fleet: Option<Id>,
     /// Currency of the invoice. Default: the fleet's currency, else the account's. Sessions in other currencies are left for an invoice in
     /// those.
-    #[serde(default)]
     pub currency: Option<Currency>,
     /// A memo shown on the invoice.
-    #[serde(default)]
     pub description: Option<Description>,
     #[serde(default)]
     pub metadata: MetadataChange,

@@ -59,7 +59,6 @@ pub struct Invoice {
     pub amount_paid: Option<i64>,
     /// The fleet, or the account for an invoice of the whole account, as it was when the invoice was finalized; null for a draft, and if
     /// the fleet was deleted before.
-    #[serde(default)]
     #[schema(required)]
     pub buyer: Option<Buyer>,
     pub created: Timestamp,
@@ -71,7 +70,6 @@ pub struct Invoice {
     /// `created`.
     pub due_date: Timestamp,
     /// When the invoice was finalized; null for a draft.
-    #[serde(default)]
     #[schema(required)]
     pub finalized_at: Option<Timestamp>,
     /// Id of the fleet; null for an invoice of the whole account.
@@ -82,7 +80,6 @@ pub struct Invoice {
     pub line_items_has_more: bool,
     pub metadata: Metadata,
     /// Number `<prefix><year>-<sequence>`, without gaps for each account, mode and year; null for a draft.
-    #[serde(default)]
     #[schema(required, example = "2026-17")]
     pub number: Option<String>,
     /// Time at which the invoice was paid; null until then.
@@ -94,7 +91,6 @@ pub struct Invoice {
     /// Start of the billed period, inclusive.
     pub period_start: Timestamp,
     /// The account as it was when the invoice was finalized; null for a draft.
-    #[serde(default)]
     #[schema(required)]
     pub seller: Option<Seller>,
     /// Stage of the invoice. An overdue invoice is `open`, with a `due_date` that has passed.
@@ -165,10 +161,10 @@ pub struct InvoiceInternal {
     /// When the service finalizes the draft, if it was created at the end of a billing cycle.
     pub finalize_at: Option<Timestamp>,
     /// Data that the documents show and the invoice does not; none for a draft.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub issued: Option<Issued>,
     /// The transaction of the charge that has paid it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub paid_by: Option<Id>,
     /// Whether `invoice.overdue` was sent for the current due date.
     pub overdue_notified: bool,
@@ -220,7 +216,7 @@ pub struct Issued {
     pub seller_zone: ZoneName,
     pub buyer_zone: ZoneName,
     pub due_date: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
     /// The amount that was paid before, in minor units.
     pub prepaid: i64,
@@ -249,7 +245,6 @@ impl RequestBody for InvoiceChange {
 #[serde(deny_unknown_fields)]
 pub struct PayInvoice {
     /// Id of the payment method. Default: the `preferences.default_payment_method` of the account, else of the fleet.
-    #[serde(default)]
     pub payment_method: Option<Id>,
 }
 

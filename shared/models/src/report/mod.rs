@@ -159,10 +159,10 @@ pub struct ReportTotals {
     #[schema(required, example = "0.00")]
     pub refunded_decimal: String,
     /// Wh from renewable sources; only in a `carbon` report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub green_energy_wh: Option<i64>,
     /// Grams of CO2; only in a `carbon` report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub carbon_g: Option<i64>,
 }
 
@@ -191,10 +191,8 @@ pub struct ReportInternal {
 #[serde(deny_unknown_fields)]
 pub struct NewReport {
     /// Id of the fleet to which the report is limited.
-    #[serde(default)]
     pub fleet: Option<Id>,
     /// Type, period, grouping and filters of the report. Default: a `charging_summary` of the last full calendar month, UTC.
-    #[serde(default)]
     pub parameters: Option<NewReportParameters>,
 }
 

@@ -103,14 +103,11 @@ pub struct NewReportParameters {
     /// End of the period, exclusive, after `period_start`.
     pub period_end: Timestamp,
     /// Grouping of the rows. Default: one row for all sessions of a currency.
-    #[serde(default)]
     pub group_by: Option<Grouping>,
     /// Filters: lists of 1 to 100 entries by name; ids for `vehicle`, `driver` and `station`, statuses for `session_status`. Without
     /// statuses, every session that has ended counts; with any, no reservation fee counts.
-    #[serde(default)]
     pub filters: Option<BTreeMap<String, Vec<String>>>,
     /// Format of the file. Default `csv`.
-    #[serde(default)]
     pub format: Option<ReportFormat>,
 }
 

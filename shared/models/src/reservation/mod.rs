@@ -56,7 +56,7 @@ pub struct Reservation {
     #[serde(default, skip_serializing_if = "is_default")]
     pub cancellation_policy: CancellationPolicy,
     /// The block that is chosen for `need`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub charging_plan: Option<Box<ChargingPlan>>,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
@@ -72,7 +72,7 @@ pub struct Reservation {
     #[serde(default, skip_serializing_if = "is_default")]
     pub metadata: Metadata,
     /// The need of the vehicle, if no window was requested. Then `ideal_start` and `ideal_end` are those of the chosen block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub need: Option<Box<Need>>,
     pub payment_method: Option<Id>,
     /// Minor units of `currency`, fixed at creation.
@@ -122,10 +122,10 @@ pub struct ReservationInternal {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
     /// The level of the battery that the plan of a need is based on, in hundredths of a percent; none if it was unknown or too old.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_level: Option<u16>,
     /// The station of the block that is planned for a need; none once an attempt to confirm was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_station: Option<Id>,
 }
 

@@ -22,23 +22,23 @@ const MOST_ENERGY: u32 = 10_000_000;
 #[serde(deny_unknown_fields)]
 pub struct Need {
     /// Metered energy to charge in Wh, losses included: at most 10,000,000. Either this or `target_level`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy_wh: Option<u32>,
     /// The state of charge in percent that the vehicle has to reach: more than 0, at most 100. Either this or `energy_wh`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     #[schema(maximum = 100)]
     pub target_level: Option<f64>,
     /// When the vehicle has to be ready: at least 15 minutes and at most 90 days ahead.
     pub ready_by: Timestamp,
     /// When charging may begin: at most 7 days before `ready_by`. Default: now, or 7 days before `ready_by` if that is later.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub earliest_start: Option<Timestamp>,
     /// The quantity that the chosen block minimises. Among equal blocks the cheaper one is chosen, then the earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optimize: Optimize,
     /// The highest effective price in minor units of the reservation's `currency`, with tax.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub max_price_per_kwh: Option<u32>,
 }
 

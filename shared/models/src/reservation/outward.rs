@@ -28,7 +28,7 @@ pub(super) const AHEAD: SignedDuration = minutes(15);
 pub const GRACE: SignedDuration = minutes(15);
 
 /// The maximum time to wait for the result of RESERVE_NOW.
-pub(super) const PATIENCE: SignedDuration = MINUTE;
+pub(super) const RESULT_TIMEOUT: SignedDuration = MINUTE;
 
 /// The amounts that a network has billed for an unused reservation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

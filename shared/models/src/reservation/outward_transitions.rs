@@ -1,6 +1,6 @@
 //! The transitions of a confirmed reservation at the network of its station, whose states are in [`super::outward`].
 
-use super::outward::{OutwardReservation, OutwardState, PATIENCE, RefusedEvse};
+use super::outward::{OutwardReservation, OutwardState, RESULT_TIMEOUT, RefusedEvse};
 use super::{Reservation, ReservationState, Step};
 use crate::action::Action;
 use crate::stored::Stored;
@@ -44,7 +44,7 @@ impl Stored<Reservation> {
 
     /// Records that RESERVE_NOW is about to be sent.
     pub fn begin_outward(&mut self, now: Timestamp) {
-        let until = now.plus(PATIENCE);
+        let until = now.plus(RESULT_TIMEOUT);
         let command = None;
         self.set_outward(OutwardState::Sent { command, until });
     }
@@ -53,7 +53,7 @@ impl Stored<Reservation> {
     pub fn await_outward(&mut self, command: Id, now: Timestamp) {
         let until = match self.outward().map(|outward| &outward.state) {
             Some(OutwardState::Sent { until, .. }) => *until,
-            _ => now.plus(PATIENCE),
+            _ => now.plus(RESULT_TIMEOUT),
         };
         let command = Some(command);
         self.set_outward(OutwardState::Sent { command, until });
@@ -162,7 +162,7 @@ mod tests {
         let (mut reservation, start) = confirmed_at_network(minutes(10));
         let now = start.plus(minutes(-10));
         reservation.begin_outward(now);
-        let until = now.plus(PATIENCE);
+        let until = now.plus(RESULT_TIMEOUT);
         assert_eq!(reservation.next_action_at(), Some(until));
         // The command is sent only once, even if its response was not noted.
         assert!(!reservation.is_outward_due(now) && !reservation.is_outward_due(until));

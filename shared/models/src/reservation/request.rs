@@ -53,10 +53,8 @@ pub struct NewReservation {
     /// Id of the vehicle to charge. It has to be active, and related to the driver.
     pub vehicle: Id,
     /// Preferred beginning: in the future, at most 90 days ahead. Required without `need`.
-    #[serde(default)]
     pub ideal_start: Option<Timestamp>,
     /// Preferred end: 15 minutes to 24 hours after `ideal_start`. Required without `need`.
-    #[serde(default)]
     pub ideal_end: Option<Timestamp>,
     /// Plugs that the driver accepts: 1 to 3 different ones, the vehicle's `charging_standard` among them.
     #[schema(value_type = ConnectorTypes)]
@@ -64,16 +62,12 @@ pub struct NewReservation {
     /// Area in which a station is searched.
     pub location: Area,
     /// Id of the payment method for the reservation fee. Default: that of the driver, the fleet or the account.
-    #[serde(default)]
     pub payment_method: Option<Id>,
     /// Earliest beginning, at or before `ideal_start`.
-    #[serde(default)]
     pub earliest_start: Option<Timestamp>,
     /// Latest end, at or after `ideal_end`, at most 7 days after it.
-    #[serde(default)]
     pub latest_end: Option<Timestamp>,
     /// The need of the vehicle, instead of `ideal_start`, `ideal_end`, `earliest_start` and `latest_end`.
-    #[serde(default)]
     pub need: Option<Need>,
     #[serde(default)]
     pub metadata: MetadataChange,

@@ -15,7 +15,7 @@ pub enum ReservationState {
     Pending {
         next_attempt: Timestamp,
         /// Set if a reserved connector was lost.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         unassigned: Option<Unassigned>,
     },
     Confirmed {
@@ -37,7 +37,7 @@ pub enum ReservationState {
         fee: FeeState,
     },
     Cancelled {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         reserved: Option<Reserved>,
         #[serde(default, skip_serializing_if = "is_default")]
         fee: FeeState,
@@ -86,7 +86,7 @@ pub struct Reserved {
     pub confirmed_at: Timestamp,
     /// The time until which cancelling is free although `free_until_before` has passed, because the connector was reserved late; at most
     /// the start of the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub late_free_until: Option<Timestamp>,
     /// The reservation at the network of the station; none for a station without a network.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub struct Reserved {
     #[serde(default, skip_serializing_if = "is_default")]
     pub unused: UnusedReservation,
     /// The time until which the reservation is kept after it would have expired, because its session was requested and has not begun.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_until: Option<Timestamp>,
     /// Whether the connector could not be used at some time after the start of the window: then no fee is due if the vehicle does not
     /// charge.

@@ -181,10 +181,10 @@ mod tests {
     }
 
     fn cdr(id: &str, gross: i64) -> Billed {
-        let owner = Owner {
-            network: Id::from_number(Kind::Network, 1),
-            party: PartyId::new("NL", "EXA").unwrap(),
-        };
+        let owner = Owner::new(
+            Id::from_number(Kind::Network, 1),
+            PartyId::new("NL", "EXA").unwrap(),
+        );
         Billed {
             id: ObjectId::new(owner, Module::Cdrs, id).unwrap(),
             total: Total { net: gross, gross },

@@ -1,15 +1,16 @@
 //! The form of a reservation that clients see.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
-use utoipa::{PartialSchema, ToSchema};
 
 use super::need::{ChargingPlan, Need, Optimize};
 use super::{
     Area, CancellationPolicy, FailedReason, MatchSummary, Reservation, ReservationState,
     ReservationStatus,
 };
+use crate::shown_as_view::shown_as_view;
 use crate::vehicle::ConnectorType;
 use kernel::fields::metadata::Metadata;
 use kernel::{Currency, Id, Kind, Timestamp};
@@ -191,31 +192,4 @@ impl From<Reservation> for View {
     }
 }
 
-impl Serialize for Reservation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        View::from(self.clone()).serialize(serializer)
-    }
-}
-
-/// Deserializes the form in which it is stored.
-impl<'de> Deserialize<'de> for Reservation {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
-    }
-}
-
-impl PartialSchema for Reservation {
-    fn schema() -> RefOr<Schema> {
-        View::schema()
-    }
-}
-
-impl ToSchema for Reservation {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "Reservation".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        View::schemas(schemas);
-    }
-}
+shown_as_view!(Reservation, "Reservation");

@@ -57,7 +57,7 @@ pub struct Charge {
     /// Metered Wh in the rest of the slot.
     pub(super) flow: u32,
     /// The session in which the vehicle charges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) metered: Option<Metered>,
     /// Whether energy has flowed at a time without a price, so that the cost is unknown.
     #[serde(default, skip_serializing_if = "crate::stored::is_default")]

@@ -57,7 +57,6 @@ pub struct Site {
     #[serde(default)]
     pub optimize: SiteOptimize,
     /// The plan in force; null before the first departure.
-    #[serde(default)]
     #[schema(required)]
     pub plan: Option<PlanSummary>,
     /// The ids of its charging stations.
@@ -99,9 +98,9 @@ pub struct SiteInternal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Charge>,
     /// The moment up to which the charges are accounted for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
     /// The number of vehicles that refer to the site. It is always stored, because updates of vehicles change it in place.
     #[serde(default)]
@@ -196,10 +195,8 @@ pub struct NewSite {
     /// IANA time zone of the weekly schedules of the limits, such as `Europe/London`.
     pub time_zone: ZoneName,
     /// Default: the currency of the account.
-    #[serde(default)]
     pub currency: Option<Currency>,
     /// At most 20. Default: none.
-    #[serde(default)]
     #[schema(max_items = 20)]
     pub limits: Option<Vec<SiteLimit>>,
     #[serde(default)]
@@ -208,7 +205,6 @@ pub struct NewSite {
     #[serde(default)]
     pub optimize: SiteOptimize,
     /// The ids of its charging stations, at most 20. A station belongs to at most one site of the account.
-    #[serde(default)]
     #[schema(value_type = Option<Vec<Id>>, max_items = 20)]
     pub stations: Option<Distinct<Id>>,
 }

@@ -95,7 +95,6 @@ pub struct NewPrice {
     #[schema(minimum = -1_000_000, maximum = 1_000_000)]
     pub price_per_kwh: f64,
     /// At a quarter-hour. Default: the next `from`; an hour after the last one.
-    #[serde(default)]
     pub until: Option<Timestamp>,
 }
 
@@ -133,7 +132,6 @@ pub struct NewCarbonValue {
     #[schema(minimum = 0, maximum = 1_000_000)]
     pub g_per_kwh: f64,
     /// At a quarter-hour. Default: the next `from`; an hour after the last one.
-    #[serde(default)]
     pub until: Option<Timestamp>,
 }
 

@@ -28,7 +28,7 @@ pub const MAX_ENDPOINTS: usize = 16;
 pub const MAX_ROTATIONS: usize = 10;
 
 /// The duration of failures after which the endpoint is disabled.
-pub const PATIENCE: SignedDuration = hours(120);
+pub const DISABLED_AFTER: SignedDuration = hours(120);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookEndpoint {
@@ -61,13 +61,11 @@ pub struct WebhookEndpoint {
     #[schema(required)]
     pub headers: CustomHeaders,
     /// Results of the deliveries in the last 24 hours. Present only if a single endpoint is retrieved; null otherwise.
-    #[serde(default)]
     #[schema(required)]
     pub health: Option<EndpointHealth>,
     /// Whether the endpoint receives events of live mode; otherwise of test mode.
     pub livemode: bool,
     /// Maximum number of requests per second that are sent to the endpoint; null for no limit.
-    #[serde(default)]
     #[schema(required)]
     pub max_per_second: Option<MaxPerSecond>,
     pub metadata: Metadata,
@@ -75,7 +73,6 @@ pub struct WebhookEndpoint {
     /// The events are kept for 30 days: a replay of all types with this time as `from` delivers them when the endpoint is enabled again, and
     /// sets this to null, or to its `until` if it ends before the time at which the endpoint was enabled. Always null for an endpoint of
     /// the type `polling`, whose events can be read later.
-    #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
     /// Whether the events of an object are sent in their order, one at a time: an event is sent after the one before was acknowledged or
@@ -132,12 +129,12 @@ pub struct EndpointInternal {
     #[serde(default, skip_serializing_if = "is_default")]
     pub breaker: Breaker,
     /// The time at which the endpoint was enabled again the last time: no event that was created since is missed, while it is enabled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_at: Option<Timestamp>,
     /// The time since which every attempt has failed.
     pub failing_since: Option<Timestamp>,
     /// The creation time of the oldest event whose attempts have failed since then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_failed: Option<Timestamp>,
     /// The number of writes that have changed only this internal state, such as those after failed attempts.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -146,7 +143,7 @@ pub struct EndpointInternal {
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_reported: bool,
     /// The time at which `max_per_second` was changed the last time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_since: Option<Timestamp>,
     /// The number of consecutive failed attempts, counted up to the number that opens the breaker.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -293,7 +290,7 @@ impl Stored<WebhookEndpoint> {
         let since = self.internal.failing_since;
         since
             .filter(|_| self.internal.breaker.is_open())
-            .map(|since| since.plus(PATIENCE))
+            .map(|since| since.plus(DISABLED_AFTER))
     }
 
     /// Disables an endpoint whose breaker is open if it has failed for 120 hours. Returns whether it has.
@@ -391,10 +388,7 @@ pub(crate) mod tests {
     ) -> Result<WebhookEndpoint> {
         let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
             .unwrap();
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         WebhookEndpoint::new(
             new,
             &tenant,
@@ -442,10 +436,7 @@ pub(crate) mod tests {
         let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
         endpoint.disable(DisabledReason::Manual, at(2));
         let is_begun = |endpoint: &Stored<WebhookEndpoint>, hour: i64| {
-            let tenant = Tenant {
-                account: Id::from_number(Kind::Account, 1),
-                mode: Mode::Test,
-            };
+            let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
             let cause = Cause {
                 request: None,
                 at: at(hour),
@@ -473,10 +464,7 @@ pub(crate) mod tests {
     fn a_polling_endpoint_misses_nothing_while_it_is_disabled() {
         let new = json!({"type": "polling", "enabled_events": ["*"]});
         let new = serde_json::from_value(new).unwrap();
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let (targets, now) = (Targets::Public, Timestamp::EPOCH);
         let endpoint = WebhookEndpoint::new(new, &tenant, "2026-03-01", targets, now).unwrap();
         let mut endpoint = Stored::new(endpoint);

@@ -22,27 +22,21 @@ use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
     /// Absolute `https` URL to which events are sent. Required, unless `type` is `polling`; it must be omitted then.
-    #[serde(default)]
     pub url: Option<WebUrl>,
     /// Types of the events that the endpoint receives; `*` is every type.
     pub enabled_events: NonEmpty<Subscription>,
     /// API version of the events that are sent. Default: the account's version.
-    #[serde(default)]
     pub api_version: Option<String>,
     /// Name of the program that receives the events.
-    #[serde(default)]
     pub application: Option<Text<256>>,
     /// Internal note about the endpoint.
-    #[serde(default)]
     pub description: Option<Description>,
     /// Ids of fleets: only events that belong to one of them are sent. Default: all events.
-    #[serde(default)]
     pub fleets: Option<Distinct<Id>>,
     /// Headers by name that each request to the endpoint has in addition to those of the service.
     #[serde(default)]
     pub headers: HeadersChange,
     /// Maximum number of requests per second that are sent to the endpoint. Default: no limit.
-    #[serde(default)]
     pub max_per_second: Option<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
@@ -50,10 +44,8 @@ pub struct NewWebhookEndpoint {
     #[serde(default)]
     pub ordered: bool,
     /// How much of an object is shown in the events that are sent to the endpoint. Default `snapshot`.
-    #[serde(default)]
     pub payload: Option<Payload>,
     /// Format of the time `t` in `Service-Signature`. Default `rfc3339`.
-    #[serde(default)]
     pub signature_timestamp: Option<SignatureTimestamp>,
     /// `polling` for an endpoint whose events are read by the client. It cannot be changed later. Default `webhook`.
     #[serde(rename = "type", default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Delivery, DeliveryState, EventType};
 use crate::stored::Stored;
-use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
+use crate::webhook_endpoint::{DISABLED_AFTER, DisabledReason, EndpointStatus, WebhookEndpoint};
 use crate::webhooks::breaker::{Breaker, FAILURES};
 use kernel::time::{DAY, hours, millis, minutes, seconds, whole_millis};
 use kernel::{SignedDuration, Timestamp};
@@ -142,7 +142,7 @@ impl Stored<WebhookEndpoint> {
         let reason = match outcome.status {
             _ if outcome.control == Some(Control::Disable) => Some(DisabledReason::Gone),
             Some(410) => Some(DisabledReason::Gone),
-            _ if failing.is_some_and(|failing| failing >= PATIENCE) => {
+            _ if failing.is_some_and(|failing| failing >= DISABLED_AFTER) => {
                 Some(DisabledReason::Failing)
             }
             _ => None,
@@ -277,10 +277,7 @@ mod tests {
 
     fn endpoint() -> Stored<WebhookEndpoint> {
         let new = serde_json::json!({"url": "https://fleet.example/", "enabled_events": ["*"]});
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         let new = serde_json::from_value(new).unwrap();
         let endpoint = WebhookEndpoint::new(new, &tenant, "2026-03-01", Targets::Public, now());
         Stored::new(endpoint.unwrap())
@@ -349,7 +346,7 @@ mod tests {
         }
         assert_eq!(endpoint.next_action_at(), None);
         endpoint.record_outcome(&outcome(500, None), now(), now());
-        let end = now().plus(PATIENCE);
+        let end = now().plus(DISABLED_AFTER);
         assert!(endpoint.next_action_at() < Some(end));
         endpoint.internal.breaker.idle();
         assert_eq!(endpoint.next_action_at(), Some(end));
@@ -384,7 +381,7 @@ mod tests {
         for minute in [-5, -9, -1] {
             endpoint.record_outcome(&outcome(500, None), created(minute), now());
         }
-        let late = now().plus(PATIENCE);
+        let late = now().plus(DISABLED_AFTER);
         endpoint.record_outcome(&outcome(500, None), late, late);
         assert_eq!(
             endpoint.object.disabled_reason,

@@ -19,7 +19,7 @@ use kernel::time::{days, minutes, seconds};
 use kernel::{SignedDuration, Timestamp};
 
 /// The maximum time to wait for a missing event.
-pub const PATIENCE: SignedDuration = minutes(15);
+pub const MISSING_EVENT_WAIT: SignedDuration = minutes(15);
 
 /// How long the number of the next event is kept after its last change.
 pub const KEPT: SignedDuration = days(60);
@@ -78,7 +78,7 @@ impl Queue {
         match entries.find(|entry| entry.sequence >= next) {
             None => Turn::Nobody,
             Some(entry) if entry.sequence == next || next == 0 => Turn::Of(entry),
-            Some(entry) if now.since(entry.added) >= PATIENCE => Turn::Of(entry),
+            Some(entry) if now.since(entry.added) >= MISSING_EVENT_WAIT => Turn::Of(entry),
             Some(entry) => Turn::Missing {
                 before: entry.sequence,
             },
@@ -123,7 +123,7 @@ mod tests {
             "3 is missing"
         );
         assert_eq!(turn(&queue(Some(3), &[2]), 50, 100), None);
-        let later = 100 + PATIENCE.as_secs();
+        let later = 100 + MISSING_EVENT_WAIT.as_secs();
         assert_eq!(turn(&queue(Some(3), &[4]), 50, later - 1), Some(0));
         assert_eq!(
             turn(&queue(Some(3), &[4]), 50, later),

@@ -178,7 +178,8 @@ pub(crate) fn restore(item: &mut Item) {
     }
 }
 
-/// Returns an object as an attribute. Members that are null are omitted: they are read as null.
+/// Returns an object as an attribute. Its members that are null are omitted: they are read as null. Nulls within its
+/// members are kept, because the snapshots in events show them.
 pub(crate) fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     let mut value = serde_dynamo::to_attribute_value(object).map_err(Error::internal)?;
     if let AttributeValue::M(members) = &mut value {

@@ -1,5 +1,10 @@
 //! An item that holds an object: the object as clients see it, its internal state, and the version that every write is conditional on.
 //! Index keys are derived from the object, so keys and data cannot disagree.
+//!
+//! A write omits nulls (`without_nulls`), the members that a kind restores by itself (`compact`), and those that other attributes repeat
+//! (`omit_repeated`), deflates an item above a kilobyte (`deflate`), and encrypts secrets. A read reverts these steps: it decrypts (not in
+//! the stream, where secrets are masked), inflates (`inflate`), and restores the repeated members (`restore`) and those of the kind
+//! (`complete`).
 
 mod compaction;
 
@@ -433,10 +438,7 @@ mod tests {
     use serde_json::json;
 
     fn origin() -> Origin {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
+        let tenant = Tenant::new(Id::from_number(Kind::Account, 1), Mode::Test);
         Origin {
             request: Some(Id::from_number(Kind::Request, 2)),
             idempotency: Some(Idempotency {

@@ -136,10 +136,10 @@ async fn prepare(
     let key = authenticated.principal.key;
     let read = || {
         let mut known = (route.query)();
-        if expand::is_taken(&route) {
+        if expand::accepts_expand(&route) {
             known.push(expand::NAME);
         }
-        if route.can_rehearse {
+        if route.allows_dry_run {
             known.push(DRY_RUN);
         }
         let query = QueryString::parse(parts.uri.query().unwrap_or_default(), &known)?;
@@ -255,7 +255,7 @@ fn precondition(route: &Route, parts: &Parts) -> Result<Option<Precondition>> {
         return Ok(None);
     }
     let refuse = |message: &'static str| Error::invalid("If-Match", message);
-    if !route.takes_if_match() {
+    if !route.accepts_if_match() {
         return Err(refuse("is not taken by this operation"));
     }
     let malformed =

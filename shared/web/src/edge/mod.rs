@@ -19,7 +19,7 @@ pub use admission::admit;
 use super::auth::{KeyRing, Principal, authenticate};
 use super::errors::{self, ErrorExtension};
 use super::rate_limit::{RateLimitStatus, RateLimiter};
-use super::route::PATIENCE;
+use super::route::TIME_LIMIT;
 use super::source::{Source, SourceLimiter};
 use crate::settings::Settings;
 use kernel::error::ErrorClass;
@@ -144,7 +144,7 @@ async fn admit_key(
     }
     let authenticated = authenticate(&edge.store, &edge.keys, headers, now);
     let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
-    let authenticated = timeout(PATIENCE * edge.settings.slack, authenticated).await;
+    let authenticated = timeout(TIME_LIMIT * edge.settings.slack, authenticated).await;
     let authenticated = authenticated.unwrap_or_else(|_| Err(too_long()));
     let is_refused =
         matches!(&authenticated, Err(error) if error.class() == ErrorClass::Unauthenticated);
@@ -176,7 +176,7 @@ async fn refuse_path(
     }
     let counted = edge.rates.admit(&edge.store, lineage, edge.now());
     let counted = function_scope::within(function_scope::EVERY_REQUEST, counted);
-    let counted = timeout(PATIENCE * edge.settings.slack, counted).await;
+    let counted = timeout(TIME_LIMIT * edge.settings.slack, counted).await;
     let mut refused = errors::refused(error);
     if let Some(allow) = response.headers().get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allow.clone());

@@ -42,7 +42,7 @@ pub use network::{CardSession, CdrOutcome};
 pub use plausibility::{CLOCK_TOLERANCE, Plausibility};
 
 /// The maximum duration of a session.
-pub const LONGEST: SignedDuration = DAY;
+pub const MAX_DURATION: SignedDuration = DAY;
 
 /// The time by which the hold of a parked vehicle is extended at once. It is less than the half hour before its window at which a
 /// reservation is matched, so that a parked vehicle does not prevent others from reserving its connector.
@@ -124,7 +124,7 @@ pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Win
     let reserved = reservation.and_then(Reservation::window);
     reserved.unwrap_or(Window {
         from: now,
-        until: now.plus(LONGEST),
+        until: now.plus(MAX_DURATION),
     })
 }
 
@@ -291,9 +291,9 @@ impl Parties<'_> {
         let room = Battery::of(self.vehicle).energy_between(self.battery_level, 100.0);
         let most_energy = room.min(limit.unwrap_or(u32::MAX));
         let parks = limit.is_none_or(|limit| limit > room);
-        let charged = charge.time_until(most_energy).unwrap_or(LONGEST);
-        let charged = now.plus(charged.clamp(SECOND, LONGEST));
-        let latest = now.plus(LONGEST);
+        let charged = charge.time_until(most_energy).unwrap_or(MAX_DURATION);
+        let charged = now.plus(charged.clamp(SECOND, MAX_DURATION));
+        let latest = now.plus(MAX_DURATION);
         let ends = [
             (!parks).then_some((charged, EndReason::SessionLimit)),
             opening_hours::closes(self.station, now, latest)

@@ -216,11 +216,11 @@ impl Stored<ChargingSession> {
             (Failed | Cancelled, ReportedState::Invalid) => return,
             (_, ReportedState::Invalid) => return self.fail(SessionFailedReason::Other, now),
             (Cancelled, ReportedState::Active) => {
-                self.ask_stop(now);
+                self.request_stop(now);
                 return;
             }
             (Failed, ReportedState::Active) if elsewhere || was_ended => {
-                self.ask_stop(now);
+                self.request_stop(now);
                 return;
             }
             (Failed | Cancelled, ReportedState::Completed) if !has_used => return,
@@ -234,9 +234,9 @@ impl Stored<ChargingSession> {
         let was_stalled = network.is_some_and(|network| network.stalled_at.take().is_some());
         match report.state {
             // A command that was sent while the network was not reporting may never have arrived.
-            ReportedState::Active if was_stalled => self.ask_stop_again(now),
+            ReportedState::Active if was_stalled => self.request_stop_again(now),
             // A session that was ended does not prevent charging elsewhere.
-            ReportedState::Active if is_new && was_ended => drop(self.ask_stop(now)),
+            ReportedState::Active if is_new && was_ended => drop(self.request_stop(now)),
             ReportedState::Completed if was_ended => self.confirm_end(),
             _ => {}
         }
@@ -255,7 +255,7 @@ impl Stored<ChargingSession> {
         }
         let limit = self.object.session_limit.map(i64::from);
         if limit.is_some_and(|limit| self.object.energy() >= limit) {
-            self.ask_stop(now);
+            self.request_stop(now);
         }
     }
 

@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use super::super::battery::MILLIS_PER_HOUR;
 use super::super::tariff::{self, Cost, Segment};
 use crate::charging_session::network::{
-    Billed, CdrReport, LONGEST, ReportedState, SessionReport, Times, Total,
+    Billed, CdrReport, ReportedState, STOP_REQUESTED_AFTER, SessionReport, Times, Total,
 };
 use crate::charging_session::review::ReviewReason;
 use crate::charging_session::{ChargingSession, StartedBy};
@@ -231,7 +231,7 @@ impl Stored<ChargingSession> {
         let earliest = match self.object.started_by {
             StartedBy::Api => created.plus(-CLOCK_TOLERANCE),
             StartedBy::Card if is_over => started,
-            StartedBy::Card => created.plus(-LONGEST),
+            StartedBy::Card => created.plus(-STOP_REQUESTED_AFTER),
         };
         if started >= earliest {
             return (started, times.clone());
@@ -254,7 +254,9 @@ impl Stored<ChargingSession> {
         let ended = claim.ended.min(now.plus(CLOCK_TOLERANCE));
         let lasted = match self.object.started_by {
             StartedBy::Api => ended.since(claim.started.max(created.plus(-CLOCK_TOLERANCE))),
-            StartedBy::Card => ended.since(claim.started).min(LONGEST + now.since(created)),
+            StartedBy::Card => ended
+                .since(claim.started)
+                .min(STOP_REQUESTED_AFTER + now.since(created)),
         };
         lasted.max(SignedDuration::ZERO)
     }

@@ -156,17 +156,20 @@ fn a_session_ends_at_its_earliest_limit_or_after_24_hours() {
     use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
     // 80 % of 60 kWh at 22 kW, of which 90 % reach the battery, and then it parks: 48 / 0.9 = 53.334 kWh, rounded up.
     let full = millis((53_334 * 3_600_000_i64).div_euclid(22_000) + 1);
-    assert_eq!(ends(&scene, json!({})), (LONGEST, MaximumDuration, full));
+    assert_eq!(
+        ends(&scene, json!({})),
+        (MAX_DURATION, MaximumDuration, full)
+    );
     let limit = json!({"session_limit": 11_000});
     let half = minutes(30);
     assert_eq!(ends(&scene, limit.clone()), (half, SessionLimit, half));
     // A limit that the battery does not hold is never reached.
     let beyond = json!({"session_limit": 53_335});
-    assert_eq!(ends(&scene, beyond), (LONGEST, MaximumDuration, full));
+    assert_eq!(ends(&scene, beyond), (MAX_DURATION, MaximumDuration, full));
     scene.battery_level = Some(100.0);
     assert_eq!(
         ends(&scene, limit.clone()),
-        (LONGEST, MaximumDuration, SECOND)
+        (MAX_DURATION, MaximumDuration, SECOND)
     );
     scene.battery_level = None;
     scene.connector = vec![entry(Kind::Reservation, 1, "11:00", "12:00")];
@@ -188,7 +191,10 @@ fn a_session_ends_at_its_earliest_limit_or_after_24_hours() {
     assert_eq!(ends(&scene, limit), (half, SessionLimit, half));
     scene.station.capabilities.access_24_7 = true;
     scene.station.connectors[0].power = 0.0;
-    assert_eq!(ends(&scene, json!({})), (LONGEST, MaximumDuration, LONGEST));
+    assert_eq!(
+        ends(&scene, json!({})),
+        (MAX_DURATION, MaximumDuration, MAX_DURATION)
+    );
 }
 
 /// A price for parking besides that for energy: 60 pence an hour.
@@ -318,7 +324,7 @@ fn a_parked_vehicles_hold_is_extended_in_steps_of_20_minutes() {
     }
     assert_eq!(
         (holds, session.next_action_at()),
-        (72, Some(now().plus(LONGEST)))
+        (72, Some(now().plus(MAX_DURATION)))
     );
 }
 
@@ -571,10 +577,10 @@ pub mod named {
     use kernel::{Id, Kind};
 
     pub fn object(module: Module, id: &str) -> ObjectId {
-        let owner = Owner {
-            network: Id::from_number(Kind::Network, 1),
-            party: PartyId::new("NL", "EXA").unwrap(),
-        };
+        let owner = Owner::new(
+            Id::from_number(Kind::Network, 1),
+            PartyId::new("NL", "EXA").unwrap(),
+        );
         ObjectId::new(owner, module, id).unwrap()
     }
 

@@ -101,10 +101,10 @@ fn credit(created: &str) -> Stored<Adjustment> {
 }
 
 fn cdr() -> ObjectId {
-    let owner = Owner {
-        network: Id::from_number(Kind::Network, 1),
-        party: PartyId::new("NL", "EXA").unwrap(),
-    };
+    let owner = Owner::new(
+        Id::from_number(Kind::Network, 1),
+        PartyId::new("NL", "EXA").unwrap(),
+    );
     ObjectId::new(owner, Module::Cdrs, "CREDIT").unwrap()
 }
 

@@ -4,7 +4,7 @@ use crate::App;
 use axum::extract::{Path, State};
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use ocpi::object::Module as Objects;
+use ocpi::object::Module;
 
 use super::edge::{ObjectPath, Party};
 use super::reply::Reply;
@@ -47,7 +47,7 @@ where
 }
 
 /// An operation that shows an object of a module as it was received.
-pub fn retrieve(name: &'static str, path: &'static str, module: Objects) -> Operation {
+pub fn retrieve(name: &'static str, path: &'static str, module: Module) -> Operation {
     let show = move |State(app): State<App>, party: Party, Path(path): Path<ObjectPath>| async move {
         let id = party.object(module, &path)?;
         let stored = app.store.received(party.mode, &id).await?;
@@ -55,9 +55,4 @@ pub fn retrieve(name: &'static str, path: &'static str, module: Objects) -> Oper
         Reply::data(&stored.shown())
     };
     operation(name, "GET", path, show)
-}
-
-/// A module.
-pub struct Module {
-    pub operations: Vec<Operation>,
 }
