@@ -7,7 +7,7 @@
 //!   [`import_stations`] loads stations from files.
 //! - [`apply_tariff`] applies the prices of a changed tariff to connectors; [`rematch_party`] rematches the reservations at stations that are
 //!   not reached any more.
-//! - [`operator`] has the commands of each station's operator, and [`results`] processes their results; [`tokens`] reads the tokens with
+//! - [`operator`] implements the port `Network`, and [`results`] processes the results of its commands; [`tokens`] reads the tokens with
 //!   which drivers identify themselves at networks.
 //! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
 

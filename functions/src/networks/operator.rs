@@ -1,14 +1,16 @@
-//! The operators of stations: the simulation, and the parties of networks.
+//! The operators of stations: the adapters of the port [`Network`].
 
 use crate::App;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
 use kernel::{Error, Id, Mode, Tenant};
 use models::charging_session::SessionStatus;
 use models::charging_station::Connector;
 use models::network::{EvseId, Owner};
 use models::operation::{Operation, Simulation};
 use models::ports::network::{
-    CancelRequest, CommandStatus, Place, ProfileRequest, Rejection, ReserveRequest, StartRequest,
-    StopRequest, Subject,
+    CancelRequest, CommandStatus, Network, Place, ProfileRequest, Rejection, ReserveRequest,
+    StartRequest, StopRequest, Subject,
 };
 use models::{ChargingSession, ChargingStation, Stored};
 use ocpi::client::below;
@@ -19,90 +21,32 @@ use ocpi::versions::{InterfaceRole, module};
 
 use super::commands::{self, Response};
 
-/// The operator of charging stations.
-pub enum Operator<'a> {
-    /// Accepts every command at once. The energy that is charged is derived from the time that passes (`models::charging::simulation`).
-    Simulated(Simulation),
-    Ocpi(Box<Ocpi<'a>>),
-}
+/// Accepts every command at once. The energy that is charged is derived from the time that passes (`models::charging::simulation`).
+#[derive(Debug, Clone, Copy)]
+pub struct Simulated(Simulation);
 
-impl Operator<'_> {
-    /// Starts a charging session.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached. Errors at the network are returned in the status.
-    pub async fn start(&self, request: &StartRequest) -> Result<CommandStatus, Error> {
-        let Place { evse, connector } = &request.place;
-        let command = Command::StartSession {
-            token: Box::new(request.token.clone()),
-            location_id: evse.location.id().to_string(),
-            evse_uid: evse.uid.to_string(),
-            connector_id: connector.clone(),
-            authorization_reference: None,
-        };
-        self.send(command, &request.subject).await
+impl Network for Simulated {
+    fn start<'a>(&'a self, _: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    /// Ends a charging session that the network has reported.
-    ///
-    /// # Errors
-    /// As [`Operator::start`].
-    pub async fn stop(&self, request: &StopRequest) -> Result<CommandStatus, Error> {
-        let command = Command::StopSession {
-            session_id: request.session.id().to_string(),
-        };
-        self.send(command, &request.subject).await
+    fn stop<'a>(&'a self, _: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    /// Keeps an EVSE free for a token, until a moment.
-    ///
-    /// # Errors
-    /// As [`Operator::start`].
-    pub async fn reserve(&self, request: &ReserveRequest) -> Result<CommandStatus, Error> {
-        let evse = &request.place.evse;
-        let command = Command::ReserveNow {
-            token: Box::new(request.token.clone()),
-            expiry_date: request.expires,
-            reservation_id: request.reservation_id.clone(),
-            location_id: evse.location.id().to_string(),
-            evse_uid: evse.uid.to_string(),
-            authorization_reference: None,
-        };
-        self.send(command, &request.subject).await
+    fn reserve<'a>(&'a self, _: &'a ReserveRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    /// Ends a reservation at the network.
-    ///
-    /// # Errors
-    /// As [`Operator::start`].
-    pub async fn cancel(&self, request: &CancelRequest) -> Result<CommandStatus, Error> {
-        let command = Command::CancelReservation {
-            reservation_id: request.reservation_id.clone(),
-        };
-        self.send(command, &request.subject).await
+    fn cancel<'a>(&'a self, _: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    /// Sets the maximum power of a charging session that the network has reported, or clears it.
-    ///
-    /// # Errors
-    /// As [`Operator::start`].
-    pub async fn set_profile(&self, request: &ProfileRequest) -> Result<CommandStatus, Error> {
-        let session_id = request.session.id().to_string();
-        let command = match &request.profile {
-            Some(profile) => Command::SetChargingProfile {
-                session_id,
-                charging_profile: profile.into(),
-            },
-            None => Command::ClearChargingProfile { session_id },
-        };
-        self.send(command, &request.subject).await
-    }
-
-    async fn send(&self, command: Command, subject: &Subject) -> Result<CommandStatus, Error> {
-        match self {
-            Self::Simulated(_) => Ok(CommandStatus::Accepted),
-            Self::Ocpi(ocpi) => Box::pin(ocpi.send(command, subject)).await,
-        }
+    fn set_profile<'a>(
+        &'a self,
+        _: &'a ProfileRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 }
 
@@ -152,6 +96,71 @@ impl Ocpi<'_> {
     }
 }
 
+impl Network for Ocpi<'_> {
+    fn start<'a>(
+        &'a self,
+        request: &'a StartRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        let Place { evse, connector } = &request.place;
+        let command = Command::StartSession {
+            token: Box::new(request.token.clone()),
+            location_id: evse.location.id().to_string(),
+            evse_uid: evse.uid.to_string(),
+            connector_id: connector.clone(),
+            authorization_reference: None,
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        let command = Command::StopSession {
+            session_id: request.session.id().to_string(),
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn reserve<'a>(
+        &'a self,
+        request: &'a ReserveRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        let evse = &request.place.evse;
+        let command = Command::ReserveNow {
+            token: Box::new(request.token.clone()),
+            expiry_date: request.expires,
+            reservation_id: request.reservation_id.clone(),
+            location_id: evse.location.id().to_string(),
+            evse_uid: evse.uid.to_string(),
+            authorization_reference: None,
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        request: &'a CancelRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        let command = Command::CancelReservation {
+            reservation_id: request.reservation_id.clone(),
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn set_profile<'a>(
+        &'a self,
+        request: &'a ProfileRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        let session_id = request.session.id().to_string();
+        let command = match &request.profile {
+            Some(profile) => Command::SetChargingProfile {
+                session_id,
+                charging_profile: profile.into(),
+            },
+            None => Command::ClearChargingProfile { session_id },
+        };
+        self.send(command, &request.subject).boxed()
+    }
+}
+
 /// The operator of a station; none if its network does not reach its party, and in live mode also if the station has no network.
 ///
 /// # Errors
@@ -160,10 +169,10 @@ pub async fn of_station<'a>(
     app: &'a App,
     mode: Mode,
     station: &Stored<ChargingStation>,
-) -> Result<Option<Operator<'a>>, Error> {
+) -> Result<Option<Box<dyn Network + 'a>>, Error> {
     let Some(location) = &station.internal.location else {
         let simulation = Operation::of(mode, false).simulation();
-        return Ok(simulation.map(Operator::Simulated));
+        return Ok(simulation.map(|permission| Box::new(Simulated(permission)) as Box<dyn Network>));
     };
     of_owner(app, mode, location.owner()).await
 }
@@ -176,9 +185,9 @@ pub async fn of_owner<'a>(
     app: &'a App,
     mode: Mode,
     owner: &Owner,
-) -> Result<Option<Operator<'a>>, Error> {
+) -> Result<Option<Box<dyn Network + 'a>>, Error> {
     let ocpi = over_ocpi(app, mode, owner).await?;
-    Ok(ocpi.map(|ocpi| Operator::Ocpi(Box::new(ocpi))))
+    Ok(ocpi.map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
 }
 
 /// A party of a network, if commands may be sent to it ([`OcpiNetwork::reaches`]).

@@ -7,7 +7,7 @@
 use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id};
 use models::ports::network::{
-    CancelRequest, CommandStatus, ReserveOutcome, ReserveRequest, Subject,
+    CancelRequest, CommandStatus, Network, ReserveOutcome, ReserveRequest, Subject,
 };
 use models::ports::{JobSubject, digest_of};
 use models::reservation::Reserved;
@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::operator::{self, Operator};
-use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS, workers};
+use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS, operator, workers};
 use crate::{App, charge_cards};
 
 /// Executes the next step of a confirmed reservation at the network of its station.
@@ -130,7 +129,7 @@ async fn command<'a>(
     reservation: &Stored<Reservation>,
     reserved: &Reserved,
     outward: &OutwardReservation,
-) -> Result<Option<(Operator<'a>, ReserveRequest)>, Error> {
+) -> Result<Option<(Box<dyn Network + 'a>, ReserveRequest)>, Error> {
     let (station, driver) = (&reserved.station, &reservation.object.driver);
     let station = app.store.find::<ChargingStation>(tenant, station).await?;
     let driver = app.store.find::<Driver>(tenant, driver).await?;

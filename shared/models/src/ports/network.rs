@@ -1,18 +1,55 @@
-//! The commands to charging networks, which start and stop charging at a station and keep an EVSE free.
+//! The port of charging networks, which start and stop charging at a station and keep an EVSE free.
 //!
 //! A response contains the status of a command so far. A pending command is followed by a result, which the network sends later
-//! (`SentCommand` of the table), or by nothing: the sender of the command waits for its result until a deadline, and decides then. A
-//! command is never sent a second time, because the first one may have had its effect.
+//! (`SentCommand` of the table), or by nothing: the sender of the command waits for its result until a deadline, and decides then. An
+//! adapter never sends a command a second time, because the first one may have had its effect.
 //!
-//! `Operator` in `functions/src/networks/operator.rs` carries commands out: a simulation, which accepts everything at once, for stations
-//! without a network in test mode; otherwise the protocol of the station's network, which is OCPI.
+//! `functions/src/networks/operator.rs` chooses the adapter of a station: a simulation, which accepts everything at once, for stations
+//! without a network in test mode; otherwise the protocol of its network, which is OCPI.
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use crate::charging_session::profile::PowerProfile;
 use crate::network::{EvseId, ObjectId};
 use crate::token::Token;
-use kernel::{Id, Tenant, Timestamp};
+use kernel::{Id, Result, Tenant, Timestamp};
+
+/// The operator of charging stations.
+pub trait Network: Send + Sync {
+    /// Starts a charging session.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached. Errors at the network are returned in the status.
+    fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Ends a charging session that the network has reported.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Keeps an EVSE free for a token, until a moment.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn reserve<'a>(&'a self, request: &'a ReserveRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Ends a reservation at the network.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Sets the maximum power of a charging session that the network has reported, or clears it.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn set_profile<'a>(
+        &'a self,
+        request: &'a ProfileRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus>>;
+}
 
 /// The status of a command so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
