@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use functions::job::Job as _;
 use functions::sites::execute::PlanSite;
 use futures::future::join_all;
-use kernel::time::minutes;
+use kernel::Timestamp;
+use kernel::time::{DAY, hours, minutes, whole_millis};
 use models::{Site, VehicleDepartures};
 use serde_json::{Value, json};
 use table::sites::PlanRequest;
@@ -39,6 +40,48 @@ async fn van(app: &TestApp, site: &str, fleet: &str, departure: &Value) -> Strin
     let path_of_departures = format!("{path}/departures");
     app.alice.post_ok(&path_of_departures, departures).await;
     path
+}
+
+#[tokio::test]
+async fn the_night_of_the_guide_costs_what_it_says() {
+    let app = TestApp::with_clock().await;
+    let until_ten = whole_millis(hours(22)) - app.now().unix_millis();
+    let until_ten = until_ten.rem_euclid(whole_millis(DAY)) / 1000 + 1;
+    app.advance(u32::try_from(until_ten).expect("less than a day"))
+        .await;
+    let ten = Timestamp::from_unix_millis(app.now().unix_millis() / 60_000 * 60_000);
+    let hour = |hours_from_ten: i64| ten.plus(hours(hours_from_ten));
+    let (site, _) = depot(&app, 60_000, 0, &json!(null)).await;
+    let prices = json!({"prices": [{"from": hour(-4), "price_per_kwh": 32}, {"from": hour(2), "price_per_kwh": 9, "until": hour(8)}]});
+    app.alice.post_ok(&format!("{site}/prices"), prices).await;
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    for level in (12..=34).step_by(2) {
+        let van = json!({"site": site.replace("/v1/sites/", ""), "battery_capacity": 60_000, "max_ac_power": 11_000});
+        let van = app.alice.create("/v1/vehicles", with(vehicle(&fleet), van));
+        let path = format!("/v1/vehicles/{}", van.await);
+        let battery = json!({"battery": {"level": level}});
+        app.alice
+            .post_ok(&format!("{path}/telemetry"), battery)
+            .await;
+        let departure = json!({"at": hour(8), "target_level": 80, "min_level": 40});
+        let departures = json!({"departures": [departure]});
+        app.alice
+            .post_ok(&format!("{path}/departures"), departures)
+            .await;
+    }
+    app.drain().await;
+    let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+    let vans = plan["vehicles"].as_array().expect("vehicles");
+    let costs = [&vans[0], &vans[11]].map(|van| (&van["cost"], &van["cost_if_immediate"]));
+    let want = [(775, 914), (368, 782)].map(|(cost, at_once)| (json!(cost), json!(at_once)));
+    assert_eq!(
+        costs,
+        want.each_ref().map(|(cost, at_once)| (cost, at_once))
+    );
+    let guide = include_str!("../../docs/sites.md").replace('\n', " ");
+    for figure in ["pays 7.75 instead of 9.14", "pays 3.68 instead of 7.82"] {
+        assert!(guide.contains(figure), "{figure}");
+    }
 }
 
 #[tokio::test]
