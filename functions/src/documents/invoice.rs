@@ -85,6 +85,7 @@ fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Documen
         payment_terms: None,
         exemption_reason: None,
         prepaid: issued.prepaid,
+        refunded: issued.refunded,
         rounding: invoice.totals.gross - gross,
         lines,
         time_zone: Some(issued.buyer_zone.as_str().to_owned()),

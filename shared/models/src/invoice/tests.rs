@@ -267,7 +267,11 @@ fn a_draft_is_finalized_once_and_is_paid_if_nothing_is_due() {
         kernel::error::ErrorClass::Conflict
     );
     let mut settled = invoice(1190);
+    settled.count_refund(100);
     settled.finalize(issue(), now).unwrap();
+    settled.count_refund(50);
+    let issued = settled.internal.issued.as_ref().unwrap();
+    assert_eq!((issued.prepaid, issued.refunded), (1190, 100));
     assert_eq!(
         (settled.object.status, settled.object.paid_at),
         (InvoiceStatus::Paid, Some(now))
