@@ -80,6 +80,9 @@ pub struct LineItem {
     #[serde(default)]
     #[schema(required)]
     pub taxes: Vec<TaxAmount>,
+    /// The types of the prices that each entry of `taxes` contains, in the same order, for a session with several rates of tax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tax_components: Vec<Vec<PriceType>>,
     /// Kind of the billed object.
     #[serde(rename = "type")]
     pub kind: LineType,
@@ -141,6 +144,7 @@ impl LineItem {
             station_name: some(station),
             tax: total.tax(),
             taxes: TaxAmount::of_session(session, internal),
+            tax_components: TaxAmount::components(session, internal),
             kind: LineType::EnergySession,
             unit_amount: gross,
             vehicle: Some(session.vehicle.clone()),
@@ -175,6 +179,7 @@ impl LineItem {
             price_per_kwh: None,
             tax: more.gross - more.net,
             taxes: TaxAmount::of_total(&stored.object, &stored.internal, more),
+            tax_components: Vec::new(),
             unit_amount: more.gross,
             ..session
         })
@@ -231,6 +236,7 @@ impl LineItem {
             station_name: None,
             tax: taxes.iter().map(|tax| tax.tax).sum(),
             taxes,
+            tax_components: Vec::new(),
             kind: LineType::Adjustment,
             unit_amount: amount,
             vehicle: None,
@@ -297,6 +303,7 @@ impl LineItem {
             station_name: None,
             tax: tax.tax,
             taxes: vec![tax],
+            tax_components: Vec::new(),
             kind: LineType::ReservationFee,
             unit_amount: fee.amount,
             vehicle: Some(reservation.vehicle.clone()),

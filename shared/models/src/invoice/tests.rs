@@ -1,6 +1,7 @@
 use super::*;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, Names, SessionCost};
+use crate::charging_station::PriceType;
 use kernel::Mode;
 use kernel::time::{days, millis};
 use serde_json::json;
@@ -131,6 +132,8 @@ fn a_component_without_tax_is_exempt_beside_taxed_ones() {
     let line = march().bills(simulated(), eur(), &session).unwrap().line;
     let categories: Vec<_> = line.taxes.iter().map(|tax| tax.category).collect();
     assert_eq!(categories, [TaxCategory::S, TaxCategory::E, TaxCategory::Z]);
+    use PriceType::{Energy, Flat, Time};
+    assert_eq!(line.tax_components, [vec![Energy], vec![Flat], vec![Time]]);
 }
 
 fn invoice(paid: i64) -> Stored<Invoice> {

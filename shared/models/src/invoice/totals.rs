@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::charging_session::network::Total;
-use crate::charging_session::{ChargingSession, SessionInternal};
-use crate::charging_station::{Price, Tax};
+use crate::charging_session::{ChargingSession, SessionCostLine, SessionInternal};
+use crate::charging_station::{Price, PriceType, Tax};
 use kernel::fields::address::Country;
 use kernel::fields::party::TaxPercent;
 
@@ -102,15 +102,43 @@ impl TaxAmount {
 
     /// Returns the taxes of a session: one for each rate.
     pub(super) fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Self> {
+        match Self::of_lines(session, internal) {
+            Some(lines) => by_rate(lines.iter().map(|(_, tax)| tax)),
+            None => Self::of_total(session, internal, session.total()),
+        }
+    }
+
+    /// Returns the types of the prices that each of the taxes of a session contains; empty if there are not several taxes.
+    pub(super) fn components(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+    ) -> Vec<Vec<PriceType>> {
+        let lines = Self::of_lines(session, internal).unwrap_or_default();
+        let taxes = by_rate(lines.iter().map(|(_, tax)| tax));
+        let kinds_of = |rate: &Self| {
+            let mut kinds = Vec::new();
+            for (kind, tax) in &lines {
+                if tax.is_like(rate) && !kinds.contains(kind) {
+                    kinds.push(*kind);
+                }
+            }
+            kinds
+        };
+        let has_several = taxes.len() > 1;
+        let several = taxes.iter().filter(|_| has_several);
+        several.map(kinds_of).collect()
+    }
+
+    /// Returns the tax of each cost line of a session; none if the lines do not add up to its total.
+    fn of_lines(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+    ) -> Option<Vec<(PriceType, Self)>> {
         let lines = session.state.cost().map_or(&[][..], |cost| &cost.lines);
         let total = session.total();
         let sum = lines.iter().map(|line| line.gross).sum::<i64>();
         let net = lines.iter().map(|line| line.net).sum::<i64>();
-        let mut taxes = Vec::new();
-        if (net, sum) != (total.net, total.gross) {
-            return Self::of_total(session, internal, total);
-        }
-        for line in lines {
+        let tax_of = |line: &SessionCostLine| {
             let amount = Total {
                 net: line.net,
                 gross: line.gross,
@@ -125,9 +153,9 @@ impl TaxAmount {
                 Some(_) => prices.any(is_taxed),
                 None => internal.pricing.iter().any(is_taxed),
             };
-            Self::new(session, percent, is_taxed, amount).add_to(&mut taxes);
-        }
-        taxes
+            (line.kind, Self::new(session, percent, is_taxed, amount))
+        };
+        ((net, sum) == (total.net, total.gross)).then(|| lines.iter().map(tax_of).collect())
     }
 
     /// Returns the tax of an amount of a session that has no cost lines.
