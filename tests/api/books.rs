@@ -120,7 +120,11 @@ async fn what_is_wrong_in_billing_details_is_named() {
         ("payment_terms_days", json!(366)),
         ("reservation_fee_tax_percent", json!("101")),
         ("reservation_fee_tax_percent", json!(19)),
-        ("electronic_address", json!({"scheme": "1", "value": "x"})),
+        (
+            "electronic_address",
+            json!({"scheme": "9999", "value": "x"}),
+        ),
+        ("legal_name", json!("\u{1}\u{200b} \u{feff}")),
         ("buyer_reference", json!("x")),
     ] {
         let body = json!({"billing_details": {name: wrong}});

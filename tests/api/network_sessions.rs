@@ -1,6 +1,8 @@
 //! Charging sessions at the station of a network: commands, their results, the network's reports and bills, and every contradiction
 //! between them that `infra/networks.md` lists.
 
+use std::collections::BTreeMap;
+
 use functions::job::Job as _;
 use functions::networks::received::ApplyReceived;
 use functions::stream::sweep;
@@ -1312,6 +1314,58 @@ mod billing {
         scene.post(&format!("{path}/void"), json!({})).await;
         assert_eq!(scene.invoice().await.1, [energy(968), adjustment(-242)]);
         assert_eq!(scene.app.alice.get("/v1/credit_notes").await.ids().len(), 2);
+    }
+
+    /// The net amount and the tax at each rate, of all invoices less all credit notes.
+    async fn taxes_of_documents(scene: &Scene) -> BTreeMap<String, (i64, i64)> {
+        let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        for (path, sign) in [("/v1/invoices", 1), ("/v1/credit_notes", -1)] {
+            let documents = scene.get(path).await;
+            for document in documents["data"].as_array().expect("a list") {
+                let rates = document["totals"]["by_rate"].as_array();
+                for rate in rates.expect("rates") {
+                    let amount = |name: &str| sign * rate[name].as_i64().expect("an amount");
+                    let percent = rate["tax_percent"].as_str().expect("a rate");
+                    let sum = sums.entry(percent.to_owned()).or_default();
+                    *sum = (sum.0 + amount("net"), sum.1 + amount("tax"));
+                }
+            }
+        }
+        sums.retain(|_, sum| *sum != (0, 0));
+        sums
+    }
+
+    #[tokio::test]
+    async fn a_correction_of_the_tax_is_billed_at_both_rates() {
+        for (is_final, is_charged) in [(false, false), (true, false), (false, true), (true, true)] {
+            let scene = Scene::new().await;
+            let theirs = if is_charged {
+                scene.charged().await.1
+            } else {
+                scene.billed().await.1
+            };
+            let (draft, _) = scene.invoice().await;
+            if is_final {
+                let path = format!("{}/finalize", path_of(id_of(&draft)));
+                scene.post(&path, json!({})).await;
+            }
+            let taxed = ("21".to_owned(), (800, 168));
+            let untaxed = ("0".to_owned(), (800, 0));
+            for (id, gross, expected) in [
+                ("C2", 8.0, &untaxed),
+                ("C3", 9.68, &taxed),
+                ("C4", 8.0, &untaxed),
+                ("C5", 9.68, &taxed),
+            ] {
+                scene.app.advance(60).await;
+                let cost = json!({"id": id, "total_cost": {"excl_vat": 8.0, "incl_vat": gross}, "last_updated": scene.app.now()});
+                scene.bill(&scene.cdr(&theirs, cost)).await;
+                scene.invoice().await;
+                let expected = BTreeMap::from([expected.clone()]);
+                let sums = taxes_of_documents(&scene).await;
+                assert_eq!(sums, expected, "{id} {is_final} {is_charged}");
+            }
+        }
     }
 
     #[tokio::test]

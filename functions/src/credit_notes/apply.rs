@@ -331,8 +331,14 @@ fn credit(
 ) -> Result<Credit> {
     let amount = -adjustment.object.line.amount;
     let of_line = line.and_then(|line| {
-        let taxes = invoice.credit_of_lines(&[(line, Some(amount))]).ok()?.pop();
-        Some(CreditNoteLine::of_line(line, taxes?))
+        let shared = invoice.credit_of_lines(&[(line, Some(amount))]).ok()?.pop();
+        let taxes = adjustment.object.line.taxes.iter();
+        let own: Vec<TaxAmount> = taxes.map(TaxAmount::negated).collect();
+        let is_own = invoice.has_taxes(line, &own);
+        Some(CreditNoteLine::of_line(
+            line,
+            if is_own { own } else { shared? },
+        ))
     });
     let described = adjustment.object.line.description.clone();
     let reason = described.try_into().ok();

@@ -55,6 +55,7 @@ fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Docu
         payment_terms: None,
         exemption_reason: None,
         prepaid: 0,
+        refunded: 0,
         rounding: note.amount - gross,
         lines,
         time_zone: None,

@@ -6,6 +6,7 @@ use documents::{Document, DocumentKind, Line, Period, Unit};
 use jiff::tz::TimeZone;
 use kernel::time::millis;
 use kernel::{Error, Tenant, Timestamp};
+use models::charging_station::PriceType;
 use models::invoice::{Issued, LineItem, LineType, TaxAmount, TaxCategory};
 use models::party::Language;
 use models::{Invoice, Stored};
@@ -85,13 +86,14 @@ fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Documen
         payment_terms: None,
         exemption_reason: None,
         prepaid: issued.prepaid,
+        refunded: issued.refunded,
         rounding: invoice.totals.gross - gross,
         lines,
         time_zone: Some(issued.buyer_zone.as_str().to_owned()),
     }
 }
 
-/// The document lines for a line of the invoice: one for each tax rate, the first with the energy.
+/// The document lines for a line of the invoice: one for each tax rate, that of the energy price with the energy.
 fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
     let none = TaxAmount {
         country: None,
@@ -105,19 +107,22 @@ fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
         [] => once(&none).collect(),
         taxes => taxes.iter().collect(),
     };
-    let energy = once((line.energy_wh > 0).then_some(line.energy_wh));
+    let energy = line
+        .tax_components
+        .iter()
+        .position(|prices| prices.contains(&PriceType::Energy));
     let text = |id: &Option<kernel::Id>| id.as_ref().map(ToString::to_string);
     rates
         .into_iter()
-        .zip(energy.chain(std::iter::repeat(None)))
-        .map(|(rate, energy_wh)| Line {
-            description: description(line, language),
+        .enumerate()
+        .map(|(at, rate)| Line {
+            description: description(line, at, language),
             quantity: 1.into(),
             unit: Unit::Piece,
             net_amount: rate.net,
             tax_percent: rate.tax_percent.decimal(),
             tax_category: category(rate.category),
-            energy_wh,
+            energy_wh: (at == energy.unwrap_or(0) && line.energy_wh > 0).then_some(line.energy_wh),
             period: period(line.started, line.ended, zone),
             plate: line.registration_plate.clone(),
             driver: line.driver_name.clone(),
@@ -139,8 +144,9 @@ fn period(
     })
 }
 
-/// The description of a line: the thing that is charged for. The driver or vehicle, the place and the time are separate fields.
-fn description(line: &LineItem, language: Language) -> String {
+/// The description of the part of a line with its tax rate at a place: the thing that is charged for. The driver or vehicle, the place and
+/// the time are separate fields.
+fn description(line: &LineItem, at: usize, language: Language) -> String {
     let described = match (line.kind, language) {
         (LineType::Adjustment, _) => &line.description,
         (LineType::EnergySession, Language::En) => "Charging session",
@@ -148,5 +154,60 @@ fn description(line: &LineItem, language: Language) -> String {
         (LineType::ReservationFee, Language::En) => "Reservation fee",
         (LineType::ReservationFee, Language::De) => "Reservierungsgebühr",
     };
-    described.to_owned()
+    let prices = line.tax_components.get(at).into_iter().flatten();
+    let prices: Vec<&str> = prices.map(|price| name(*price, language)).collect();
+    if prices.is_empty() {
+        described.to_owned()
+    } else {
+        format!("{described}: {}", prices.join(", "))
+    }
+}
+
+fn name(price: PriceType, language: Language) -> &'static str {
+    let (english, german) = match price {
+        PriceType::Energy => ("energy", "Energie"),
+        PriceType::Time => ("charging time", "Ladezeit"),
+        PriceType::ParkingTime => ("parking time", "Parkzeit"),
+        PriceType::Flat => ("start fee", "Startgebühr"),
+        PriceType::MinPrice => ("minimum price", "Mindestpreis"),
+        PriceType::MaxPrice => ("maximum price", "Höchstpreis"),
+    };
+    match language {
+        Language::En => english,
+        Language::De => german,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_energy_is_on_the_part_with_the_energy_price() {
+        let tax = |percent: &str, net: i64, tax: i64| json!({"country": "DE", "tax_percent": percent, "category": "S", "net": net, "tax": tax});
+        let line = json!({"id": kernel::Id::from_number(kernel::Kind::LineItem, 1), "amount": 1297, "description": "", "energy_wh": 11_010,
+            "free": false, "net": 1100, "quantity": 1, "tax": 197, "taxes": [tax("7", 100, 7), tax("19", 1000, 190)],
+            "tax_components": [["FLAT"], ["ENERGY", "PARKING_TIME"]], "type": "energy_session", "unit_amount": 1297});
+        let line: LineItem = serde_json::from_value(line).unwrap();
+        for (language, names) in [
+            (
+                Language::En,
+                [
+                    "Charging session: start fee",
+                    "Charging session: energy, parking time",
+                ],
+            ),
+            (
+                Language::De,
+                ["Ladevorgang: Startgebühr", "Ladevorgang: Energie, Parkzeit"],
+            ),
+        ] {
+            let parts = lines_of(&line, language, &TimeZone::UTC);
+            let described: Vec<_> = parts.iter().map(|part| &part.description).collect();
+            assert_eq!(described, names);
+            let energy: Vec<_> = parts.iter().map(|part| part.energy_wh).collect();
+            assert_eq!(energy, [None, Some(11_010)]);
+        }
+    }
 }

@@ -59,7 +59,12 @@ pub fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Err
         DocumentFormat::Ubl => documents::ubl(document),
         DocumentFormat::Cii => documents::cii(document),
     };
-    written.map_err(|error| match error {
+    written.map_err(refusal)
+}
+
+/// The error of a document that has no form in EN 16931.
+fn refusal(error: Unwritable) -> Error {
+    match error {
         Unwritable::Missing(fields) => {
             let message = format!(
                 "It was issued without what EN 16931 requires: {}.",
@@ -72,6 +77,31 @@ pub fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Err
             let message = format!("{error}; there is a PDF only.");
             Error::conflict(message, Some("format"))
         }
-        error @ (Unwritable::Invalid(_) | Unwritable::TooLarge(_)) => Error::internal(error),
-    })
+        Unwritable::Invalid(ref violations) => {
+            let first = violations.first().map(|violation| violation.field.clone());
+            Error::conflict(format!("{error}; there is a PDF only."), first.as_deref())
+        }
+        Unwritable::TooLarge(_) => Error::internal(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use documents::Violation;
+
+    #[test]
+    fn a_violated_rule_is_a_conflict_that_names_rule_and_field() {
+        let violation = Violation {
+            rule: "BR-CL-04".to_owned(),
+            field: "currency".to_owned(),
+        };
+        let error = refusal(Unwritable::Invalid(vec![violation]));
+        let Error::Client(error) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(error.param.as_deref(), Some("currency"));
+        let named = error.message.contains("BR-CL-04 at currency");
+        assert!(named, "{}", error.message);
+    }
 }

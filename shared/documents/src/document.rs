@@ -29,6 +29,8 @@ pub struct Document {
     pub exemption_reason: Option<String>,
     /// The part of the total that was paid before the document was issued.
     pub prepaid: i64,
+    /// The part of `prepaid` that was refunded before the document was issued. The PDF states it; it is not due again.
+    pub refunded: i64,
     /// The amount charged minus the gross total. The gross total is computed from the net amount of each tax rate; if lines were rounded
     /// individually when they were charged, both differ by some minor units.
     pub rounding: i64,

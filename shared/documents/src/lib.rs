@@ -23,7 +23,7 @@ pub use document::{
 };
 pub use missing::missing_fields;
 pub use pdf::{PdfError, pdf};
-pub use semantic::{Unwritable, cii, ubl};
+pub use semantic::{Unwritable, Violation, cii, ubl};
 pub use totals::{RateTotal, TooLarge, Totals};
 
 #[cfg(test)]

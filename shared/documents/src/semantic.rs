@@ -26,11 +26,39 @@ pub enum Unwritable {
     /// The fields that [`missing_fields`] names.
     #[error("fields are missing: {}", .0.join(", "))]
     Missing(Vec<String>),
-    /// The rules that the document violates, each with the term that violates it.
-    #[error("rules of EN 16931 are violated: {}", .0.join("; "))]
-    Invalid(Vec<String>),
+    #[error("EN 16931 does not permit the document: {}", .0.iter().map(Violation::to_string).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<Violation>),
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+}
+
+/// A rule of EN 16931 that a document violates.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{rule} at {field}")]
+pub struct Violation {
+    pub rule: String,
+    /// The field of the document, or the term of the standard, such as `BG-25[2]/BT-151`.
+    pub field: String,
+}
+
+impl Violation {
+    fn new(rule: &str, path: &str) -> Self {
+        let term = path.rsplit('/').next().unwrap_or_default();
+        let field = match term {
+            "BT-5" => "currency",
+            "BT-31" => "seller.vat_id",
+            "BT-34" => "seller.electronic_address",
+            "BT-40" => "seller.address.country",
+            "BT-48" => "buyer.vat_id",
+            "BT-49" => "buyer.electronic_address",
+            "BT-55" => "buyer.address.country",
+            _ => path,
+        };
+        Self {
+            rule: rule.to_owned(),
+            field: field.to_owned(),
+        }
+    }
 }
 
 /// Returns the document as a UBL 2.1 `Invoice` or `CreditNote`.
@@ -66,7 +94,7 @@ pub(crate) fn validated(document: &Document) -> Result<Validated<En16931>, Unwri
         let findings = rejected.report().fatal();
         Unwritable::Invalid(
             findings
-                .map(|finding| format!("{} at {}", finding.rule, finding.path))
+                .map(|finding| Violation::new(&finding.rule, &finding.path.to_string()))
                 .collect(),
         )
     })
@@ -304,7 +332,7 @@ fn date(date: Date) -> Result<en16931::Date, Unwritable> {
         date.month().unsigned_abs(),
         date.day().unsigned_abs(),
     )
-    .map_err(|_| Unwritable::Invalid(vec![format!("{date} is not a date")]))
+    .map_err(|_| Unwritable::Invalid(vec![Violation::new("BR-DT-001", &date.to_string())]))
 }
 
 fn days(period: Period<Date>) -> Result<en16931::invoice::Period, Unwritable> {
@@ -417,11 +445,23 @@ mod tests {
                 panic!("a wrong VAT identifier was accepted");
             };
             for rule in ["BR-CO-09", "BR-S-05"] {
-                assert!(
-                    rules.iter().any(|named| named.starts_with(rule)),
-                    "{rules:?}"
-                );
+                assert!(rules.iter().any(|named| named.rule == rule), "{rules:?}");
             }
+        }
+    }
+
+    #[test]
+    fn codes_that_the_standard_lacks_are_named_by_their_field() {
+        let mut document = plain();
+        document.currency.code = "bgn".to_owned();
+        if let Some(address) = &mut document.buyer.party.electronic_address {
+            address.scheme = "9999".to_owned();
+        }
+        for write in SYNTAXES {
+            let error = write(&document).unwrap_err().to_string();
+            assert!(error.contains("BR-CL-04 at currency"), "{error}");
+            let scheme = "BR-CL-25 at buyer.electronic_address";
+            assert!(error.contains(scheme), "{error}");
         }
     }
 

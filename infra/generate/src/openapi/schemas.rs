@@ -21,6 +21,7 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("ChargingStation", "distance_meters"),
     ("Availability", "exceptional_closings"),
     ("Availability", "exceptional_openings"),
+    ("LineItem", "tax_components"),
     ("Price", "price_decimal"),
     ("Price", "restrictions"),
     ("ReportFilters", "driver"),

@@ -137,6 +137,7 @@ pub fn invoice(language: Language, sessions: i64) -> Document {
         payment_terms: None,
         exemption_reason: None,
         prepaid: 0,
+        refunded: 0,
         rounding: 0,
         lines: (0..sessions)
             .map(|number| session(number, 731 + number * 911 % 5_000, 19))

@@ -318,6 +318,37 @@ mod tests {
     }
 
     #[test]
+    fn sums_state_the_category_of_a_rate_and_what_was_refunded() {
+        let mut document = samples::invoice(Language::En, 2);
+        document.lines[0].tax_percent = rust_decimal::Decimal::ZERO;
+        document.lines[1] = document.lines[0].clone();
+        document.lines[0].tax_category = crate::TaxCategory::Zero;
+        document.lines[1].tax_category = crate::TaxCategory::Exempt;
+        document.prepaid = 351;
+        document.refunded = 100;
+        let english = [
+            "VAT 0% (zero-rated) on EUR 7.31",
+            "VAT 0% (exempt) on EUR 7.31",
+            "Already paid (EUR 1.00 of it refunded)",
+        ];
+        let german = [
+            "USt 0 % (Nullsatz) auf 7,31 EUR",
+            "USt 0 % (steuerfrei) auf 7,31 EUR",
+            "Bereits bezahlt (davon 1,00 EUR erstattet)",
+        ];
+        for (language, labels) in [(Language::En, english), (Language::De, german)] {
+            document.language = language;
+            let shown = pages(&document).concat().concat().replace(' ', "");
+            for label in labels {
+                assert!(
+                    shown.contains(&label.replace(' ', "")),
+                    "{label} in {shown}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn yen_have_no_decimals_and_dinars_three() {
         for (code, decimals, amount) in [("JPY", 0, "JPY 1,468"), ("KWD", 3, "KWD 1.468")] {
             let mut document = samples::invoice(Language::En, 1);
@@ -335,10 +366,10 @@ mod tests {
     fn characters_without_a_glyph_are_replaced() {
         let mut document = samples::invoice(Language::En, 1);
         document.buyer.party.legal_name =
-            Some("Ελλάδα Київ Łódź \u{200f}東京\u{1}\u{feff}".to_owned());
+            Some("Ελλάδα Київ Łódź Mu\u{308}ller \u{200f}東京\u{1}\u{feff}".to_owned());
         let shown = pages(&document).concat();
         assert!(
-            shown.contains(&"Ελλάδα Київ Łódź \u{fffd}\u{fffd}".to_owned()),
+            shown.contains(&"Ελλάδα Київ Łódź Müller \u{fffd}\u{fffd}".to_owned()),
             "{shown:?}"
         );
     }

@@ -70,8 +70,14 @@ fn settled(document: &Document) -> Vec<(String, String)> {
             DocumentKind::Invoice => language.pick("Already paid", "Bereits bezahlt"),
             DocumentKind::CreditNote => language.pick("Already settled", "Bereits verrechnet"),
         };
+        let refunded = language.money(document.refunded, currency);
+        let refunded = match language {
+            _ if document.refunded == 0 => String::new(),
+            Language::En => format!(" ({refunded} of it refunded)"),
+            Language::De => format!(" (davon {refunded} erstattet)"),
+        };
         settled.push((
-            label.to_owned(),
+            format!("{label}{refunded}"),
             language.number(-Decimal::new(document.prepaid, currency.decimals.into())),
         ));
     }
@@ -86,14 +92,17 @@ fn rate_label(document: &Document, rate: &RateTotal) -> String {
         language.pick("on", "auf"),
         language.money(rate.net, &document.currency)
     );
-    match rate.category {
-        TaxCategory::OutOfScope => format!("{} {on}", language.pick("No VAT", "Keine USt")),
-        _ => format!(
-            "{} {} {on}",
-            language.pick("VAT", "USt"),
-            language.percent(rate.percent)
-        ),
-    }
+    let kind = match rate.category {
+        TaxCategory::OutOfScope => {
+            return format!("{} {on}", language.pick("No VAT", "Keine USt"));
+        }
+        TaxCategory::Standard => "",
+        TaxCategory::Zero => language.pick(" (zero-rated)", " (Nullsatz)"),
+        TaxCategory::Exempt => language.pick(" (exempt)", " (steuerfrei)"),
+        TaxCategory::ReverseCharge => language.pick(" (reverse charge)", " (Reverse Charge)"),
+    };
+    let percent = language.percent(rate.percent);
+    format!("{} {percent}{kind} {on}", language.pick("VAT", "USt"))
 }
 
 fn sum(layout: &mut Layout<'_>, (label, amount): &(String, String), style: Style) {

@@ -132,11 +132,18 @@ impl TryFrom<String> for InvoicePrefix {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ElectronicAddress {
-    /// A code of the list EAS: four digits, such as `0204`, or `EM` for an email address.
+    /// A code of the list EAS, as EN 16931 permits it: `0204`, `0088` and others with four digits, or `EM` for an email address.
     pub scheme: AddressScheme,
     /// Address in the scheme, to which electronic invoices are sent.
     pub value: Text<128>,
 }
+
+/// The codes of the list EAS (Electronic Address Scheme) in the rules of EN 16931, version 1.3.16 of 2026-03-30 (BR-CL-25).
+const ADDRESS_SCHEMES: &str = "0002 0007 0009 0037 0060 0088 0096 0097 0106 0130 0135 0142 0147 0151 0154 0158 0170 0177 0183 0184 0188 0190 \
+    0191 0192 0193 0194 0195 0196 0198 0199 0200 0201 0202 0203 0204 0205 0208 0209 0210 0211 0212 0213 0215 0216 \
+    0217 0218 0219 0220 0221 0225 0230 0235 0240 0242 0244 0245 0246 0248 9910 9913 9914 9915 9918 9919 9920 9922 \
+    9923 9924 9925 9926 9927 9928 9929 9930 9931 9932 9933 9934 9935 9936 9937 9938 9939 9940 9941 9942 9943 9944 \
+    9945 9946 9947 9948 9949 9950 9951 9952 9953 9957 9959 AN AQ AS AU EM";
 
 /// A code of the list EAS (Electronic Address Scheme).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,8 +155,7 @@ impl TryFrom<String> for AddressScheme {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        let digits = text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit());
-        if digits || matches!(text.as_str(), "EM" | "AN" | "AQ" | "AS" | "AU") {
+        if ADDRESS_SCHEMES.split(' ').any(|code| code == text) {
             Ok(Self(text))
         } else {
             Err("expected a code of the list EAS, such as 0204 or EM")
@@ -272,6 +278,16 @@ mod tests {
             "DE02ä120300000000202051",
         ] {
             assert!(!reads::<Iban>(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_of_addresses_is_in_the_list() {
+        for right in ["0002", "0204", "0248", "9959", "AN", "EM"] {
+            assert!(reads::<AddressScheme>(right), "{right}");
+        }
+        for wrong in ["", "0000", "9999", "9958", "em", " ", "0002 0007"] {
+            assert!(!reads::<AddressScheme>(wrong), "{wrong}");
         }
     }
 

@@ -94,6 +94,19 @@ impl Stored<Invoice> {
         Ok(found)
     }
 
+    /// Checks whether a credit of a network has exactly its own taxes. One that moves an amount to another rate always has them; any other
+    /// only if the line and the invoice have as much left at its rates.
+    pub fn has_taxes(&self, line: &LineItem, credited: &[TaxAmount]) -> bool {
+        let is_left = |left: &[TaxAmount]| {
+            credited.iter().all(|tax| {
+                let mut left = left.iter().filter(|left| left.is_like(tax));
+                left.any(|left| left.net >= tax.net && left.tax >= tax.tax)
+            })
+        };
+        credited.iter().any(|tax| tax.gross() < 0)
+            || is_left(&self.left_of(line)) && is_left(&self.left())
+    }
+
     /// Deducts a credit note from the invoice. Returns the part that was deducted from the amount due, and the part to refund. If nothing
     /// is due any more, the invoice becomes paid.
     ///

@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::credits::less;
 use super::totals::TaxAmount;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, CostSource, Names, PriceCheck, SessionInternal};
@@ -80,6 +81,9 @@ pub struct LineItem {
     #[serde(default)]
     #[schema(required)]
     pub taxes: Vec<TaxAmount>,
+    /// The types of the prices that each entry of `taxes` contains, in the same order, for a session with several rates of tax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tax_components: Vec<Vec<PriceType>>,
     /// Kind of the billed object.
     #[serde(rename = "type")]
     pub kind: LineType,
@@ -141,13 +145,15 @@ impl LineItem {
             station_name: some(station),
             tax: total.tax(),
             taxes: TaxAmount::of_session(session, internal),
+            tax_components: TaxAmount::components(session, internal),
             kind: LineType::EnergySession,
             unit_amount: gross,
             vehicle: Some(session.vehicle.clone()),
         }
     }
 
-    /// Returns the line of an amount that a network bills for a session after its price was final; none for a session that has not ended.
+    /// Returns the line of an amount that a network has billed for a session after its price was final; none for a session that has not
+    /// ended. The session shows the amount already. The taxes are those of the session's new total less those of the total before.
     pub(crate) fn of_adjustment(
         id: &Id,
         stored: &Stored<ChargingSession>,
@@ -160,6 +166,8 @@ impl LineItem {
             Some(cdr) => format!("Adjustment by CDR {cdr}"),
             None => "Adjustment without a CDR".to_owned(),
         };
+        let total = stored.billed();
+        let of_billed = |total| TaxAmount::of_billed(&stored.object, &stored.internal, total);
         Some(Self {
             id: id.as_kind(Kind::LineItem),
             amount: more.gross,
@@ -174,7 +182,8 @@ impl LineItem {
             price_check: None,
             price_per_kwh: None,
             tax: more.gross - more.net,
-            taxes: TaxAmount::of_total(&stored.object, &stored.internal, more),
+            taxes: less(&of_billed(total), &of_billed(total.minus(more))),
+            tax_components: Vec::new(),
             unit_amount: more.gross,
             ..session
         })
@@ -231,6 +240,7 @@ impl LineItem {
             station_name: None,
             tax: taxes.iter().map(|tax| tax.tax).sum(),
             taxes,
+            tax_components: Vec::new(),
             kind: LineType::Adjustment,
             unit_amount: amount,
             vehicle: None,
@@ -241,7 +251,7 @@ impl LineItem {
     pub(crate) fn split(&self, amount: i64, id: &Id) -> (Self, Self) {
         let credited: Vec<TaxAmount> = self.taxes.iter().map(TaxAmount::negated).collect();
         let own = super::credits::share(&credited, amount);
-        let others = super::credits::less(&credited, &own);
+        let others = less(&credited, &own);
         let part = |id: Id, taxes: &[TaxAmount]| Self {
             charging_session: self.charging_session.clone(),
             charging_station: self.charging_station.clone(),
@@ -297,6 +307,7 @@ impl LineItem {
             station_name: None,
             tax: tax.tax,
             taxes: vec![tax],
+            tax_components: Vec::new(),
             kind: LineType::ReservationFee,
             unit_amount: fee.amount,
             vehicle: Some(reservation.vehicle.clone()),

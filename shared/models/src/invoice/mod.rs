@@ -220,6 +220,9 @@ pub struct Issued {
     pub description: Option<Description>,
     /// The amount that was paid before, in minor units.
     pub prepaid: i64,
+    /// The part of `prepaid` that was refunded before, in minor units.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub refunded: i64,
 }
 
 /// The body of `POST /v1/invoices/{id}`.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, Names, SessionCost};
+use crate::charging_station::PriceType;
 use kernel::Mode;
 use kernel::time::{days, millis};
 use serde_json::json;
@@ -131,6 +132,69 @@ fn a_component_without_tax_is_exempt_beside_taxed_ones() {
     let line = march().bills(simulated(), eur(), &session).unwrap().line;
     let categories: Vec<_> = line.taxes.iter().map(|tax| tax.category).collect();
     assert_eq!(categories, [TaxCategory::S, TaxCategory::E, TaxCategory::Z]);
+    use PriceType::{Energy, Flat, Time};
+    assert_eq!(line.tax_components, [vec![Energy], vec![Flat], vec![Time]]);
+}
+
+#[test]
+fn a_correction_of_the_tax_moves_the_amount_to_its_rate() {
+    let mut session = session(1, "2026-03-05T00:00:00Z");
+    let net_and_gross = |(net, gross)| Total { net, gross };
+    cost_of(&mut session).total = net_and_gross((496, 595));
+    let price = json!({"currency": "eur", "price": 100, "step_size": 1, "tax": "vat", "tax_included": false,
+        "tax_percent": "20", "type": "ENERGY"});
+    session.internal.pricing = vec![serde_json::from_value(price).unwrap()];
+    let mut sums = TaxAmount::of_session(&session.object, &session.internal);
+    let mut correct = |total, expected: &[(&str, TaxCategory, i64, i64)]| {
+        let more = net_and_gross(total).minus(session.billed());
+        let price = session.object.state.final_price_mut().unwrap();
+        price.adjusted = price.adjusted.plus(more);
+        let id = Id::from_number(Kind::Adjustment, 1);
+        let line = LineItem::of_adjustment(&id, &session, more, None).unwrap();
+        let taxes = line.taxes.iter().map(|tax| {
+            let percent = String::from(tax.tax_percent);
+            (percent, tax.category, tax.net, tax.tax)
+        });
+        let expected = expected
+            .iter()
+            .map(|(percent, category, net, tax)| ((*percent).to_owned(), *category, *net, *tax));
+        let expected: Vec<_> = expected.collect();
+        assert_eq!(taxes.collect::<Vec<_>>(), expected, "{total:?}");
+        line.taxes.iter().for_each(|tax| tax.add_to(&mut sums));
+        let sum = |of: fn(&TaxAmount) -> i64| sums.iter().map(of).sum::<i64>();
+        assert_eq!((sum(|tax| tax.net), sum(TaxAmount::gross)), total);
+        let untaxed = sums.iter().filter(|tax| tax.tax_percent.is_zero());
+        assert_eq!(untaxed.map(|tax| tax.tax).sum::<i64>(), 0);
+    };
+    use TaxCategory::{S, Z};
+    correct((496, 496), &[("0", Z, 496, 0), ("20", S, -496, -99)]);
+    correct((496, 595), &[("20", S, 496, 99), ("0", Z, -496, 0)]);
+    correct((992, 1190), &[("20", S, 496, 99)]);
+    correct((400, 480), &[("20", S, -592, -118)]);
+    // A minor unit of tax is rounding.
+    correct((400, 479), &[("20", S, 0, -1)]);
+    correct((400, 400), &[("0", Z, 400, 0), ("20", S, -400, -79)]);
+    correct((500, 500), &[("0", Z, 100, 0)]);
+    // A rate that the tariff does not have.
+    correct((500, 535), &[("7", S, 500, 35), ("0", Z, -500, 0)]);
+    correct((496, 595), &[("20", S, 496, 99), ("7", S, -500, -35)]);
+    correct((0, 0), &[("20", S, -496, -99)]);
+    correct((496, 496), &[("0", Z, 496, 0)]);
+}
+
+#[test]
+fn a_correction_of_an_untaxed_price_adds_the_tax() {
+    let mut session = session(1, "2026-03-05T00:00:00Z");
+    cost_of(&mut session).total = Total {
+        net: 496,
+        gross: 496,
+    };
+    let more = Total { net: 0, gross: 99 };
+    session.object.state.final_price_mut().unwrap().adjusted = more;
+    let id = Id::from_number(Kind::Adjustment, 1);
+    let line = LineItem::of_adjustment(&id, &session, more, None).unwrap();
+    let taxes = line.taxes.iter().map(|tax| (tax.net, tax.tax));
+    assert_eq!(taxes.collect::<Vec<_>>(), [(496, 99), (-496, 0)]);
 }
 
 fn invoice(paid: i64) -> Stored<Invoice> {
@@ -267,7 +331,11 @@ fn a_draft_is_finalized_once_and_is_paid_if_nothing_is_due() {
         kernel::error::ErrorClass::Conflict
     );
     let mut settled = invoice(1190);
+    settled.count_refund(100);
     settled.finalize(issue(), now).unwrap();
+    settled.count_refund(50);
+    let issued = settled.internal.issued.as_ref().unwrap();
+    assert_eq!((issued.prepaid, issued.refunded), (1190, 100));
     assert_eq!(
         (settled.object.status, settled.object.paid_at),
         (InvoiceStatus::Paid, Some(now))

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::charging_session::network::Total;
-use crate::charging_session::{ChargingSession, SessionInternal};
-use crate::charging_station::{Price, Tax};
+use crate::charging_session::{ChargingSession, SessionCostLine, SessionInternal};
+use crate::charging_station::{Price, PriceType, Tax};
 use kernel::fields::address::Country;
 use kernel::fields::party::TaxPercent;
 
@@ -102,15 +102,43 @@ impl TaxAmount {
 
     /// Returns the taxes of a session: one for each rate.
     pub(super) fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Self> {
+        match Self::of_lines(session, internal) {
+            Some(lines) => by_rate(lines.iter().map(|(_, tax)| tax)),
+            None => Self::of_total(session, internal, session.total()),
+        }
+    }
+
+    /// Returns the types of the prices that each of the taxes of a session contains; empty if there are not several taxes.
+    pub(super) fn components(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+    ) -> Vec<Vec<PriceType>> {
+        let lines = Self::of_lines(session, internal).unwrap_or_default();
+        let taxes = by_rate(lines.iter().map(|(_, tax)| tax));
+        let kinds_of = |rate: &Self| {
+            let mut kinds = Vec::new();
+            for (kind, tax) in &lines {
+                if tax.is_like(rate) && !kinds.contains(kind) {
+                    kinds.push(*kind);
+                }
+            }
+            kinds
+        };
+        let has_several = taxes.len() > 1;
+        let several = taxes.iter().filter(|_| has_several);
+        several.map(kinds_of).collect()
+    }
+
+    /// Returns the tax of each cost line of a session; none if the lines do not add up to its total.
+    fn of_lines(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+    ) -> Option<Vec<(PriceType, Self)>> {
         let lines = session.state.cost().map_or(&[][..], |cost| &cost.lines);
         let total = session.total();
         let sum = lines.iter().map(|line| line.gross).sum::<i64>();
         let net = lines.iter().map(|line| line.net).sum::<i64>();
-        let mut taxes = Vec::new();
-        if (net, sum) != (total.net, total.gross) {
-            return Self::of_total(session, internal, total);
-        }
-        for line in lines {
+        let tax_of = |line: &SessionCostLine| {
             let amount = Total {
                 net: line.net,
                 gross: line.gross,
@@ -125,17 +153,54 @@ impl TaxAmount {
                 Some(_) => prices.any(is_taxed),
                 None => internal.pricing.iter().any(is_taxed),
             };
-            Self::new(session, percent, is_taxed, amount).add_to(&mut taxes);
-        }
-        taxes
+            (line.kind, Self::new(session, percent, is_taxed, amount))
+        };
+        ((net, sum) == (total.net, total.gross)).then(|| lines.iter().map(tax_of).collect())
     }
 
-    /// Returns the tax of an amount of a session that has no cost lines.
-    pub(super) fn of_total(
+    /// Returns the taxes of a total that a network bills for a session in place of the session's own total. The difference between both
+    /// has a rate of the session or of its tariff that explains it, or the rate of both totals if they have the same. If there is no such
+    /// rate, the whole total has the rate that follows from it.
+    pub(super) fn of_billed(
         session: &ChargingSession,
         internal: &SessionInternal,
         total: Total,
     ) -> Vec<Self> {
+        let own = session.total();
+        let more = total.minus(own);
+        let mut taxes = Self::of_session(session, internal);
+        let is_of_tariff = |tax: &Self| {
+            let mut rates = internal.pricing.iter().map(Price::percent);
+            rates.any(|percent| TaxPercent::new(percent) == tax.tax_percent)
+        };
+        let own_tax = Decimal::from(own.net).checked_mul(Decimal::from(total.tax()));
+        let own_tax = own_tax.and_then(|tax| tax.checked_div(Decimal::from(total.net)));
+        let is_same =
+            own_tax.is_some_and(|tax| (tax - Decimal::from(own.tax())).abs() < Decimal::ONE);
+        let of_more = Self::of_total(session, internal, more).into_iter();
+        let of_more = of_more.filter(|tax| is_same || is_of_tariff(tax));
+        let mut rates = taxes.iter().cloned().chain(of_more);
+        let Some(at_rate) = rates.find(|tax| tax.explains(more)) else {
+            return Self::of_total(session, internal, total);
+        };
+        let more = Self {
+            net: more.net,
+            tax: more.tax(),
+            ..at_rate
+        };
+        more.add_to(&mut taxes);
+        taxes
+    }
+
+    /// Checks whether an amount can have the rate, if its tax was rounded.
+    fn explains(&self, amount: Total) -> bool {
+        let tax = Decimal::from(amount.tax());
+        let off = (tax_at(amount.net, self.tax_percent.decimal()) - tax).abs();
+        off.is_zero() || !self.tax_percent.is_zero() && off <= Decimal::ONE
+    }
+
+    /// Returns the tax of an amount of a session that has no cost lines.
+    fn of_total(session: &ChargingSession, internal: &SessionInternal, total: Total) -> Vec<Self> {
         let percent = rate_of(total, &internal.pricing);
         let is_taxed = internal.pricing.iter().any(is_taxed);
         vec![Self::new(session, percent, is_taxed, total)]
@@ -249,10 +314,14 @@ fn rate(amount: Total, pricing: &[Price], stated: Decimal) -> Decimal {
         return stated;
     }
     let explains = |percent: &Decimal| {
-        let tax = Decimal::from(amount.net) * percent / Decimal::ONE_HUNDRED;
-        (tax - Decimal::from(amount.tax())).abs() < Decimal::ONE
+        (tax_at(amount.net, *percent) - Decimal::from(amount.tax())).abs() < Decimal::ONE
     };
     rates.find(explains).unwrap_or(stated)
+}
+
+/// Returns the exact tax of a net amount at a rate in percent.
+fn tax_at(net: i64, percent: Decimal) -> Decimal {
+    Decimal::from(net) * percent / Decimal::ONE_HUNDRED
 }
 
 /// Returns the rate in percent that follows from an amount with and without tax.

@@ -147,6 +147,7 @@ impl Stored<Invoice> {
             due_date: self.object.due_date,
             description: self.object.description.clone(),
             prepaid: self.object.totals.paid,
+            refunded: self.object.totals.refunded,
         });
         self.object.number = Some(number);
         self.object.seller = Some(seller);

@@ -448,7 +448,7 @@ impl Stored<ChargingSession> {
     }
 
     /// Returns the total cost of the session so far, including its adjustments.
-    fn billed(&self) -> Total {
+    pub(crate) fn billed(&self) -> Total {
         let own = self.object.total();
         let price = self.object.state.final_price();
         price.map_or(own, |price| own.plus(price.adjusted))

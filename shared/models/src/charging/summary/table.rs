@@ -8,6 +8,11 @@ use serde_json::{Map, Number, Value};
 
 use kernel::{Error, Id, Result, Timestamp};
 
+/// The characters with which a spreadsheet begins a formula, in full width as well, or which it skips before one.
+const FORMULA: [char; 12] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\0', '＝', '＋', '－', '＠',
+];
+
 /// One field of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
@@ -45,9 +50,7 @@ impl Cell {
     fn field(&self, zone: &TimeZone) -> String {
         match self {
             Self::Time(moment) => moment.text_in(zone),
-            Self::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
-                format!("'{text}")
-            }
+            Self::Text(text) if text.starts_with(FORMULA) => format!("'{text}"),
             Self::Text(text) => text.clone(),
             Self::Number(number) => number.to_string(),
             Self::Decimal(number) => number.to_string(),
@@ -121,4 +124,19 @@ pub(super) fn json(
     };
     let rows: Vec<Value> = rows.map(object).collect::<Result<_>>()?;
     serde_json::to_vec(&rows).map_err(Error::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_a_spreadsheet_computes_is_prefixed() {
+        for sign in FORMULA {
+            let field = Cell::Text(format!("{sign}1+1")).field(&TimeZone::UTC);
+            assert_eq!(field, format!("'{sign}1+1"));
+        }
+        let field = Cell::Text("1=1".to_owned()).field(&TimeZone::UTC);
+        assert_eq!(field, "1=1");
+    }
 }
