@@ -26,8 +26,6 @@ use crate::timeline::Timeline;
 const REST: Duration = Duration::from_millis(200);
 /// The interval at which lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
-/// The time in seconds after which the sweep sends what is due again.
-const OVERDUE: u32 = 120;
 /// The number of messages other than webhook deliveries and pulls from charging networks that are processed at a time.
 const WORKERS: u32 = 16;
 /// The delay before a failed message is delivered again.
@@ -106,7 +104,8 @@ impl Engine {
 
     /// Runs the engine without end.
     pub async fn run(self: Arc<Self>) {
-        let mut swept = Instant::now();
+        let started = Instant::now();
+        let mut swept = None;
         let mut is_reported = false;
         loop {
             let turned = self.turn(&mut *self.streams.lock().await).await;
@@ -117,8 +116,11 @@ impl Engine {
                 _ => {}
             }
             is_reported = turned.is_err();
-            if swept.elapsed() > SWEEP {
-                swept = Instant::now();
+            // At the start of a process that has not run for a while, work may have waited for other work that was due as well.
+            let is_idle =
+                matches!(turned, Ok(false)) && self.workers.available_permits() == WORKERS as usize;
+            if swept.unwrap_or(started).elapsed() > SWEEP || swept.is_none() && is_idle {
+                swept = Some(Instant::now());
                 if let Err(error) = sweep::handle(&self.app).await {
                     tracing::warn!(%error, "lost work was not looked for");
                 }
@@ -270,10 +272,7 @@ impl Engine {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
-        let mut moved = self.move_to(target, &mut patience).await;
-        if moved.is_ok() && seconds >= OVERDUE {
-            moved = self.repeat_overdue(&mut patience).await;
-        }
+        let moved = self.move_to(target, &mut patience).await;
         // The clock may have been moved part of the way.
         self.notices.moved(self.clock.now());
         moved?;
@@ -290,14 +289,6 @@ impl Engine {
                 )
             }),
         })
-    }
-
-    /// Does what another piece of work was waiting for when its time came, and what was lost, as the sweep does each minute.
-    async fn repeat_overdue(&self, patience: &mut Duration) -> Result<()> {
-        match sweep::handle(&self.app).await? {
-            0 => Ok(()),
-            _ => self.settle_within(patience).await,
-        }
     }
 
     /// Moves the clock to a moment, stopping at each earlier moment at which work is due.

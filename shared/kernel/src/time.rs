@@ -135,8 +135,10 @@ impl Timestamp {
         }
         let parsed = match text.parse::<jiff::Timestamp>() {
             Ok(parsed) => parsed,
-            Err(_) if text.starts_with("9999-12-3") && text[..19].parse::<DateTime>().is_ok() => {
-                return Ok(Self::from_unix_millis(LATEST));
+            // A valid time of this month that is none of jiff's lies after the last.
+            Err(_) if text.starts_with("9999-12-") && &text[17..19] != "60" => {
+                let read = text[..19].parse::<DateTime>().map_err(|_| SHAPE);
+                return read.map(|_| Self::from_unix_millis(LATEST));
             }
             Err(_) => return Err(SHAPE),
         };
@@ -257,7 +259,7 @@ mod tests {
             ("9999-12-30T21:59:59.999Z", "9999-12-30T21:59:59.999Z"),
             ("9999-12-30T22:00:00Z", "9999-12-30T21:59:59.999Z"),
             ("9999-12-31T23:59:59.9999999Z", "9999-12-30T21:59:59.999Z"),
-            ("9999-12-31T23:59:59-12:00", "9999-12-30T21:59:59.999Z"),
+            ("9999-12-29T23:59:59-23:59", "9999-12-30T21:59:59.999Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
             ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000Z"),
             ("2017-01-01T05:29:60+05:30", "2016-12-31T23:59:59.000Z"),
@@ -289,6 +291,7 @@ mod tests {
             "2026-03-01T09:30:00+24:00",
             "2026-03-01T09:30:00Z[UTC]",
             "+2026-03-01T09:30:00Z",
+            "9999-12-31T12:00:60Z",
             "9999-12-32T00:00:00Z",
             "9999-12-31T24:00:00Z",
             "0001-01-01T00:00:00+00:01",

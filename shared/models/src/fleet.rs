@@ -477,7 +477,8 @@ impl Stored<Fleet> {
             before => {
                 let begun = cycle.begin(now, &zone);
                 let from = before.map_or(begun, |before| before.from);
-                let is_over = |left: &TimeZone| from < begun && cycle.begin(now, left) <= from;
+                let first = |zone: &TimeZone| cycle.first(now.date_in(zone));
+                let is_over = |left: &TimeZone| from < begun && first(left) < first(&zone);
                 let until = match left.as_ref().is_some_and(is_over) {
                     true => begun,
                     false => cycle.end(now.max(from), &zone),
@@ -646,6 +647,9 @@ mod tests {
             ("Pacific/Kiritimati", true, "2028-12-31T10:00:00Z"),
             ("America/Lima", true, "2029-01-01T05:00:00Z"),
             ("Pacific/Kiritimati", false, "2028-12-31T10:00:00Z"),
+            // The month has begun there after the period did, and is not over.
+            ("America/Lima", false, "2029-01-01T05:00:00Z"),
+            ("Europe/London", false, "2029-01-01T00:00:00Z"),
         ] {
             let mut fleet = fleet(began);
             fleet.object.preferences.billing_cycle = match yearly {

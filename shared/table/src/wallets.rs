@@ -198,7 +198,7 @@ impl UnitOfWork<'_> {
         let mut update = self.store.update(wallet.key(&self.origin.tenant))
             .update_expression(
                 "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
-                 #version = #version + :one REMOVE events",
+                 #version = #version + :one, #written = if_not_exists(#written, #object.#updated) REMOVE events",
             )
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")
@@ -206,6 +206,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_names("#balance", balance)
             .expression_attribute_names("#updated", "updated")
             .expression_attribute_names("#version", "version")
+            .expression_attribute_names("#written", "written")
             .expression_attribute_values(":by", n(by))
             .expression_attribute_values(":zero", n(0))
             .expression_attribute_values(":one", n(1))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kernel::Timestamp;
 use kernel::time::MINUTE;
 use serde_json::{Value, json};
-use tests::{Receiver, driver, fleet, verify};
+use tests::{Crew, Receiver, driver, fleet, verify};
 
 use crate::{Folder, PATIENCE, Process, reserve};
 
@@ -104,6 +104,50 @@ async fn work_due_while_the_service_was_down_is_done_at_restart() {
     let began = Instant::now();
     while second.client.get(&path).await.body["status"] != "confirmed" {
         assert!(began.elapsed() < PATIENCE, "it is not confirmed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    second.kill();
+}
+
+/// The invoice of a period waits until its sessions are settled. When a laptop wakes up, both are due at the same time.
+#[tokio::test]
+async fn an_invoice_that_waits_is_made_after_a_long_sleep() {
+    let folder = Folder::new("asleep");
+    let first = Process::start(&folder);
+    let client = &first.client;
+    let Crew {
+        fleet,
+        driver,
+        vehicle,
+    } = client.crew().await;
+    let weekly = json!({"preferences": {"billing_cycle": "weekly", "default_currency": "gbp"}});
+    client.post_ok(&format!("/v1/fleets/{fleet}"), weekly).await;
+    let found = client
+        .get_ok("/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100")
+        .await;
+    let stations = found["data"].as_array().expect("stations").iter();
+    let connectors = stations.flat_map(|station| {
+        let connectors = station["connectors"].as_array().expect("connectors").iter();
+        connectors.map(move |connector| (&station["id"], &connector["id"]))
+    });
+    let mut status = 0;
+    for (station, connector) in connectors {
+        let session = json!({"charging_station": station, "connector": connector, "driver": driver, "vehicle": vehicle});
+        status = client.post("/v1/charging_sessions", session).await.status;
+        if status == 200 {
+            break;
+        }
+    }
+    assert_eq!(status, 200, "no station is open and fits");
+    first.kill();
+    let days = 9 * 86_400_000u64;
+    std::fs::write(folder.0.join("clock.json"), days.to_string()).expect("a clock");
+    let second = Process::start(&folder);
+    let invoices = format!("/v1/invoices?fleet={fleet}");
+    let began = Instant::now();
+    while second.client.get_ok(&invoices).await["data"] == json!([]) {
+        // The sweep comes after a minute anyway.
+        assert!(began.elapsed().as_secs() < 55, "no invoice");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     second.kill();

@@ -234,10 +234,13 @@ pub(super) fn to_item<T: Record>(stored: &Stored<T>, origin: &Origin) -> Result<
         let names = stored.events().iter().map(|kind| s(kind.as_str()));
         item.insert("events".into(), AttributeValue::L(names.collect()));
     }
-    let at = stored.event_time(origin.now);
-    let is_reported = !stored.events().is_empty() || Some(at) == stored.last_event;
-    let written = at.to_string();
-    if is_reported && text_in(&mut object, "updated").is_none_or(|updated| *updated != written) {
+    let last_event = match stored.events() {
+        [] => stored.last_event,
+        _ => Some(stored.event_time(origin.now)),
+    };
+    if let Some(written) = last_event.map(|at| at.to_string())
+        && text_in(&mut object, "updated").is_none_or(|updated| *updated < written)
+    {
         item.insert("written".into(), s(written));
     }
     let recorded = stored.recorded + stored.events().len() as u64;
