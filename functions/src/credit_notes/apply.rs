@@ -323,23 +323,25 @@ async fn on_final(
     tx.create(&mut note)
 }
 
-/// The credit of a line; of the whole invoice without a line, or if the maximum number of lines was already credited individually.
+/// The credit of a line; of the whole invoice without a line, if the line has no amount left at the rates of the credit, or if the
+/// maximum number of lines was already credited individually.
 fn credit(
     adjustment: &Stored<Adjustment>,
     line: Option<&LineItem>,
     invoice: &Stored<Invoice>,
 ) -> Result<Credit> {
     let amount = -adjustment.object.line.amount;
-    let of_line = line.and_then(|line| {
-        let shared = invoice.credit_of_lines(&[(line, Some(amount))]).ok()?.pop();
-        let taxes = adjustment.object.line.taxes.iter();
-        let own: Vec<TaxAmount> = taxes.map(TaxAmount::negated).collect();
-        let is_own = invoice.has_taxes(line, &own);
-        Some(CreditNoteLine::of_line(
-            line,
-            if is_own { own } else { shared? },
-        ))
-    });
+    let taxes = adjustment.object.line.taxes.iter();
+    let own = taxes.map(TaxAmount::negated).collect::<Vec<_>>();
+    let own = Some(own).filter(|own| invoice.has_taxes(own));
+    let taxes_of = |line: &LineItem| match &own {
+        Some(own) => invoice.can_credit(line, own).then(|| own.clone()),
+        None => {
+            let shared = invoice.credit_of_lines(&[(line, Some(amount))]);
+            shared.ok()?.pop()
+        }
+    };
+    let of_line = line.and_then(|line| Some(CreditNoteLine::of_line(line, taxes_of(line)?)));
     let described = adjustment.object.line.description.clone();
     let reason = described.try_into().ok();
     Ok(match of_line {
@@ -349,7 +351,8 @@ fn credit(
             reason,
         },
         None => {
-            let taxes: Vec<TaxAmount> = invoice.credit_of(amount)?;
+            let shared = || invoice.credit_of(amount);
+            let taxes = own.map_or_else(shared, Ok)?;
             Credit::of_amount(CreditNoteType::Network, taxes, reason)
         }
     })

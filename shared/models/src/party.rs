@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use kernel::fields::address::Address;
 use kernel::fields::party::{
-    Bic, ElectronicAddress, Iban, InvoicePrefix, PaymentTerm, TaxPercent, VatId,
+    Bic, ElectronicAddress, Iban, InvoicePrefix, PaymentTerm, TaxPercent, VatId, listed,
 };
 use kernel::fields::patch::Patch;
 use kernel::fields::text::{Name, Text, ZoneName};
@@ -51,7 +51,7 @@ pub struct BillingDetailsChange {
     #[serde(default)]
     pub bic: Patch<Bic>,
     /// Address for electronic invoices, such as a Peppol participant. Null removes it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "listed")]
     pub electronic_address: Patch<ElectronicAddress>,
     /// IBAN to which invoices are paid; blanks are removed. Null removes it.
     #[serde(default)]
@@ -128,7 +128,7 @@ pub struct FleetBillingDetailsChange {
     #[serde(default)]
     pub buyer_reference: Patch<Text<256>>,
     /// Address for electronic invoices, such as a Peppol participant. Null removes it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "listed")]
     pub electronic_address: Patch<ElectronicAddress>,
     /// The language of the labels in documents. Null: `en`.
     #[serde(default)]

@@ -3,10 +3,11 @@
 
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
 use super::address::Country;
+use super::patch::Patch;
 use super::text::{Text, checked_string};
 
 /// A VAT identifier with the country's prefix (Greece `EL`, Northern Ireland `XI`), written in capitals without blanks.
@@ -145,7 +146,29 @@ const ADDRESS_SCHEMES: &str = "0002 0007 0009 0037 0060 0088 0096 0097 0106 0130
     9923 9924 9925 9926 9927 9928 9929 9930 9931 9932 9933 9934 9935 9936 9937 9938 9939 9940 9941 9942 9943 9944 \
     9945 9946 9947 9948 9949 9950 9951 9952 9953 9957 9959 AN AQ AS AU EM";
 
-/// A code of the list EAS (Electronic Address Scheme).
+const UNKNOWN_SCHEME: &str = "expected a code of the list EAS, such as 0204 or EM";
+
+/// Reads the electronic address of a request, whose scheme has to be in the list. A stored one may have a code that the list had before.
+///
+/// # Errors
+/// Fails for another scheme.
+pub fn listed<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Patch<ElectronicAddress>, D::Error> {
+    let read = Patch::<ElectronicAddress>::deserialize(deserializer)?;
+    match &read {
+        Patch::Set(address)
+            if !ADDRESS_SCHEMES
+                .split(' ')
+                .any(|code| code == address.scheme.0) =>
+        {
+            Err(de::Error::custom(UNKNOWN_SCHEME))
+        }
+        _ => Ok(read),
+    }
+}
+
+/// A code of the list EAS (Electronic Address Scheme), or one with four digits that the list had once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct AddressScheme(String);
@@ -155,10 +178,11 @@ impl TryFrom<String> for AddressScheme {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        if ADDRESS_SCHEMES.split(' ').any(|code| code == text) {
+        let digits = text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit());
+        if digits || ADDRESS_SCHEMES.split(' ').any(|code| code == text) {
             Ok(Self(text))
         } else {
-            Err("expected a code of the list EAS, such as 0204 or EM")
+            Err(UNKNOWN_SCHEME)
         }
     }
 }
@@ -286,8 +310,13 @@ mod tests {
         for right in ["0002", "0204", "0248", "9959", "AN", "EM"] {
             assert!(reads::<AddressScheme>(right), "{right}");
         }
-        for wrong in ["", "0000", "9999", "9958", "em", " ", "0002 0007"] {
+        for wrong in ["", "99999", "em", " ", "0002 0007"] {
             assert!(!reads::<AddressScheme>(wrong), "{wrong}");
+        }
+        for (scheme, is_listed) in [("0204", true), ("9999", false), ("9958", false)] {
+            let address = serde_json::json!({"scheme": scheme, "value": "x"});
+            assert_eq!(listed(address).is_ok(), is_listed, "{scheme}");
+            assert!(reads::<AddressScheme>(scheme), "{scheme}");
         }
     }
 

@@ -195,11 +195,12 @@ pub struct Total {
 
 impl Total {
     /// Creates an amount without and with tax. The amount with tax is billed. If the other one cannot be that amount without tax, because it is
-    /// larger or has the other sign, no tax is known.
+    /// zero, is larger or has the other sign, no tax is known.
     pub fn new(net: i64, gross: i64) -> Self {
         let range = gross.min(0)..=gross.max(0);
+        let is_possible = net != 0 && range.contains(&net);
         Self {
-            net: if range.contains(&net) { net } else { gross },
+            net: if is_possible { net } else { gross },
             gross,
         }
     }
@@ -446,11 +447,15 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_name_another_tax_leave_no_negative_tax() {
-        let bill = cdr("C1", 1000, None, 1);
+    fn credits_that_name_another_tax_leave_no_impossible_tax() {
+        let mut bill = cdr("C1", 1000, None, 1);
         let mut credit = cdr("X", -800, Some("C1"), 2);
         credit.total.net = -100;
-        let total = total_of(&[bill, credit], eur()).unwrap();
+        let total = total_of(&[bill.clone(), credit], eur()).unwrap();
+        assert_eq!((total.net, total.gross), (200, 200));
+        let mut untaxed = cdr("X", -800, Some("C1"), 2);
+        (bill.total.net, untaxed.total.net) = (800, -800);
+        let total = total_of(&[bill, untaxed], eur()).unwrap();
         assert_eq!((total.net, total.gross), (200, 200));
     }
 }

@@ -94,17 +94,18 @@ impl Stored<Invoice> {
         Ok(found)
     }
 
-    /// Checks whether a credit of a network has exactly its own taxes. One that moves an amount to another rate always has them; any other
-    /// only if the line and the invoice have as much left at its rates.
-    pub fn has_taxes(&self, line: &LineItem, credited: &[TaxAmount]) -> bool {
-        let is_left = |left: &[TaxAmount]| {
-            credited.iter().all(|tax| {
-                let mut left = left.iter().filter(|left| left.is_like(tax));
-                left.any(|left| left.net >= tax.net && left.tax >= tax.tax)
-            })
-        };
-        credited.iter().any(|tax| tax.gross() < 0)
-            || is_left(&self.left_of(line)) && is_left(&self.left())
+    /// Checks whether a credit of a network has exactly its own taxes: one that moves an amount to another rate, or if the invoice has as
+    /// much left at its rates.
+    pub fn has_taxes(&self, credited: &[TaxAmount]) -> bool {
+        credited.iter().any(|tax| tax.gross() < 0) || is_left(&self.left(), credited)
+    }
+
+    /// Checks whether a line can be credited with these taxes: it has as much left at their rates, or they move an amount to another rate.
+    pub fn can_credit(&self, line: &LineItem, credited: &[TaxAmount]) -> bool {
+        let noted = &self.internal.credits.lines;
+        let has_room = noted.contains_key(&line.id) || noted.len() < MOST_LINES;
+        let moves = credited.iter().any(|tax| tax.gross() < 0);
+        has_room && (moves || is_left(&self.left_of(line), credited))
     }
 
     /// Deducts a credit note from the invoice. Returns the part that was deducted from the amount due, and the part to refund. If nothing
@@ -185,4 +186,12 @@ impl Stored<Invoice> {
         *unrefunded -= covered;
         amount - covered
     }
+}
+
+/// Checks whether at least these amounts are left at their rates.
+fn is_left(left: &[TaxAmount], taxes: &[TaxAmount]) -> bool {
+    taxes.iter().all(|tax| {
+        let mut left = left.iter().filter(|left| left.is_like(tax));
+        left.any(|left| left.net >= tax.net && left.tax >= tax.tax)
+    })
 }

@@ -180,6 +180,8 @@ fn a_correction_of_the_tax_moves_the_amount_to_its_rate() {
     correct((496, 595), &[("20", S, 496, 99), ("7", S, -500, -35)]);
     correct((0, 0), &[("20", S, -496, -99)]);
     correct((496, 496), &[("0", Z, 496, 0)]);
+    // The difference to the session's own price has the rate of the tariff by coincidence.
+    correct((5, 5), &[("0", Z, -491, 0)]);
 }
 
 #[test]

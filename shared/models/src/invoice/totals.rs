@@ -159,8 +159,8 @@ impl TaxAmount {
     }
 
     /// Returns the taxes of a total that a network bills for a session in place of the session's own total. The difference between both
-    /// has a rate of the session or of its tariff that explains it, or the rate of both totals if they have the same. If there is no such
-    /// rate, the whole total has the rate that follows from it.
+    /// has a rate of the session or of its tariff that explains it and leaves no amount below zero, or the rate of both totals if they have
+    /// the same. If there is no such rate, or only the session had tax, the whole total has the rate that follows from it.
     pub(super) fn of_billed(
         session: &ChargingSession,
         internal: &SessionInternal,
@@ -168,7 +168,13 @@ impl TaxAmount {
     ) -> Vec<Self> {
         let own = session.total();
         let more = total.minus(own);
-        let mut taxes = Self::of_session(session, internal);
+        if total == Total::default() {
+            return Vec::new();
+        }
+        if total.tax() == 0 && own.tax() != 0 {
+            return Self::of_total(session, internal, total);
+        }
+        let taxes = Self::of_session(session, internal);
         let is_of_tariff = |tax: &Self| {
             let mut rates = internal.pricing.iter().map(Price::percent);
             rates.any(|percent| TaxPercent::new(percent) == tax.tax_percent)
@@ -179,17 +185,22 @@ impl TaxAmount {
             own_tax.is_some_and(|tax| (tax - Decimal::from(own.tax())).abs() < Decimal::ONE);
         let of_more = Self::of_total(session, internal, more).into_iter();
         let of_more = of_more.filter(|tax| is_same || is_of_tariff(tax));
-        let mut rates = taxes.iter().cloned().chain(of_more);
-        let Some(at_rate) = rates.find(|tax| tax.explains(more)) else {
-            return Self::of_total(session, internal, total);
+        let rates = taxes.iter().cloned().chain(of_more);
+        let with_more = |at_rate: Self| {
+            let mut taxes = taxes.clone();
+            let (net, tax) = (more.net, more.tax());
+            Self {
+                net,
+                tax,
+                ..at_rate
+            }
+            .add_to(&mut taxes);
+            taxes
         };
-        let more = Self {
-            net: more.net,
-            tax: more.tax(),
-            ..at_rate
-        };
-        more.add_to(&mut taxes);
-        taxes
+        let mut found = rates.filter(|tax| tax.explains(more)).map(with_more);
+        let is_possible = |taxes: &Vec<Self>| taxes.iter().all(|tax| tax.net >= 0 && tax.tax >= 0);
+        let possible = found.find(is_possible);
+        possible.unwrap_or_else(|| Self::of_total(session, internal, total))
     }
 
     /// Checks whether an amount can have the rate, if its tax was rounded.
