@@ -464,7 +464,7 @@ mod tests {
         };
         assert_eq!(total("4", "4.84"), (400, 484));
         assert_eq!(total("-4", "-4.84"), (-400, -484));
-        assert_eq!(total("0", "4.84"), (0, 484));
+        assert_eq!(total("0", "4.84"), (484, 484));
         assert_eq!(total("4.84", "4"), (400, 400));
         assert_eq!(total("-4.84", "-4"), (-400, -400));
         assert_eq!(total("4", "-4.84"), (-484, -484));
@@ -472,7 +472,7 @@ mod tests {
         // Each amount is rounded by itself, and the tax is the difference.
         assert_eq!(total("4.0049", "4.0050"), (400, 401));
         assert_eq!(total("4.0050", "4.0049"), (400, 400));
-        assert_eq!(total("0.0049", "0.0051"), (0, 1));
+        assert_eq!(total("0.0049", "0.0051"), (1, 1));
         let taxes = json!([{"name": "VAT", "amount": 0.84}, {"name": "Refund", "amount": -1}]);
         let read = cdr(json!({"total_cost": {"before_taxes": 4, "taxes": taxes}}));
         assert_eq!(
