@@ -5,8 +5,8 @@
 export default {
   '-180 to 180.': '-180 bis 180.',
   '-90 to 90.': '-90 bis 90.',
-  'A code of the list EAS: four digits, such as 0204, or EM for an email address.':
-    'Ein Code der Liste EAS: vier Ziffern, etwa 0204, oder EM für eine E-Mail-Adresse.',
+  'A code of the list EAS, as EN 16931 permits it: 0204, 0088 and others with four digits, or EM for an email address.':
+    'Ein Code der Liste EAS, den EN 16931 zulässt: 0204, 0088 und andere mit vier Ziffern, oder EM für eine E-Mail-Adresse.',
   'A memo shown on the invoice.': 'Ein Vermerk, den die Rechnung zeigt.',
   'A payment method of the driver or the account that pays when a request names none.':
     'Zahlungsmittel des Fahrers oder des Kontos, das bezahlt, wenn eine Anfrage keines nennt.',
