@@ -1,7 +1,6 @@
 //! The capacity that requests consume of the table, as AWS bills it.
 
-use kernel::Mode;
-use kernel::Timestamp;
+use kernel::{Mode, Timestamp};
 use web::Route;
 
 use crate::recorder::{Call, Recorder};

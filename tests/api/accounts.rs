@@ -1,6 +1,6 @@
 //! `/v1/accounts`.
 
-use kernel::origin::Mode;
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, cases, id_of, path_of};
 

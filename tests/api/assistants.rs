@@ -1,7 +1,6 @@
 //! `POST /mcp`, the tools for assistants.
 
-use kernel::Mode;
-use kernel::Resource;
+use kernel::{Mode, Resource};
 use serde_json::{Value, json};
 use tests::{Client, TestApp, TestResponse, assert_has, driver, id_of, vehicle, with};
 use web::Method;

@@ -1,6 +1,7 @@
 //! Batches: each body has the same effect as a request with it, once, with the permissions that the key has at that moment.
 
-use models::batch::{Batch, BatchStatus, CHUNK};
+use models::Batch;
+use models::batch::{BatchStatus, CHUNK};
 use serde_json::{Value, json};
 use tests::samples::unused_uid;
 use tests::{Client, TestApp, assert_has, driver, fleet, id_of, path_of, vehicle, with};

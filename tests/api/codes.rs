@@ -1,6 +1,6 @@
 //! Every error code, reached over HTTP.
 
-use kernel::error::Code;
+use kernel::Code;
 use serde_json::{Value, json};
 use table::shown::Shows;
 use tests::{Crew, TestApp, TestResponse, assert_has, path_of, with};

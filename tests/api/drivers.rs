@@ -1,7 +1,6 @@
 //! `/v1/drivers`, with attach and detach.
 
-use kernel::origin::Origin;
-use kernel::{Error, Id};
+use kernel::{Error, Id, Origin};
 use models::Driver;
 use serde_json::json;
 use table::fleets::Counter;

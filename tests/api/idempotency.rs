@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: a request has one effect and one response, regardless of how often it is sent.
 
-use kernel::origin::Mode;
+use kernel::Mode;
 use serde_json::json;
 use tests::{Client, TestApp, TestResponse, fleet, path_of, with};
 

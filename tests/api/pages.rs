@@ -1,8 +1,7 @@
 //! Pages: newest first, forward and back, bound to their list, their filters and their tenant.
 
-use kernel::origin::{Mode, Origin};
 use kernel::time::{days, millis};
-use kernel::{Id, Kind};
+use kernel::{Id, Kind, Mode, Origin};
 use models::charging_station::Plug;
 use models::event::{Cause, EventInternal, Occurrence};
 use models::fleet::FleetStatus;

@@ -1,6 +1,6 @@
 //! `/v1/payment_methods`.
 
-use kernel::origin::Mode;
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{TestApp, assert_has, driver, fleet, id_of, path_of, with};
 

@@ -1,6 +1,6 @@
 //! `POST /v1/reservations/candidates`.
 
-use kernel::origin::Mode;
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::platform::{Connected, fixture, manage_ok};
 use tests::{Crew, TestApp, assert_has, cases, path_of, with};

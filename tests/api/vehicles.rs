@@ -1,6 +1,6 @@
 //! `/v1/vehicles`.
 
-use kernel::origin::{Mode, Origin};
+use kernel::{Mode, Origin};
 use models::{Driver, Vehicle, VehicleTelemetry};
 use serde_json::json;
 use tests::{TestApp, assert_has, cases, id_of, path_of, vehicle, with};

@@ -1,7 +1,6 @@
 //! Suspended and closed accounts, and the limits of objects and requests of an account together with the accounts below it.
 
-use kernel::origin::Mode;
-use kernel::{Error, Id};
+use kernel::{Error, Id, Mode};
 use serde_json::{Value, json};
 use tests::recorder::Recorder;
 use tests::samples::{lists, one_of_each, path_to};

@@ -4,9 +4,8 @@
 //! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --profile bench --workspace --test booking simulation` starts the long run;
 //! `SIMULATION_SEED` is the first seed.
 
-use kernel::origin::{Mode, Origin};
 use kernel::time::minutes;
-use kernel::{Id, Kind, Timestamp};
+use kernel::{Id, Kind, Mode, Origin, Timestamp};
 use models::charging_station::{Connector, ConnectorStatus};
 use models::ports::Clock as _;
 use models::reservation::ReservationStatus;

@@ -991,7 +991,8 @@ const PATIENCE: SignedDuration = days(3);
 
 impl Charge {
     /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited in full the newest applies.
-    /// What credits return of the others changes nothing, all that they return beyond that reduces the total, and nothing is below zero.
+    /// A credit of another one counts only as far as it is more than that one; each credit beyond that reduces the total, which is never
+    /// below zero.
     fn billed(&self, currency: Currency) -> Option<i64> {
         let usable = |cdr: &&Cdr| cdr.is_usable && cdr.currency == currency;
         let (credits, bills): (Vec<&Cdr>, Vec<&Cdr>) = self

@@ -1,8 +1,7 @@
 //! `bootstrap-account`: creates an account without a parent and its first key, or another key of an existing account, such as its first key
 //! of live mode. Only an operator may invoke it.
 
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::{Error, Id, Kind, function_scope, version};
+use kernel::{Error, Id, Kind, Mode, Origin, Tenant, function_scope, version};
 use models::account::{AccountInternal, NewAccount};
 use models::api_key::NewApiKey;
 use models::{Account, ApiKey, Stored};

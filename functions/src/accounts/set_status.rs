@@ -4,8 +4,7 @@
 //! one write of one item reaches every key and every child account. The instance that makes the change applies it at once; every other
 //! instance of the service applies it within a minute.
 
-use kernel::origin::{Mode, Origin, Tenant};
-use kernel::{Error, Id, Kind, function_scope};
+use kernel::{Error, Id, Kind, Mode, Origin, Tenant, function_scope};
 use models::Account;
 use models::account::AccountStatus;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `GET /v1/charge_cards/{id}`: shows a charge card.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get(

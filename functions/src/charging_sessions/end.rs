@@ -1,13 +1,12 @@
 //! The end of a simulated session, for whatever reason it ends. The relay adds up the total that the fleet has charged.
 
-use kernel::origin::Origin;
+use kernel::{Error, Origin};
 use models::charging_station::ConnectorStatus;
 use models::reservation::ReservationStatus;
 use models::{ChargingSession, ChargingStation, Reservation, Stored, Vehicle, VehicleTelemetry};
 use table::UnitOfWork;
 
 use crate::App;
-use kernel::Error;
 use table::calendars::CalendarHold;
 
 /// Ends a session: the EVSE becomes free, a reservation that the session fulfilled is completed, and the vehicle has the level to which it

@@ -1,8 +1,8 @@
 //! `GET /v1/charging_sessions`: lists the sessions, newest first; an active session shows its energy and cost so far. Filters: `driver`,
 //! `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
 
-use kernel::time::{SignedDuration, days};
-use kernel::{Code, Error, Id, Kind, Reply, Resource};
+use kernel::time::days;
+use kernel::{Code, Error, Id, Kind, Reply, Resource, SignedDuration};
 use models::charging_session::SessionStatus;
 use models::{ChargingSession, ChargingStation, Condition, Driver, Fleet, Vehicle};
 use serde::Deserialize;

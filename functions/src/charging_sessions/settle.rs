@@ -1,7 +1,6 @@
 //! `settle-session`: charges the payment method of a session that has ended, once. The fees of reservations use the same queue.
 
-use kernel::money::Money;
-use kernel::{Error, Id, Kind, Origin, Tenant};
+use kernel::{Error, Id, Kind, Money, Origin, Tenant};
 use models::ports::JobSubject;
 use models::ports::payments::KEY_REMEMBERED;
 use models::transaction::ChargeSource;

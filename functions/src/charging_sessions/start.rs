@@ -1,7 +1,6 @@
 //! Reads everything that the start of a session depends on, in one step.
 
-use kernel::money::Currency;
-use kernel::{Code, Error, Id, SignedDuration, Tenant, Timestamp, Window};
+use kernel::{Code, Currency, Error, Id, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use models::charging::policies::{Breach, PolicyContext, PricedStation};

@@ -2,7 +2,7 @@
 //! moment. See [`models::charging_session`] for the life cycle. The connector of a vehicle that stays plugged in is not free: other
 //! reservations of the connector are matched again.
 
-use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Kind, Origin, Tenant};
 use models::ports::JobSubject;
 use models::{Action, ChargingSession, Stored};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,6 @@ use table::UnitOfWork;
 use web::deployment::Deployment;
 
 use crate::App;
-use kernel::{Error, Id, Kind};
 use table::access::Items;
 use table::calendars::CalendarHold;
 

@@ -19,9 +19,9 @@
 //! condition that the session or the reservation has not changed since it was read, so that no invoice bills it meanwhile. A credit that
 //! cannot be applied yet, because a charge, a refund or an invoice is in progress, waits and is tried again.
 
-use kernel::error::{ErrorClass, Result};
+use kernel::error::ErrorClass;
 use kernel::time::MINUTE;
-use kernel::{Error, Id, Money, Origin, Tenant};
+use kernel::{Error, Id, Money, Origin, Result, Tenant};
 use models::credit_note::{Credit, CreditNoteLine, CreditNoteType};
 use models::invoice::{InvoiceStatus, LineItem, TaxAmount};
 use models::ports::JobSubject;

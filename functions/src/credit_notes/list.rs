@@ -1,8 +1,7 @@
 //! `GET /v1/credit_notes`: lists the credit notes, newest first. Filters: `invoice`, `fleet`, and `created[…]` with `gt`, `gte`, `lt` and
 //! `lte`.
 
-use kernel::Resource;
-use kernel::{Error, Id, Kind, Reply};
+use kernel::{Error, Id, Kind, Reply, Resource};
 use models::{Condition, CreditNote, Fleet, Invoice};
 use serde::Deserialize;
 use table::keys::Partition;

@@ -1,6 +1,6 @@
 //! `GET /v1/credit_notes/{id}`: shows a credit note.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get(

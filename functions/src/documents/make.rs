@@ -1,7 +1,6 @@
 //! `make-documents`: creates the documents of a finalized invoice or a credit note.
 
-use kernel::origin::Tenant;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Tenant};
 use models::ports::JobSubject;
 use models::{CreditNote, Invoice};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
-use kernel::Resource;
-use kernel::{Code, Error, Reply};
+use kernel::{Code, Error, Reply, Resource};
 use models::Driver;
 use models::driver::NewDriver;
 use web::route::CHARGES_BY_DEFAULT;

@@ -1,8 +1,7 @@
 //! `DELETE /v1/drivers/{id}`: deletes a driver without open reservations, without an active session and with an empty wallet,
 //! from fleets and vehicles too.
 
-use kernel::Resource;
-use kernel::{Deleted, Error, Kind, Reply};
+use kernel::{Deleted, Error, Kind, Reply, Resource};
 use models::{Driver, Vehicle};
 use table::access::Items;
 use table::fleets::Counter;

@@ -1,7 +1,6 @@
 //! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet, whose vehicles no longer name the driver. The driver is not deleted.
 
-use kernel::Resource;
-use kernel::{Code, Error, Id, Kind, Reply};
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
 use models::driver::FleetOfDriver;
 use models::{Driver, Fleet, Vehicle};
 use table::access::Items;

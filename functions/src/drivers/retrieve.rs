@@ -1,6 +1,6 @@
 //! `GET /v1/drivers/{id}`: shows a driver.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-driver", "/v1/drivers/{id}", Resource::Drivers);

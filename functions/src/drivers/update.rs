@@ -1,7 +1,6 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
-use kernel::Resource;
-use kernel::{Code, Error, Reply};
+use kernel::{Code, Error, Reply, Resource};
 use models::Driver;
 use models::driver::DriverChange;
 use web::route::CHARGES_BY_DEFAULT;

@@ -1,7 +1,6 @@
 //! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
-use kernel::window::Window;
-use kernel::{Code, Error, Reply, Resource};
+use kernel::{Code, Error, Reply, Resource, Window};
 use models::charging::estimate::estimate;
 use models::charging::policies::{PolicyContext, PricedStation, judge};
 use models::estimation::{Estimation, NewEstimation};

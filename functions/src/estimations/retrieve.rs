@@ -1,6 +1,6 @@
 //! `GET /v1/estimations/{id}`: shows an estimation.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get(

@@ -1,13 +1,12 @@
 //! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of the amounts due in each currency, to be
 //! finalized a day later; when a reporting period is over, creates its report. A period without sessions has neither.
 
-use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Kind, Origin, Tenant};
 use models::Fleet;
 use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
 use web::deployment::Deployment;
 
-use kernel::{Error, Id, Kind};
 use table::access::Items;
 
 use crate::function::Function;

@@ -1,7 +1,6 @@
 //! `POST /v1/fleets`: creates a fleet.
 
-use kernel::Resource;
-use kernel::{Code, Error, Reply};
+use kernel::{Code, Error, Reply, Resource};
 use models::Fleet;
 use models::fleet::NewFleet;
 use models::payment_method::Payer;

@@ -1,8 +1,7 @@
 //! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet, and whose charges are all on a final
 //! invoice.
 
-use kernel::Resource;
-use kernel::{Deleted, Error, Kind, Reply};
+use kernel::{Deleted, Error, Kind, Reply, Resource};
 use models::Fleet;
 use table::access::Items;
 use web::{PathId, Route};

@@ -1,7 +1,7 @@
 //! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an interrupted payment, and
 //! marks the sessions of a paid invoice as paid. The same function applies credits of charging networks.
 
-use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Origin, Tenant};
 use models::Invoice;
 use models::invoice::Concern;
 use models::ports::JobSubject;
@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use web::deployment::{Deployment, Need};
 
 use crate::App;
-use kernel::{Error, Id};
 
 use super::finalize::{self, BACKOFF, FINALIZE_ATTEMPTS};
 use super::{pay_off, payment};

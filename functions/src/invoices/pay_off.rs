@@ -1,12 +1,11 @@
 //! Marks the sessions and fees of an invoice as paid, once it is paid, and its adjustments as those of a paid invoice.
 
-use kernel::origin::Origin;
+use kernel::{Error, Id, Origin};
 use models::invoice::LineType;
 use models::{ChargingSession, Invoice, Reservation, Stored};
 use table::UnitOfWork;
 
 use crate::App;
-use kernel::{Error, Id};
 use table::list::{Cursor, PageRequest};
 use table::stored_item::ById;
 

@@ -1,6 +1,6 @@
 //! `GET /v1/invoices/{id}`: shows an invoice.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-invoice", "/v1/invoices/{id}", Resource::Invoices);

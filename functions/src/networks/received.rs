@@ -21,9 +21,8 @@
 //! The assignment of an object is written in the transaction that changes the session, so that one of two workers with the same object has
 //! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
 
-use kernel::origin::{Mode, Origin, Tenant};
 use kernel::time::{DAY, MINUTE, days};
-use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
+use kernel::{Error, Id, Kind, Mode, Origin, SignedDuration, Tenant, Timestamp};
 use models::charging::session::{CardSession, CdrOutcome};
 use models::charging_session::SessionStatus;
 use models::charging_session::network::{CdrReport, ReportedState, SessionReport};

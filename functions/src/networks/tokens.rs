@@ -1,7 +1,6 @@
 //! The tokens with which drivers charge at networks: those of charge cards.
 
-use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id, Timestamp};
+use kernel::{Error, Id, Mode, Tenant, Timestamp};
 use models::charging::card::{may_be_contract_of, token_type};
 use models::charging::session::CLOCK_TOLERANCE;
 use models::token::{Token, TokenType};

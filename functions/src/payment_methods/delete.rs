@@ -1,8 +1,7 @@
 //! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is not a default and that no active session or open reservation pays
 //! with. Amounts that fell due before are still charged to it.
 
-use kernel::Resource;
-use kernel::{Deleted, Error, Reply};
+use kernel::{Deleted, Error, Reply, Resource};
 use models::PaymentMethod;
 use web::{PathId, Route};
 

@@ -1,7 +1,6 @@
 //! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner, and `created[…]`.
 
-use kernel::Resource;
-use kernel::{Code, Error, Id, Kind, Reply};
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
 use models::{Condition, PaymentMethod};
 use serde::Deserialize;
 use table::keys::Partition;

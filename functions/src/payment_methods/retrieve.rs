@@ -1,6 +1,6 @@
 //! `GET /v1/payment_methods/{id}`: shows a payment method.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get(

@@ -3,8 +3,7 @@
 //! [`handle`] serves the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be run at any stage,
 //! concurrently and any number of times: the provider's response is the same for all runs, and one of them commits.
 
-use kernel::money::Money;
-use kernel::{Code, Error, Kind, Origin, Reply, Response};
+use kernel::{Code, Error, Kind, Money, Origin, Reply, Response};
 use models::api_key::{Resource, Scope};
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};

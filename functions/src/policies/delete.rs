@@ -1,7 +1,6 @@
 //! `DELETE /v1/policies/{id}`: deletes a policy that no fleet, driver or vehicle refers to.
 
-use kernel::Resource;
-use kernel::{Deleted, Error, Kind, Reply};
+use kernel::{Deleted, Error, Kind, Reply, Resource};
 use models::Policy;
 use table::access::Items;
 use web::{PathId, Route};

@@ -1,6 +1,6 @@
 //! `GET /v1/policies/{id}`: shows a policy.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-policy", "/v1/policies/{id}", Resource::Policies);

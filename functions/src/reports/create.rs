@@ -1,8 +1,7 @@
 //! `POST /v1/reports`: creates a report. Its file is generated in the background. The key must be allowed to read every kind of object that
 //! the report shows.
 
-use kernel::Resource;
-use kernel::{Code, Error, Reply};
+use kernel::{Code, Error, Reply, Resource};
 use models::report::NewReport;
 use models::{Fleet, Report};
 use web::{Body, Conditional, Route};

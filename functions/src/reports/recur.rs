@@ -1,7 +1,6 @@
 //! The report of a fleet's reporting period.
 
-use kernel::origin::Origin;
-use kernel::{Error, Id, Kind, Window};
+use kernel::{Error, Id, Kind, Origin, Window};
 use models::report::{Grouping, NewReport, NewReportParameters, ReportType};
 use models::{Account, Fleet, Report};
 

@@ -1,7 +1,6 @@
 //! `settle-session`, for a reservation that is over: charges its fee to its payment method, once.
 
-use kernel::money::Money;
-use kernel::{Error, Id, Origin, Tenant, Timestamp};
+use kernel::{Error, Id, Money, Origin, Tenant, Timestamp};
 use models::ports::JobSubject;
 use models::{Action, Reservation};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,7 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
 //! one because its connector is out of order, closed in its window, or does not fit the vehicle any more.
 
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Kind, SignedDuration, Window};
+use kernel::{Error, Id, Kind, Origin, SignedDuration, Tenant, Window};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::policies::{Limits, PolicyContext};
 use models::charging::{matching, opening_hours};

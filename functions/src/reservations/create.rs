@@ -1,8 +1,7 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. With `need` in place of a
 //! window, the service chooses the cheapest block of time in which the vehicle's need can be charged; the confirmation chooses again.
 
-use kernel::time::Timestamp;
-use kernel::{Code, Error, Kind, Reply, Resource};
+use kernel::{Code, Error, Kind, Reply, Resource, Timestamp};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Allowed, Limits, PolicyContext};

@@ -1,9 +1,8 @@
 //! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start. While the network of the
 //! station has not answered the start of its session, the reservation is kept. No fee is due if the vehicle could not charge.
 
-use kernel::origin::{Origin, Tenant};
 use kernel::time::{MINUTE, minutes};
-use kernel::{Error, Id, Kind, SignedDuration, Timestamp, Window};
+use kernel::{Error, Id, Kind, Origin, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::Entry;
 use models::charging_session::SessionStatus;
 use models::charging_station::ConnectorStatus;

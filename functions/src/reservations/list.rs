@@ -2,8 +2,7 @@
 //! `created[gt]`, `created[lte]`, `created[lt]`. A reservation is created before its window and, unless it is updated, at most 98 days
 //! before its end, so a calendar can bound its request with `created`.
 
-use kernel::Resource;
-use kernel::{Code, Error, Id, Kind, Reply};
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
 use models::reservation::ReservationStatus;
 use models::{Condition, Driver, Fleet, Reservation, Vehicle};
 use serde::Deserialize;

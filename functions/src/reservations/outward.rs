@@ -4,8 +4,7 @@
 //! The messages are sent to `operate-network`, which may call networks: when a reservation is to be sent, when the result of its command
 //! has arrived or is lost, and when it has ended.
 
-use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id};
+use kernel::{Error, Id, Origin, Tenant};
 use models::ports::network::{
     CancelRequest, CommandStatus, Network, ReserveOutcome, ReserveRequest, Subject,
 };

@@ -1,7 +1,6 @@
 //! The plan of a reservation by need: the search that its confirmation makes, without booking anything.
 
-use kernel::origin::{Mode, Tenant};
-use kernel::{Error, Id, Kind, Timestamp, Window};
+use kernel::{Error, Id, Kind, Mode, Tenant, Timestamp, Window};
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};

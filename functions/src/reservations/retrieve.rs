@@ -1,6 +1,6 @@
 //! `GET /v1/reservations/{id}`: shows a reservation.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get(

@@ -5,9 +5,8 @@
 //! before the key was declared is indexed by the job, which is sent after the declaration. A pair that an object no longer has may remain
 //! in the index if a job runs concurrently with a change: a list shows only objects that have the pair.
 
-use kernel::error::Result;
 use kernel::fields::metadata::{Metadata, MetadataPair, SearchableKeys};
-use kernel::{Error, Id, Kind, Mode, Tenant};
+use kernel::{Error, Id, Kind, Mode, Result, Tenant};
 use models::ports::JobSubject;
 use models::{Account, Driver, Fleet, Vehicle};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,6 +1,6 @@
 //! `GET /v1/sites/{id}`: shows a site.
 
-use kernel::id::Resource;
+use kernel::Resource;
 use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-site", "/v1/sites/{id}", Resource::Sites);

@@ -1,7 +1,6 @@
 //! The jobs of next actions: the job that executes each action, and its message.
 
-use kernel::error::Result;
-use kernel::{Id, Tenant};
+use kernel::{Id, Result, Tenant};
 use models::Action;
 use models::ports::{Message, action_schedule};
 

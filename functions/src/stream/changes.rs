@@ -14,8 +14,7 @@
 //! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed is sent to the failure
 //! destination. The sweeper finds objects whose message was lost by their next action.
 
-use kernel::Timestamp;
-use kernel::{Error, Id, Kind, Result, Tenant};
+use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
 use models::ports::{FailedChange, Message};
 use models::webhook_replay::WebhookReplay;
 use models::{

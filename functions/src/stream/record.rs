@@ -1,6 +1,6 @@
 //! Records of the table's stream.
 
-use kernel::error::{Error, Result};
+use kernel::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::{Value, json};

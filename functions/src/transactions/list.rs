@@ -1,8 +1,7 @@
 //! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`,
 //! `charging_session`, `invoice`, and `created[…]` with `gt`, `gte`, `lt` and `lte`.
 
-use kernel::Resource;
-use kernel::{Code, Error, Id, Kind, Reply};
+use kernel::{Code, Error, Id, Kind, Reply, Resource};
 use models::transaction::{TransactionStatus, TransactionType};
 use models::{ChargingSession, Condition, Driver, Fleet, Invoice, Transaction};
 use serde::Deserialize;

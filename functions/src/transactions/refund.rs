@@ -3,8 +3,7 @@
 //! the charge paid stays paid. A refund of a top-up takes its amount out of the wallet at once, so it is at most what the wallet contains;
 //! a refund that fails returns it. The same holds for a refund to a wallet, which can be refunded to the card or bank account that paid.
 
-use kernel::Resource;
-use kernel::{Error, Id, Kind, Reply};
+use kernel::{Error, Id, Kind, Reply, Resource};
 use models::transaction::{NewRefund, RefundDestination};
 use models::{Stored, Transaction};
 use table::access::Items;

@@ -1,7 +1,6 @@
 //! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
-use kernel::Resource;
-use kernel::{Code, Error, Kind, Reply};
+use kernel::{Code, Error, Kind, Reply, Resource};
 use models::vehicle::NewVehicle;
 use models::{Driver, Fleet, MAX_LIST, Vehicle};
 use table::Store;

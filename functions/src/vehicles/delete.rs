@@ -1,7 +1,6 @@
 //! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
-use kernel::Resource;
-use kernel::{Deleted, Error, Kind, Reply};
+use kernel::{Deleted, Error, Kind, Reply, Resource};
 use models::{Driver, Stored, Vehicle, VehicleDepartures, VehicleTelemetry};
 use table::access::Items;
 use table::fleets::Counter;

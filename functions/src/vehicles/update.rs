@@ -1,7 +1,6 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
-use kernel::Resource;
-use kernel::{Code, Error, Kind, Reply};
+use kernel::{Code, Error, Kind, Reply, Resource};
 use models::vehicle::VehicleChange;
 use models::{Stored, Vehicle, VehicleDepartures};
 use table::access::Items;

@@ -1,8 +1,7 @@
 //! `POST /v1/webhook_endpoints`: creates a webhook endpoint. The key must be allowed to read the objects that these events show. An account
 //! has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
 
-use kernel::Resource;
-use kernel::{Code, Error, Reply};
+use kernel::{Code, Error, Reply, Resource};
 use models::webhook_endpoint::NewWebhookEndpoint;
 use models::{Stored, WebhookEndpoint};
 use table::access::Items;

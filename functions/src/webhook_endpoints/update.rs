@@ -2,8 +2,7 @@
 //! objects of all events that the endpoint is subscribed to afterwards. A change takes effect within five seconds: until then events may
 //! be sent as before.
 
-use kernel::Resource;
-use kernel::{Code, Error, Reply};
+use kernel::{Code, Error, Reply, Resource};
 use models::WebhookEndpoint;
 use models::webhook_endpoint::WebhookEndpointChange;
 use web::deployment::Need;

@@ -2,8 +2,7 @@
 //! and a policy, with the ids that the samples use. It exists in embedded tables only, so its well-known key gives no access to
 //! anything else.
 
-use kernel::error::{Error, Result};
-use kernel::{Id, Kind, Money, Origin, Timestamp};
+use kernel::{Error, Id, Kind, Money, Origin, Result, Timestamp};
 use models::api_key::{ApiKeyInternal, Scope, Secret};
 use models::transaction::{Movement, TransactionInternal, TransactionStatus, TransactionType};
 use models::{Account, ApiKey, Driver, Fleet, PaymentMethod, Policy, Stored, Transaction, Vehicle};

@@ -1,6 +1,6 @@
 //! The error of a start.
 
-use kernel::error::Error;
+use kernel::Error;
 
 /// The reason why the service did not start.
 #[derive(Debug)]

@@ -135,7 +135,7 @@ impl Timestamp {
         }
         let parsed = match text.parse::<jiff::Timestamp>() {
             Ok(parsed) => parsed,
-            // A valid time of this month that is none of jiff's lies after the last.
+            // A valid time of this month that jiff cannot represent is after its last.
             Err(_) if text.starts_with("9999-12-") && &text[17..19] != "60" => {
                 let read = text[..19].parse::<DateTime>().map_err(|_| SHAPE);
                 return read.map(|_| Self::from_unix_millis(LATEST));

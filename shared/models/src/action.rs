@@ -1,6 +1,6 @@
 //! The actions that the service performs on stored objects without a request.
 
-use kernel::id::Kind;
+use kernel::Kind;
 
 /// The next action on an object. Its time follows from the object's state ([`super::stored::Object::next_action`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@
 //! Sessions that an earlier release simulated in live mode show no energy while they are active, end as `failed` without
 //! an amount, and are neither charged nor invoiced.
 
-use kernel::origin::Mode;
+use kernel::Mode;
 
 /// The operation of a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -157,15 +157,15 @@ pub fn listed<'de, D: Deserializer<'de>>(
 ) -> Result<Patch<ElectronicAddress>, D::Error> {
     let read = Patch::<ElectronicAddress>::deserialize(deserializer)?;
     match &read {
-        Patch::Set(address)
-            if !ADDRESS_SCHEMES
-                .split(' ')
-                .any(|code| code == address.scheme.0) =>
-        {
+        Patch::Set(address) if !is_listed(&address.scheme.0) => {
             Err(de::Error::custom(UNKNOWN_SCHEME))
         }
         _ => Ok(read),
     }
+}
+
+fn is_listed(scheme: &str) -> bool {
+    ADDRESS_SCHEMES.split(' ').any(|code| code == scheme)
 }
 
 /// A code of the list EAS (Electronic Address Scheme), or one with four digits that the list had once.
@@ -179,7 +179,7 @@ impl TryFrom<String> for AddressScheme {
 
     fn try_from(text: String) -> Result<Self, &'static str> {
         let digits = text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit());
-        if digits || ADDRESS_SCHEMES.split(' ').any(|code| code == text) {
+        if digits || is_listed(&text) {
             Ok(Self(text))
         } else {
             Err(UNKNOWN_SCHEME)

@@ -97,15 +97,14 @@ impl Stored<Invoice> {
     /// Checks whether a credit of a network has exactly its own taxes: one that moves an amount to another rate, or if the invoice has as
     /// much left at its rates.
     pub fn has_taxes(&self, credited: &[TaxAmount]) -> bool {
-        credited.iter().any(|tax| tax.gross() < 0) || is_left(&self.left(), credited)
+        moves_between_rates(credited) || is_left(&self.left(), credited)
     }
 
     /// Checks whether a line can be credited with these taxes: it has as much left at their rates, or they move an amount to another rate.
     pub fn can_credit(&self, line: &LineItem, credited: &[TaxAmount]) -> bool {
         let noted = &self.internal.credits.lines;
         let has_room = noted.contains_key(&line.id) || noted.len() < MOST_LINES;
-        let moves = credited.iter().any(|tax| tax.gross() < 0);
-        has_room && (moves || is_left(&self.left_of(line), credited))
+        has_room && (moves_between_rates(credited) || is_left(&self.left_of(line), credited))
     }
 
     /// Deducts a credit note from the invoice. Returns the part that was deducted from the amount due, and the part to refund. If nothing
@@ -186,6 +185,11 @@ impl Stored<Invoice> {
         *unrefunded -= covered;
         amount - covered
     }
+}
+
+/// Checks whether a credit moves an amount from one rate to another, and so bills a part of it.
+fn moves_between_rates(credited: &[TaxAmount]) -> bool {
+    credited.iter().any(|tax| tax.gross() < 0)
 }
 
 /// Checks whether at least these amounts are left at their rates.

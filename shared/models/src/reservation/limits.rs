@@ -1,8 +1,7 @@
 //! The limits of a window, and the errors for requests beyond them.
 
-use kernel::SignedDuration;
 use kernel::time::{days, hours, minutes};
-use kernel::{Code, Error};
+use kernel::{Code, Error, SignedDuration};
 
 /// The maximum time from now to the start of a window.
 pub(super) const HORIZON: SignedDuration = days(90);

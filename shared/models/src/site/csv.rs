@@ -1,8 +1,7 @@
 //! A series as CSV: a line with the names of the columns, and a line for each entry. The columns are `from`, the value and optionally
 //! `until`, in any order. An empty `until` counts as omitted.
 
-use kernel::Timestamp;
-use kernel::{Error, Result};
+use kernel::{Error, Result, Timestamp};
 
 /// The begin, the end and the value of an entry.
 pub type Entry = (Timestamp, Option<Timestamp>, f64);

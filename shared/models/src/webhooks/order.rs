@@ -14,9 +14,8 @@
 //! outcome was written. So one of the two processes finds the next event, and a repeated message passes the turn again. If a number never
 //! gets an entry, because its change can never be relayed, it is skipped after a quarter of an hour.
 
-use kernel::id::Id;
 use kernel::time::{days, minutes, seconds};
-use kernel::{SignedDuration, Timestamp};
+use kernel::{Id, SignedDuration, Timestamp};
 
 /// The maximum time to wait for a missing event.
 pub const MISSING_EVENT_WAIT: SignedDuration = minutes(15);
