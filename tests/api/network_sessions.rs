@@ -1269,6 +1269,14 @@ mod billing {
         scene.app.drain().await;
     }
 
+    /// Bills a session again, by a CDR with this id and these amounts without and with tax.
+    async fn correct(scene: &Scene, theirs: &Value, id: &str, (net, gross): (f64, f64)) {
+        scene.app.advance(60).await;
+        let cost = json!({"id": id, "total_cost": {"excl_vat": net, "incl_vat": gross}, "last_updated": scene.app.now()});
+        scene.bill(&scene.cdr(theirs, cost)).await;
+        scene.app.drain().await;
+    }
+
     #[tokio::test]
     async fn a_credit_is_a_line_of_the_draft_that_bills_its_session() {
         let scene = Scene::new().await;
@@ -1314,6 +1322,14 @@ mod billing {
         scene.post(&format!("{path}/void"), json!({})).await;
         assert_eq!(scene.invoice().await.1, [energy(968), adjustment(-242)]);
         assert_eq!(scene.app.alice.get("/v1/credit_notes").await.ids().len(), 2);
+    }
+
+    /// A final invoice of everything until now.
+    async fn finalize(scene: &Scene) -> Value {
+        let (draft, _) = scene.invoice().await;
+        scene
+            .post(&format!("{}/finalize", path_of(id_of(&draft))), json!({}))
+            .await
     }
 
     /// The net amount and the tax at each rate, of all invoices less all credit notes.
@@ -1363,15 +1379,71 @@ mod billing {
                 if done == final_after {
                     scene.post(&finalize, json!({})).await;
                 }
-                scene.app.advance(60).await;
-                let cost = json!({"id": id, "total_cost": {"excl_vat": 8.0, "incl_vat": gross}, "last_updated": scene.app.now()});
-                scene.bill(&scene.cdr(&theirs, cost)).await;
+                correct(&scene, &theirs, id, (8.0, gross)).await;
                 scene.invoice().await;
                 let expected = BTreeMap::from([expected.clone()]);
                 let sums = taxes_of_documents(&scene).await;
                 assert_eq!(sums, expected, "{id} {final_after} {is_charged}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_credit_is_applied_where_its_rate_was_billed() {
+        // The second invoice is final before the credit, or a draft.
+        for is_final in [true, false] {
+            let scene = Scene::new().await;
+            let parking =
+                json!({"type": "PARKING_TIME", "price": 2.0, "vat": 10.0, "step_size": 1});
+            let mut tariff = with(fixture("tariff"), json!({"last_updated": scene.app.now()}));
+            let components = &mut tariff["elements"][0]["price_components"];
+            components.as_array_mut().expect("components").push(parking);
+            scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+            scene.app.drain().await;
+            let (_, theirs) = scene.billed().await;
+            let first = finalize(&scene).await;
+            // An hour of parking is billed in addition, and then credited: half of it, and the rest.
+            correct(&scene, &theirs, "C2", (10.0, 9.68 + 2.2)).await;
+            let second = if is_final {
+                finalize(&scene).await
+            } else {
+                scene.invoice().await.0
+            };
+            let billed =
+                BTreeMap::from([("10".to_owned(), (200, 20)), ("21".to_owned(), (800, 168))]);
+            assert_eq!(taxes_of_documents(&scene).await, billed);
+            correct(&scene, &theirs, "C3", (9.0, 9.68 + 1.1)).await;
+            correct(&scene, &theirs, "C4", (8.0, 9.68)).await;
+            let left = BTreeMap::from([("21".to_owned(), (800, 168))]);
+            assert_eq!(taxes_of_documents(&scene).await, left);
+            let shown = async |invoice: &Value| scene.get(&path_of(id_of(invoice))).await;
+            assert_has!(shown(&first).await, {"amount_due": 968, "/totals/credited": 0});
+            let credited = if is_final { 220 } else { 0 };
+            assert_has!(shown(&second).await, {"amount_due": 0, "/totals/credited": credited});
+        }
+    }
+
+    #[tokio::test]
+    async fn a_credit_on_a_draft_counts_against_its_line() {
+        let scene = Scene::new().await;
+        let (_, theirs) = scene.billed().await;
+        correct(&scene, &theirs, "C2", (9.0, 10.89)).await;
+        let (draft, _) = scene.invoice().await;
+        correct(&scene, &theirs, "C3", (7.0, 8.47)).await;
+        let draft = scene.get(&path_of(id_of(&draft))).await;
+        assert_eq!(
+            each(&draft["line_items"], "amount"),
+            json!([-242, 121, 968])
+        );
+        let path = path_of(id_of(&draft));
+        let invoice = scene.post(&format!("{path}/finalize"), json!({})).await;
+        let credit = |amount: i64| {
+            let line = json!({"line_item": invoice["line_items"][2]["id"], "amount": amount});
+            json!({"invoice": id_of(&invoice), "lines": [line]})
+        };
+        let refused = scene.app.alice.post("/v1/credit_notes", credit(727)).await;
+        refused.expect_error(400, None, "lines[0].amount");
+        scene.post("/v1/credit_notes", credit(726)).await;
     }
 
     #[tokio::test]

@@ -2,8 +2,9 @@
 //! reservation.
 //!
 //! A credit is a negative adjustment. It is applied to a line of an invoice, up to the rest of the line: to the line of the session or the
-//! reservation itself, or if nothing is left of it, to the line of an amount that was billed for it in addition, the newest first. What
-//! exceeds the rest of a line is a credit of its own. The result depends on the invoice of the line at that moment:
+//! reservation itself, or if nothing is left of it, to the line of an amount that was billed for it in addition, the newest first. A line that
+//! has amounts left at every tax rate of the credit comes before one that has not. What exceeds the rest of a line is a credit of its own.
+//! The result depends on the invoice of the line at that moment:
 //!
 //! - a final invoice: a credit note of the invoice, with its refund;
 //! - a draft: a line of the draft.
@@ -18,6 +19,8 @@
 //! returns an amount later because the transaction of type `adjustment` has failed. Everything is written in one transaction, on the
 //! condition that the session or the reservation has not changed since it was read, so that no invoice bills it meanwhile. A credit that
 //! cannot be applied yet, because a charge, a refund or an invoice is in progress, waits and is tried again.
+
+use std::collections::BTreeMap;
 
 use kernel::error::ErrorClass;
 use kernel::time::MINUTE;
@@ -147,7 +150,8 @@ async fn apply_now(app: &App, origin: &Origin, mut adjustment: Stored<Adjustment
 }
 
 /// Chooses the line to credit: that of the session or the reservation, or if nothing is left of it, the newest line of an additional amount
-/// of which something is left. Without such a line, the session or the reservation is the target, and its invoice is credited as a whole.
+/// of which something is left. A line with all tax rates of the credit comes before the others. Without any line, the session or the
+/// reservation is the target, and its invoice is credited as a whole.
 ///
 /// # Errors
 /// `Contended` while an invoice with one of the lines is being created; `Unavailable` if DynamoDB cannot be reached.
@@ -164,9 +168,11 @@ async fn choose(
     others.sort_by(|a, b| b.object.id.cmp(&a.object.id));
     let credited = credited(app, tx, adjustment, &others).await?;
     let own = target(app, origin, credited).await?;
-    if own.most > 0 || own.credited.is_charging {
+    let taxes = &adjustment.object.line.taxes;
+    if own.has_rates(taxes) || own.credited.is_charging {
         return Ok(own);
     }
+    let mut at_other_rates = None;
     let more = |other: &&Stored<Adjustment>| other.object.line.amount > 0;
     for other in others.iter().filter(more) {
         let credited = Credited {
@@ -179,15 +185,21 @@ async fn choose(
             line: other.object.line.id.clone(),
         };
         let additional = target(app, origin, credited).await?;
-        if additional.most > 0 {
+        if additional.has_rates(taxes) {
             return Ok(additional);
         }
+        if additional.most > 0 {
+            at_other_rates.get_or_insert(additional);
+        }
     }
-    Ok(Target {
+    if own.most > 0 {
+        return Ok(own);
+    }
+    Ok(at_other_rates.unwrap_or_else(|| Target {
         line: None,
         most: own.credited.most_on(own.invoice.as_ref()),
         ..own
-    })
+    }))
 }
 
 /// The target of a credit of the line of a session, a reservation or an additional amount.
@@ -209,6 +221,14 @@ async fn target(app: &App, origin: &Origin, credited: Credited) -> Result<Target
         invoice,
         line,
     })
+}
+
+impl Target {
+    /// Checks whether a part of the credit can be applied to the line at the credit's own tax rates; `taxes` are those of the credit's line.
+    fn has_rates(&self, taxes: &[TaxAmount]) -> bool {
+        let of_line = self.invoice.as_ref().zip(self.line.as_ref());
+        self.most > 0 && of_line.is_some_and(|(invoice, line)| invoice.has_rates(line, taxes))
+    }
 }
 
 impl Credited {
@@ -300,6 +320,12 @@ async fn on_draft(
     let line = adjustment.object.line.clone();
     let settled = &adjustment.internal;
     draft.add_line(&line, settled.paid, settled.refunded);
+    if let Some(credited) = &target.line {
+        let taxes = line.taxes.iter().map(TaxAmount::negated).collect();
+        let lines = BTreeMap::from([(credited.id.clone(), taxes)]);
+        draft.credit_lines(&lines);
+        adjustment.internal.lines = lines;
+    }
     tx.add_draft_line(draft, line).await?;
     adjustment.apply(Some(&draft.object.id));
     Ok(())
@@ -314,6 +340,7 @@ async fn on_final(
     invoice: &mut Stored<Invoice>,
 ) -> Result<()> {
     let credit = credit(adjustment, target.line.as_ref(), invoice)?;
+    adjustment.internal.lines = credit.by_line();
     let mut note = issue::issue(app, tx, invoice, credit, None).await?;
     adjustment.apply(Some(&invoice.object.id));
     adjustment.internal.credited_on = Some(invoice.object.id.clone());

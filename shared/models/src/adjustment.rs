@@ -51,8 +51,8 @@ pub struct AdjustmentInternal {
     /// Whether that invoice is paid. It can be neither deleted nor voided any more, so no other invoice bills the adjustment.
     #[serde(default, skip_serializing_if = "is_default")]
     pub invoice_paid: bool,
-    /// For a credit on a draft: the amounts of the lines that it credits individually. They are not credited again on an invoice with both
-    /// the credit and the line.
+    /// The amounts of the lines that a credit credits individually. They are not credited again on an invoice with both the credit and the
+    /// line.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lines: BTreeMap<Id, Vec<TaxAmount>>,
     /// The amount paid, in minor units. It is negative for a credit whose amount was returned, because of it or by an earlier refund.

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::credits::{SetOff, gross, less, share, within};
+use super::credits::{MOST_LINES, SetOff, gross, less, share, within};
 use super::totals::TaxAmount;
 use super::{Invoice, InvoiceStatus, LineItem};
 use crate::stored::Stored;
 use kernel::{Error, Id, Kind, Result, Timestamp};
-
-/// The maximum number of lines that can be credited individually. The invoice stores the credits of each of them, and its item stays well
-/// below the 400 KB that DynamoDB allows.
-const MOST_LINES: usize = 500;
 
 impl Stored<Invoice> {
     /// Returns the amounts that can still be credited, by tax rate.
@@ -100,10 +96,19 @@ impl Stored<Invoice> {
         moves_between_rates(credited) || is_left(&self.left(), credited)
     }
 
+    /// Checks whether a line has an amount left at every rate at which a credit is negative; `taxes` are those of the credit's own line.
+    pub fn has_rates(&self, line: &LineItem, taxes: &[TaxAmount]) -> bool {
+        let left = self.left_of(line);
+        let has = |tax: &TaxAmount| {
+            let mut left = left.iter();
+            left.any(|left| left.is_like(tax) && left.gross() > 0)
+        };
+        taxes.iter().filter(|tax| tax.gross() < 0).all(has)
+    }
+
     /// Checks whether a line can be credited with these taxes: it has as much left at their rates, or they move an amount to another rate.
     pub fn can_credit(&self, line: &LineItem, credited: &[TaxAmount]) -> bool {
-        let noted = &self.internal.credits.lines;
-        let has_room = noted.contains_key(&line.id) || noted.len() < MOST_LINES;
+        let has_room = self.internal.credits.has_room(&line.id);
         has_room && (moves_between_rates(credited) || is_left(&self.left_of(line), credited))
     }
 

@@ -12,6 +12,10 @@ use super::totals::TaxAmount;
 use crate::stored::is_default;
 use kernel::Id;
 
+/// The maximum number of lines that can be credited individually. The invoice stores the credits of each of them, and its item stays well
+/// below the 400 KB that DynamoDB allows.
+pub(super) const MOST_LINES: usize = 500;
+
 /// The amounts that credit notes have credited on an invoice so far. The credits of a draft are lines of it; only the lines that they credit
 /// are noted here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,12 +41,20 @@ pub enum SetOff {
 }
 
 impl Credits {
-    /// Adds amounts to those of single lines.
+    /// Adds amounts to those of single lines, as far as there is room for the lines.
     pub(super) fn add_lines(&mut self, lines: &BTreeMap<Id, Vec<TaxAmount>>) {
         for (line, taxes) in lines {
+            if !self.has_room(line) {
+                continue;
+            }
             let credited = self.lines.entry(line.clone()).or_default();
             taxes.iter().for_each(|tax| tax.add_to(credited));
         }
+    }
+
+    /// Checks whether a line can be credited individually: fewer than the maximum number of lines were, or this one was.
+    pub(super) fn has_room(&self, line: &Id) -> bool {
+        self.lines.contains_key(line) || self.lines.len() < MOST_LINES
     }
 
     /// Returns the credited amount with tax, in minor units.
