@@ -821,6 +821,39 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn an_amount_that_was_rounded_otherwise_keeps_its_lines() {
+        for (net, gross, expected) in [
+            (9.01, 10.79, [("10", 100, 10), ("21", 801, 168)].as_slice()),
+            (8.99, 10.76, &[("10", 100, 10), ("21", 799, 167)]),
+            (9.03, 10.81, &[("19.71", 903, 178)]),
+        ] {
+            let scene = Scene::new().await;
+            let fee = json!({"type": "FLAT", "price": 1.0, "vat": 10.0, "step_size": 1});
+            add_price(&scene, fee).await;
+            let (session, theirs) = scene.active().await;
+            scene.app.advance(3600).await;
+            scene.complete(&theirs).await;
+            let cost = json!({"total_cost": {"excl_vat": net, "incl_vat": gross}});
+            scene.bill(&scene.cdr(&theirs, cost)).await;
+            let shown = scene.shown(&session).await;
+            let lines = shown["cost_breakdown"].as_array().expect("lines").iter();
+            let part = |line: &Value| json!([line["tax_percent"], line["net"], line["tax"]]);
+            let lines: Vec<Value> = lines.map(part).collect();
+            assert_eq!(json!(lines), json!(expected));
+            assert_eq!(shown["amount_due"], (gross * 100.0_f64).round());
+        }
+    }
+
+    /// Adds a price to the tariff of the station.
+    async fn add_price(scene: &Scene, price: Value) {
+        let mut tariff = with(fixture("tariff"), json!({"last_updated": scene.app.now()}));
+        let components = &mut tariff["elements"][0]["price_components"];
+        components.as_array_mut().expect("components").push(price);
+        scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+        scene.app.drain().await;
+    }
+
+    #[tokio::test]
     async fn without_a_cdr_the_last_report_is_billed_after_three_days() {
         let (scene, session, theirs) = Scene::charging().await;
         scene.complete(&theirs).await;
@@ -1395,11 +1428,7 @@ mod billing {
             let scene = Scene::new().await;
             let parking =
                 json!({"type": "PARKING_TIME", "price": 2.0, "vat": 10.0, "step_size": 1});
-            let mut tariff = with(fixture("tariff"), json!({"last_updated": scene.app.now()}));
-            let components = &mut tariff["elements"][0]["price_components"];
-            components.as_array_mut().expect("components").push(parking);
-            scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
-            scene.app.drain().await;
+            add_price(&scene, parking).await;
             let (_, theirs) = scene.billed().await;
             let first = finalize(&scene).await;
             // An hour of parking is billed in addition, and then credited: half of it, and the rest.

@@ -682,14 +682,24 @@ impl Charged {
     }
 }
 
-/// Returns the lines of an amount: those of the tariff if it explains the amount, otherwise one line with the amount that the
-/// network bills.
+/// Returns the lines of an amount: those of the tariff if it explains the amount, otherwise one line with the amount that the network bills.
+/// Networks round in their own ways: a difference of at most one minor unit for each line is added to the line with most tax.
 fn explained(total: Total, ours: &Cost, pricing: &[Price]) -> Vec<SessionCostLine> {
-    if total_by(ours) == total {
-        ours.lines.iter().map(SessionCostLine::of).collect()
-    } else {
-        vec![billed_line(total, pricing)]
+    let mut lines: Vec<_> = ours.lines.iter().map(SessionCostLine::of).collect();
+    let off = total.minus(total_by(ours));
+    if off == Total::default() {
+        return lines;
     }
+    let is_rounding = |part: i64| part.unsigned_abs() <= lines.len() as u64;
+    let is_explained = is_rounding(off.net) && is_rounding(off.tax());
+    if let Some(line) = lines.iter_mut().max_by_key(|line| (line.tax, line.net)) {
+        let (net, tax) = (line.net + off.net, line.tax + off.tax());
+        if is_explained && net > 0 && (tax > 0 || off.tax() == 0) {
+            (line.net, line.tax, line.gross) = (net, tax, net + tax);
+            return lines;
+        }
+    }
+    vec![billed_line(total, pricing)]
 }
 
 /// Returns the line of an amount that the tariff does not explain, with a rate of tax that the tariff has, if one results in its tax.
