@@ -85,6 +85,38 @@ async fn the_night_of_the_guide_costs_what_it_says() {
 }
 
 #[tokio::test]
+async fn a_plan_that_changes_nothing_keeps_the_version_of_its_site() {
+    let app = TestApp::with_clock().await;
+    let departure = json!({"at": app.in_minutes(8 * 60), "target_level": 80});
+    let quarter = Timestamp::from_unix_millis(app.now().unix_millis() / 900_000 * 900_000);
+    let (site, _) = priced_depot(&app, &[(0, 20)], &departure).await;
+    let priced = json!({"from": quarter, "price_per_kwh": 20, "until": quarter.plus(hours(9))});
+    let prices = json!({"prices": [priced]});
+    let read = async || {
+        let shown = app.alice.get(&site).await;
+        (shown.header("etag").to_owned(), shown.body["plan"].clone())
+    };
+    let planned = read().await;
+    // The charge is accounted for every 15 minutes, and the same prices come once more; another vehicle joins and waits.
+    app.advance(30 * 60 + 1).await;
+    app.alice.post_ok(&format!("{site}/prices"), prices).await;
+    let fleet = app.alice.get("/v1/fleets").await.ids().remove(0);
+    let joining = json!({"site": site.replace("/v1/sites/", "")});
+    app.alice
+        .create("/v1/vehicles", with(vehicle(&fleet), joining))
+        .await;
+    app.drain().await;
+    assert_eq!(read().await, planned);
+    let change = app
+        .alice
+        .post(&site, json!({"name": "Yard"}))
+        .await
+        .expect(200);
+    assert_ne!(change.header("etag"), planned.0);
+    assert_eq!(change.header("etag"), read().await.0);
+}
+
+#[tokio::test]
 async fn twelve_vans_behind_60_kw_are_ready_in_the_morning() {
     let app = TestApp::with_clock().await;
     let departure = json!({"at": app.in_minutes(10 * 60), "target_level": 80});

@@ -561,7 +561,7 @@ async fn a_report_is_made_by_keys_that_may_read_what_it_shows() {
         (json!({"fleet": fleet}), &[sessions, "fleets:read"]),
         (of_type("charging_summary"), &[sessions]),
         (of_type("usage_breakdown"), &[sessions]),
-        (of_type("fleet_efficiency"), &[sessions]),
+        (of_type("fleet_efficiency"), &[sessions, "vehicles:read"]),
         (of_type("cost_analysis"), &[sessions, "reservations:read"]),
         (
             costs_of_sessions,

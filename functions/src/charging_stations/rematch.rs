@@ -159,7 +159,9 @@ async fn plan_sites_again(
         let Some(mut site) = app.store.find::<Site>(&origin.tenant, &site).await? else {
             continue;
         };
+        let before = site.object.clone();
         site.plan_again(because, origin.now);
+        site.count_hidden_write(&before);
         app.store.save(&origin, &mut site).await?;
     }
     Ok(())

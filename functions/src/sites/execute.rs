@@ -143,7 +143,7 @@ impl PlanSite {
         let mut inputs = Box::pin(inputs(app, tenant, &site, now)).await?;
         let planned;
         (site, inputs, planned) = planned_site(site, inputs, now).await?;
-        let before = site.internal.charges.clone();
+        let (before, object) = (site.internal.charges.clone(), site.object.clone());
         let origin = Origin::background(tenant.clone(), now);
         let is_new = site.put_into_force(&planned, &inputs, now);
         if is_new && inputs.is_simulated() {
@@ -165,6 +165,7 @@ impl PlanSite {
         if !is_new && sessions.is_empty() {
             return Ok(());
         }
+        site.count_hidden_write(&object);
         let mut tx = app.store.begin(&origin);
         tx.save(&mut site)?;
         for mut session in sessions {

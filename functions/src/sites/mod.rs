@@ -127,6 +127,7 @@ fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) {
 /// Sets a part of a series of a site, and plans the site again if that changes anything.
 async fn set_series(request: &Request, change: SeriesChange) -> Result<Reply<Site>> {
     let mut site = request.load::<Site>(&change.site).await?;
+    let before = site.object.clone();
     let ids = |day: &Timestamp| SiteDay::id_of(&change.site, *day);
     let days = change.days();
     let known: Vec<Id> = days.iter().map(ids).collect();
@@ -153,6 +154,7 @@ async fn set_series(request: &Request, change: SeriesChange) -> Result<Reply<Sit
         site.plan_again(SitePlanReason::Prices, request.now());
     }
     let response = request.respond(&site.object)?;
+    site.count_hidden_write(&before);
     tx.save(&mut site)?;
     tx.commit(response).await
 }

@@ -232,7 +232,7 @@ impl Location {
     ///
     /// # Errors
     /// The reason why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an invalid opening time,
-    /// a connector whose power is not stated.
+    /// a connector whose power is not stated or not above zero.
     pub fn into_station(mut self) -> Result<ImportedStation, String> {
         self.spell_evses_alike();
         let location = self.coordinates.point()?;
@@ -481,7 +481,7 @@ impl OcpiConnector {
         let id = format!("{}-{}", evse.uid, self.id);
         let watts = match (self.max_electric_power, self.max_amperage) {
             (Some(watts), _) => watts,
-            (None, Some(amperes)) if self.max_voltage.is_some() => amperes
+            (None, Some(amperes)) if self.voltage().is_some() => amperes
                 .checked_mul(supply.watts_per_ampere)
                 .ok_or_else(|| format!("connector {id}: its power is too large"))?,
             _ => {
@@ -490,6 +490,9 @@ impl OcpiConnector {
                 ));
             }
         };
+        if watts <= Decimal::ZERO {
+            return Err(format!("connector {id}: its power is {watts} W"));
+        }
         let text = |text: &Option<String>, most: usize| Some(shortened(text.as_deref()?, most));
         Ok(Connector {
             evse: evse.uid.clone(),
@@ -502,6 +505,11 @@ impl OcpiConnector {
             plug: plug(&self.standard),
             id,
         })
+    }
+
+    /// Returns the stated voltage, if it is possible.
+    fn voltage(&self) -> Option<Decimal> {
+        self.max_voltage.filter(|volts| *volts > Decimal::ZERO)
     }
 
     /// Returns the voltage and the phases, or the values that result from the stated power and amperage; the usual voltage without either.
@@ -522,7 +530,7 @@ impl OcpiConnector {
                 Decimal::from(400)
             }
         };
-        let watts_per_ampere = self.max_voltage.map(|volts| volts * phases);
+        let watts_per_ampere = self.voltage().map(|volts| volts * phases);
         Supply {
             watts_per_ampere: watts_per_ampere.or_else(stated).unwrap_or_else(usual),
         }
@@ -579,19 +587,19 @@ fn required<const MAX: usize>(text: Option<&str>) -> Result<Text<MAX>, String> {
 fn opening_hours(hours: Option<&Hours>) -> Result<(bool, Vec<OpeningHours>), String> {
     match hours {
         Some(hours) if !hours.twentyfourseven => {
-            let lines = hours.regular_hours.iter().filter_map(|line| {
-                let weekday = line.weekday.to_usize()?.checked_sub(1)?;
-                Some((*Weekday::ALL.get(weekday)?, line))
-            });
-            let line = |(day, line): (Weekday, &RegularHours)| {
+            let line = |line: &RegularHours| {
+                let place = line.weekday.to_usize().and_then(|day| day.checked_sub(1));
+                let day = place.filter(|_| line.weekday.is_integer());
+                let day = day.and_then(|place| Weekday::ALL.get(place));
                 Ok(OpeningHours {
-                    day,
+                    day: *day.ok_or_else(|| format!("weekday {} is not 1 to 7", line.weekday))?,
                     from: time_of_day(&line.period_begin)?,
                     until: time_of_day(&line.period_end)?,
                 })
             };
-            let lines: Result<_, String> = lines.map(line).collect();
-            Ok((false, lines?))
+            let lines: Result<_, String> = hours.regular_hours.iter().map(line).collect();
+            let lines = lines.map_err(|why| format!("opening_times.regular_hours: {why}"))?;
+            Ok((false, lines))
         }
         _ => {
             let whole = |day: &Weekday| OpeningHours {

@@ -148,6 +148,13 @@ fn hours_by_weekday_are_kept() {
     assert_eq!(hours(line("8:00:00", "23:59")), monday("08:00", "23:59"));
     let refused = read(json!({"opening_times": line("08:00", "25:00")}));
     assert!(refused.unwrap_err().contains("25:00"));
+    for weekday in [json!(0), json!(8), json!(1.7)] {
+        let mut hours = line("08:00", "20:00");
+        hours["regular_hours"][0]["weekday"] = weekday.clone();
+        let refused = read(json!({"opening_times": hours})).unwrap_err();
+        let expected = format!("opening_times.regular_hours: weekday {weekday} is not 1 to 7");
+        assert_eq!(refused, expected);
+    }
 }
 
 #[test]
@@ -397,6 +404,24 @@ fn of_two_objects_with_the_same_id_the_newer_counts() {
         let kept = objects.without_duplicates(id, Location::key, |location| location.last_updated);
         assert_eq!(kept.loaded[0].name.as_deref(), Some("new"));
         assert_eq!((kept.loaded.len(), kept.skipped.len()), (1, 1));
+    }
+}
+
+#[test]
+fn a_connector_needs_a_power_above_zero() {
+    for (name, value, why) in [
+        (
+            "max_voltage",
+            -230,
+            "neither max_electric_power nor max_voltage and max_amperage",
+        ),
+        ("max_amperage", 0, "its power is 0 W"),
+        ("max_electric_power", -1, "its power is -1 W"),
+    ] {
+        let mut evses = location()["evses"].clone();
+        evses[0]["connectors"][0][name] = json!(value);
+        let refused = read(json!({"evses": evses})).unwrap_err();
+        assert_eq!(refused, format!("connector 1-1: {why}"));
     }
 }
 

@@ -143,8 +143,13 @@ impl UnitOfWork<'_> {
     /// as many vehicles as it can have.
     pub fn count_vehicle_of_site(&mut self, site: &Id, by: i8) {
         let tenant = &self.origin().tenant;
-        let mut update = self.store.update(Key::Object { tenant, id: site })
-            .update_expression("SET #internal.#vehicles = #internal.#vehicles + :by, #version = #version + :one REMOVE events")
+        let mut update = self
+            .store
+            .update(Key::Object { tenant, id: site })
+            .update_expression(
+                "SET #internal.#vehicles = #internal.#vehicles + :by, #version = #version + :one, \
+                 #internal.#hidden = if_not_exists(#internal.#hidden, :none) + :one REMOVE events",
+            )
             .condition_expression(if by > 0 {
                 "#internal.#vehicles < :most"
             } else {
@@ -152,8 +157,10 @@ impl UnitOfWork<'_> {
             })
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#vehicles", "vehicles")
+            .expression_attribute_names("#hidden", "hidden_writes")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":none", n(0))
             .expression_attribute_values(":one", n(1));
         if by > 0 {
             update = update.expression_attribute_values(":most", n(MOST_VEHICLES));

@@ -217,7 +217,9 @@ impl ReportParameters {
             (ReportType::CostAnalysis, _) => &[Kind::Reservation],
             // The report shows the distances of vehicles and the energy mixes of stations.
             (ReportType::Carbon, _) => &[Kind::ChargingStation, Kind::Vehicle],
-            _ => &[],
+            // The report counts all vehicles of the fleet.
+            (ReportType::FleetEfficiency, _) => &[Kind::Vehicle],
+            (ReportType::ChargingSummary | ReportType::UsageBreakdown, _) => &[],
         };
         let further = of_groups.iter().chain(of_type).copied();
         further.chain([Kind::ChargingSession]).collect()

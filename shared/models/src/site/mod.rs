@@ -79,6 +79,10 @@ impl Object for Site {
         vec![(SearchField::Name, self.name.as_str())]
     }
 
+    fn shown_version(stored: &Stored<Self>) -> u64 {
+        stored.version.saturating_sub(stored.internal.hidden_writes)
+    }
+
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         let at = stored.internal.next_action_at;
         at.map(|at| (at, Action::PlanSite))
@@ -102,6 +106,9 @@ pub struct SiteInternal {
     pub settled_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
+    /// The number of writes that did not change the site as clients see it.
+    #[serde(default)]
+    pub hidden_writes: u64,
     /// The number of vehicles that refer to the site. It is always stored, because updates of vehicles change it in place.
     #[serde(default)]
     pub vehicles: usize,
@@ -348,6 +355,11 @@ impl Stored<Site> {
         if is_planned || self.object.has_capacity_limit() {
             self.internal.next_action_at = Some(now);
         }
+    }
+
+    /// Counts the next write as hidden if it does not change the site as it was `before`.
+    pub fn count_hidden_write(&mut self, before: &Site) {
+        self.internal.hidden_writes += u64::from(self.object == *before);
     }
 
     /// Checks that one more vehicle can refer to the site.
