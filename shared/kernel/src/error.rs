@@ -92,7 +92,7 @@ impl ErrorClass {
 }
 
 /// The `type` of an error object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub enum ErrorType {
     #[strum(serialize = "invalid_request_error")]
     InvalidRequest,
@@ -107,6 +107,8 @@ pub enum ErrorType {
 }
 
 impl ErrorType {
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
+
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
-use kernel::error::ViolationCode;
-use kernel::{Code, Kind};
+use http::HeaderMap;
+use kernel::error::{ErrorType, ViolationCode};
+use kernel::{Code, Error, Id, Kind};
 use serde_json::{Map, Value, json};
 use table::shown::Shows;
 use web::expand;
@@ -154,13 +155,7 @@ fn name(status: u16, codes: &Codes) -> String {
 /// The schemas of all errors: `Error`, with `ErrorType` and `ErrorCode`. All statuses and operations share one schema, because
 /// generators make a type of each schema, and many of them allow only one error type for an operation. The responses list their codes.
 pub fn schemas() -> [(String, Value); 4] {
-    let types = [
-        "invalid_request_error",
-        "authentication_error",
-        "rate_limit_error",
-        "api_error",
-        "idempotency_error",
-    ];
+    let types: Vec<_> = ErrorType::ALL.iter().map(|kind| kind.as_str()).collect();
     let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     let mut error = json!({
         "type": "object",
@@ -257,60 +252,48 @@ fn render(status: u16, codes: &Codes) -> Value {
         "content": {"application/json": {"schema": reference("Error"), "examples": examples}}})
 }
 
+/// An error of the service, as it is answered.
 fn example(status: u16, code: Option<&str>) -> Value {
-    let kind = match status {
-        401 | 403 if code.is_none() => "authentication_error",
-        429 => "rate_limit_error",
-        500 | 503 => "api_error",
-        409 if code.is_none() => "idempotency_error",
-        _ => "invalid_request_error",
-    };
     let known = code.and_then(|code| Code::ALL.iter().find(|known| known.as_str() == code));
-    let message = match (known, status) {
-        (Some(code), _) => code.meaning(),
-        (None, 400) => "must be between 1 and 100",
-        (None, 401) => "The API key is missing.",
-        (None, 403) => "This key lacks the scope fleets:write.",
-        (None, 404) => "No such object.",
-        (None, 408) => "The body of the request did not arrive completely in time.",
-        (None, 409) => {
-            "The first request with this Idempotency-Key is still in flight; try again shortly."
-        }
-        (None, 503) => {
-            "The service is busy; nothing was changed that a repetition could not finish. Try again."
-        }
-        (None, _) => "internal error",
+    let error = match (known, status) {
+        (Some(code), _) => with_code(*code),
+        (None, 400) => Error::invalid("limit", "must be a whole number from 1 to 100"),
+        (None, 401) => match web::auth::sent_key(&HeaderMap::new()) {
+            Err(error) => error,
+            Ok(_) => panic!("a key without a header"),
+        },
+        (None, 403) => Error::missing_scope("fleets:write"),
+        (None, 404) => Error::not_found(Kind::Event),
+        (None, 408) => Error::request_timeout(),
+        (None, 409) => Error::conflict("A draft has no credit notes.", Some(Kind::Invoice.name())),
+        (None, 503) => Error::Contended,
+        (None, _) => Error::internal(""),
     };
-    let param = match (code, status) {
-        (None, 400) => json!("limit"),
-        (None, 409) => json!("Idempotency-Key"),
-        (Some(code), _) => json!(code.strip_suffix("_not_found")),
-        _ => Value::Null,
+    let request =
+        Id::from(format!("{}01a1f000000070008000000000000001", Kind::Request.prefix()).as_str());
+    let answer = web::errors::answer(&error, &request, "http://127.0.0.1:8787");
+    assert_eq!(answer.status, status, "{code:?}");
+    serde_json::from_slice(&answer.body).expect("a JSON object")
+}
+
+/// An error with a code, whose message is the meaning of the code.
+fn with_code(code: Code) -> Error {
+    let error = code.because(code.meaning());
+    let error = match code.as_str().strip_suffix("_not_found") {
+        Some(subject) => error.at(subject),
+        None => error,
     };
-    let doc_url = code.map(|code| {
-        format!(
-            "http://127.0.0.1:8787/docs/errors#{}",
-            code.replace('_', "-")
-        )
-    });
-    let request = format!("{}01a1f000000070008000000000000001", Kind::Request.prefix());
-    let mut error = json!({"object": "error", "type": kind, "code": code, "message": message, "param": param,
-        "request": request, "status": status, "doc_url": doc_url});
-    if status == 400
-        && let Some(param) = error["param"].as_str()
-    {
-        error["errors"] = json!([{"code": "parameter_invalid", "param": param, "message": message,
-            "doc_url": "http://127.0.0.1:8787/docs/errors#parameter-invalid"}]);
+    let policy = || {
+        examples::object(Kind::Policy)["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    };
+    match code {
+        Code::PaymentAuthorizationFailed => error.with("decline_code", "insufficient_funds"),
+        Code::PolicyBlocked => error
+            .with("policy", policy())
+            .with("rule", "max_price_per_kwh"),
+        _ => error,
     }
-    match known {
-        Some(Code::PaymentAuthorizationFailed) => {
-            error["decline_code"] = json!("insufficient_funds")
-        }
-        Some(Code::PolicyBlocked) => {
-            error["policy"] = examples::object(Kind::Policy)["id"].clone();
-            error["rule"] = json!("max_price_per_kwh");
-        }
-        _ => {}
-    }
-    error
 }
