@@ -5,6 +5,8 @@ use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 
+use futures::future::join_all;
+
 use kernel::time::{DAY, minutes, whole_millis};
 use kernel::{Id, Mode, Origin};
 use models::charging::calendar::{CalendarOwner, Entry};
@@ -550,6 +552,34 @@ async fn a_late_attempt_keeps_the_match_summary_of_the_previous_one() {
     jobs::work(&late, &message).await.expect("an attempt");
     assert_has!(app.alice.get_ok(&path).await, {"failed_reason": "no_available_connectors",
         "match_summary": waiting["match_summary"]});
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_attempt_whose_reservation_is_updated_meanwhile_is_repeated() {
+    let app = TestApp::start().await;
+    app.station(json!({"status": "inactive"})).await;
+    let tenant = app.alice.tenant();
+    for _ in 0..20 {
+        let crew = app.crew(&app.alice).await;
+        let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+        let id = app.alice.create("/v1/reservations", body).await;
+        let path = path_of(&id);
+        let attempt = ConfirmReservation {
+            tenant: tenant.clone(),
+            reservation: Id::from(id.as_str()),
+            request: None,
+        };
+        let update = async |number: i32| {
+            let change = json!({"metadata": {"number": number.to_string()}});
+            app.alice.post(&path, change).await
+        };
+        let updates = join_all((0..4).map(update));
+        let (attempted, _) = tokio::join!(attempt.run(app.app()), updates);
+        attempted.expect("an attempt");
+        let refused = app.alice.get_ok(&path).await["match_summary"]["refused"].clone();
+        assert_eq!(refused["not_reservable"], 1, "{refused}");
+    }
     app.drain().await;
 }
 

@@ -89,7 +89,7 @@ impl Job for ConfirmReservation {
                 Attempt::Overtaken => app.store.find::<Reservation>(tenant, id).await?,
             };
         }
-        Ok(())
+        Err(Error::Contended)
     }
 }
 
@@ -343,10 +343,8 @@ async fn record_failure(
     tx.save(&mut reservation)?;
     tx.release_all(lost.as_slice()).await?;
     match tx.commit_without_response().await {
-        // Either the reservation was changed meanwhile, and that change has its own attempt; or only a calendar was changed in which time
-        // has to be released, and then the attempt is repeated.
-        Err(Error::Contended) if lost.is_some() => Ok(Attempt::Overtaken),
-        Err(Error::Contended) | Ok(()) => Ok(Attempt::Settled),
-        Err(error) => Err(error),
+        // The reservation or a calendar was changed meanwhile. No other message is sent for the attempt if it is still due.
+        Err(Error::Contended) => Ok(Attempt::Overtaken),
+        done => done.map(|()| Attempt::Settled),
     }
 }
