@@ -590,7 +590,6 @@ impl Network {
     /// Reports a session with this status, and random energy and price.
     async fn report(&mut self, stage: &Stage, place: usize, status: &str) {
         let (session, report) = self.session(stage, place, status);
-        let is_priced = self.is_priced(stage, place).await;
         if self.charges[place].sent.is_some() && stage.dice.percent(25) {
             let members = [
                 "kwh",
@@ -611,6 +610,8 @@ impl Network {
         } else {
             self.put(stage, place, &session).await;
         }
+        // The price may become final at the same time.
+        let is_priced = self.is_priced(stage, place).await;
         let charge = &mut self.charges[place];
         charge.sent = Some(stage.app.now());
         match status {

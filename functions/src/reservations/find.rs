@@ -1,7 +1,8 @@
 //! `POST /v1/reservations/candidates`: shows what an attempt to confirm a reservation with these parameters would find now, without
 //! creating one: the connectors that could be booked, the best first, and the refused stations. The body of `POST /v1/reservations` is
-//! accepted; parameters that it refuses are refused with the same error, except a payment method. Nothing is reserved, and other
-//! reservations may book a candidate before the reservation is confirmed.
+//! accepted; parameters that it refuses are refused with the same error, except a payment method. Where policies forbid every station, no
+//! candidate is found, and the refused stations say so. Nothing is reserved, and other reservations may book a candidate before the
+//! reservation is confirmed.
 
 use kernel::{Code, Error, Reply};
 use models::api_key::{Resource, Scope};

@@ -215,22 +215,15 @@ impl<'a> Limits<'a> {
         self.broken(station).is_none()
     }
 
-    /// Returns the first rule that the station violates at one of its prices. If it violates none, returns the rule about times of
-    /// the policy that does not allow the first of these windows. None if nothing is violated.
-    pub fn breach<'s>(
-        &self,
-        prices: impl IntoIterator<Item = PricedStation<'s>>,
-        windows: &[Window],
-    ) -> Option<Breach> {
-        let mut prices = prices.into_iter();
-        let broken = prices.find_map(|station| self.broken(&station));
+    /// Returns the first rule that the station violates at its price; if it violates none, the rule about times of the first policy that
+    /// does not allow the window.
+    pub fn breach(&self, station: &PricedStation<'_>, window: &Window) -> Option<Breach> {
         let by_time = || {
-            let window = windows.first()?;
             let forbids = |times: &Times| !times.allow(window);
             let place = self.times.iter().position(forbids)?;
             Some((self.enforced[place], Rule::TimeWindows))
         };
-        let (policy, rule) = broken.or_else(by_time)?;
+        let (policy, rule) = self.broken(station).or_else(by_time)?;
         Some(Breach::of(policy, rule))
     }
 

@@ -181,6 +181,7 @@ pub enum FailedReason {
     DriverUnavailable,
     /// The vehicle or its fleet is deleted or not active.
     VehicleUnavailable,
+    /// The confirmed connector was lost, and no other one was available.
     StationUnavailable,
     Other,
 }

@@ -232,7 +232,7 @@ impl Stored<Reservation> {
 
     /// Records an attempt that found no connector. The next attempt follows in 5 minutes, or the reservation fails if it is too late or
     /// another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation that has lost
-    /// its connector fails, the reason is always `station_unavailable`.
+    /// its connector finds no other one, the reason is `station_unavailable`.
     pub fn record_failed_attempt(
         &mut self,
         reason: FailedReason,
@@ -245,7 +245,8 @@ impl Stored<Reservation> {
         );
         let next_attempt = self.next_attempt(now);
         let is_last = hopeless || next_attempt > self.object.last_attempt();
-        self.object.match_summary = summary.or(self.object.match_summary.take());
+        let earlier = self.object.match_summary.take().filter(|_| !hopeless);
+        self.object.match_summary = summary.or(earlier);
         self.object.updated = now;
         let is_confirmed = self.object.status() == ReservationStatus::Confirmed;
         let unassigned = match &self.object.state {
@@ -255,9 +256,9 @@ impl Stored<Reservation> {
             }),
         };
         if is_last {
-            let reason = match unassigned {
-                Some(_) => FailedReason::StationUnavailable,
-                None => reason,
+            let reason = match (reason, unassigned) {
+                (FailedReason::NoAvailableConnectors, Some(_)) => FailedReason::StationUnavailable,
+                (reason, _) => reason,
             };
             self.object.state = ReservationState::Failed { reason };
             self.record(EventType::ReservationFailed);

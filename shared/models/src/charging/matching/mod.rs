@@ -304,21 +304,25 @@ pub fn is_forbidden(station: &ChargingStation, request: &MatchRequest<'_>) -> bo
     !suitable(station, request).any(is_allowed)
 }
 
-/// Returns the rule of a policy for which [`MatchFilter::Policy`] refuses a station, or would refuse it if it were in order. None for a
-/// station that policies do not refuse.
+/// Returns the rule of a policy for which [`MatchFilter::Policy`] refuses a station, or would refuse it if it were in order: that for the
+/// first of the connectors and windows that pass the filters before. None for a station that policies do not refuse.
 pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {
-    let is_in_order = suitable(station, request).any(Connector::is_in_order);
-    let connectors = suitable(station, request);
-    let connectors = connectors.filter(|connector| connector.is_in_order() || !is_in_order);
-    let windows = open_windows(station, request.windows);
-    let windows: Vec<Window> = windows
-        .into_iter()
-        .map(|place| request.windows[place])
-        .collect();
-    let pairs =
-        connectors.flat_map(|connector| windows.iter().map(move |window| (connector, window)));
-    let prices = pairs.map(|(connector, window)| priced(station, connector, window, request));
-    request.limits.breach(prices, &windows)
+    let connectors = fitting(station, request);
+    let connectors = connectors.unwrap_or_else(|_| suitable(station, request).collect());
+    let mut price_lists = PriceLists::default();
+    let passing = affordable_and_open(connectors, station, request, &mut price_lists).ok()?;
+    let mut pairs = passing.iter().flat_map(|connector| {
+        let windows = connector.windows.iter();
+        windows.map(move |place| (connector, *place))
+    });
+    pairs.find_map(|(connector, place)| {
+        let priced = PricedStation {
+            station,
+            price: connector.price_in(station, place, request),
+            mode: request.mode,
+        };
+        request.limits.breach(&priced, &connector.all[place])
+    })
 }
 
 /// Returns the reservable connectors of a station that have the vehicle's plug, in order or not.
@@ -391,8 +395,20 @@ fn filter<'a>(
     request: &MatchRequest<'a>,
     price_lists: &mut PriceLists,
 ) -> Result<Vec<PassingConnector<'a>>, MatchFilter> {
-    let fitting = fitting(station, request)?.into_iter();
-    let passing = fitting.map(|connector| {
+    let fitting = fitting(station, request)?;
+    let mut passing = affordable_and_open(fitting, station, request, price_lists)?;
+    keep_allowed(station, allowed, request, &mut passing)?;
+    Ok(passing)
+}
+
+/// Returns those of these connectors of a station, with their windows, that charge a need in time, are not too expensive and are open.
+fn affordable_and_open<'a>(
+    connectors: Vec<&'a Connector>,
+    station: &ChargingStation,
+    request: &MatchRequest<'a>,
+    price_lists: &mut PriceLists,
+) -> Result<Vec<PassingConnector<'a>>, MatchFilter> {
+    let passing = connectors.into_iter().map(|connector| {
         let all = request.windows_of(&request.vehicle.charge_at(connector));
         PassingConnector {
             connector,
@@ -424,7 +440,6 @@ fn filter<'a>(
         })?;
     }
     keep_open(station, &mut passing)?;
-    keep_allowed(station, allowed, request, &mut passing)?;
     Ok(passing)
 }
 

@@ -485,3 +485,45 @@ fn a_shared_price_list_is_priced_once_for_each_window() {
     }
     assert_eq!((windows.len(), price_lists.computed()), (19, 19));
 }
+
+#[test]
+fn a_breach_is_of_the_windows_that_are_left() {
+    let priced = |price: u32, from: &str, until: &str| {
+        json!({"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": "ENERGY", "restrictions": {"start_time": from, "end_time": until}})
+    };
+    let prices = [priced(60, "00:00", "12:00"), priced(40, "12:00", "00:00")];
+    let mut station = at_distance(1, 150.0);
+    station.set_pricing(
+        prices
+            .map(|price| serde_json::from_value(price).unwrap())
+            .to_vec(),
+    );
+    let policy = |rules: serde_json::Value| {
+        let body = serde_json::from_value(json!({"name": "P", "rules": rules})).unwrap();
+        Policy::new(body, at("2026-03-02T08:00:00Z"))
+            .unwrap()
+            .object
+    };
+    // The driver's cap leaves the afternoon, which the first policy forbids. The second one forbids only the morning.
+    let mut preferences = preferences();
+    preferences.max_price_per_kwh = Some(50);
+    let mornings = json!({"days_of_week": [], "start_time": "08:00", "end_time": "12:00"});
+    let policies = [
+        policy(json!({"time_windows": [mornings]})),
+        policy(json!({"max_price_per_kwh": 55})),
+    ];
+    let reservation = reservation(json!({"latest_end": "2026-03-02T13:30:00Z"}));
+    let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
+    for policies in [&policies[..1], &policies] {
+        let limits = limits(policies, &windows);
+        let request = request(&reservation, &preferences, &windows, &limits);
+        let (found, summary) = ranking(&request, std::slice::from_ref(&station), 1, |_| Vec::new());
+        assert_eq!((found.len(), summary.refused.policy), (0, 1));
+        let breach = breach(&station, &request).unwrap();
+        assert_eq!(
+            (breach.policy, breach.rule.as_str()),
+            (policies[0].id.clone(), "time_windows")
+        );
+    }
+}
