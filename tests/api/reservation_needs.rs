@@ -366,13 +366,14 @@ async fn a_need_below_1_kwh_is_compared_by_its_own_cost() {
 async fn an_attempt_without_a_free_block_leaves_a_short_plan() {
     let app = TestApp::start().await;
     let (first, second) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    // The whole need costs 49 per kWh, and a small part of it would cost more than the driver accepts.
+    let fee = with(energy_price(100, None), json!({"type": "FLAT"}));
     let station = app
-        .station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
+        .station(json!({"connectors": connector(11.0), "pricing": [fee, energy_price(40, None)]}))
         .await;
-    let reservation = app
-        .alice
-        .post_ok(PATH, body(&app, &second, 11_000, 80))
-        .await;
+    let mut body = body(&app, &second, 11_000, 80);
+    body["need"]["max_price_per_kwh"] = json!(50);
+    let reservation = app.alice.post_ok(PATH, body).await;
     assert_has!(reservation["charging_plan"], {"status": "feasible"});
     // Another vehicle charges there first, for longer.
     let session = app.session(&first, &station);
@@ -380,7 +381,7 @@ async fn an_attempt_without_a_free_block_leaves_a_short_plan() {
     let path = format!("{PATH}/{}", id_of(&reservation));
     app.advance(10 * 60).await;
     let waiting = app.alice.get_ok(&path).await;
-    assert_has!(waiting, {"status": "pending"});
+    assert_has!(waiting, {"status": "pending", "/match_summary/refused/booked": 1, "/match_summary/refused/price": 0});
     assert_has!(waiting["charging_plan"], {"status": "short", "limited_by": "bookings", "from": null});
     let events = app.alice.get_ok("/v1/events?limit=100").await;
     let events = events["data"].as_array().expect("events").iter();

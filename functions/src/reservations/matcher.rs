@@ -166,7 +166,10 @@ impl<'a> Matcher<'a> {
         }
         let is_booked = self.search.has_candidates();
         let mut refused = self.search.summary().refused;
-        let (mut possible, mut impossible) = (0, self.energy);
+        // Otherwise all connectors that could be used are too slow for the whole need, and the search for less says what refuses them.
+        let is_refused = is_booked || refused.price + refused.policy + refused.closed > 0;
+        let whole = self.energy;
+        let (mut possible, mut impossible) = (0, whole);
         self.look_for(0);
         let mut found = self.search().await?;
         let mut has_candidates = self.search.has_candidates();
@@ -185,7 +188,7 @@ impl<'a> Matcher<'a> {
                 impossible = energy;
             }
         }
-        if found.is_empty() {
+        if found.is_empty() && !is_refused {
             refused = self.search.summary().refused;
         }
         self.limited_by = Some(match has_candidates {
@@ -197,7 +200,7 @@ impl<'a> Matcher<'a> {
             false => LimitedBy::Stations,
         });
         if found.is_empty() {
-            self.look_for(0);
+            self.look_for(if is_refused { whole } else { 0 });
             return self.search().await;
         }
         self.most_energy(found, possible, impossible).await
