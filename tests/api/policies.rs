@@ -335,6 +335,32 @@ async fn a_reservation_is_refused_where_no_station_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_cap_that_the_present_level_meets_refuses_nothing() {
+    let app = TestApp::start().await;
+    let (crew, _) = ruled(&app, "enforcement", json!({"max_price_per_kwh": 35})).await;
+    let reserve = async || {
+        let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
+        let body = with(app.reservation(&crew, 20), place);
+        app.alice.post("/v1/reservations", body).await
+    };
+    // Half of the window costs 30 cents per kWh, and the rest twice as much.
+    let energy = |price: i64, restrictions: serde_json::Value| {
+        json!({"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": "ENERGY", "restrictions": restrictions})
+    };
+    let time = |minutes: i64| app.in_minutes(minutes)[11..16].to_owned();
+    let cheap = json!({"start_time": time(0), "end_time": time(50)});
+    let pricing = json!([energy(30, cheap), energy(60, json!(null))]);
+    app.station(json!({"pricing": pricing, "timezone": "UTC"}))
+        .await;
+    reserve().await.expect_error(403, "policy_blocked", None);
+    let level = json!({"battery": {"level": 95}});
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    app.alice.post_ok(&telemetry, level).await;
+    reserve().await.expect(200);
+}
+
+#[tokio::test]
 async fn a_reservation_fails_when_policies_refuse_every_station() {
     let app = TestApp::start().await;
     let (crew, id) = ruled(&app, "enforcement", json!({})).await;

@@ -1,10 +1,10 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. With `need` in place of a
 //! window, the service chooses the cheapest block of time in which the vehicle's need can be charged; the confirmation chooses again.
 
-use kernel::{Code, Error, Kind, Reply, Resource, Timestamp};
+use kernel::{Code, Error, Kind, Reply, Resource, Timestamp, Window};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
-use models::charging::policies::{Allowed, Limits, PolicyContext};
+use models::charging::policies::{Allowed, Breach, Limits, PolicyContext};
 use models::payment_method::Payer;
 use models::reservation::need::ReplanReason;
 use models::reservation::{MatchFilter, NewReservation};
@@ -65,22 +65,26 @@ pub async fn handle(
             request.find::<VehicleTelemetry>(&vehicle.telemetry),
             app.store.indexed_stations(tenant, area),
         )?;
-        // The present level does not tell that of a window without a need.
-        let telemetry = telemetry.as_ref().filter(|_| has_need);
         let inputs = PlanInputs {
             driver: &driver,
             vehicle: &vehicle,
             fleet,
             policies: &policies,
-            telemetry: telemetry.map(|telemetry| &telemetry.object),
+            telemetry: telemetry.as_ref().map(|telemetry| &telemetry.object),
             stations: &stations,
         };
         if has_need {
             let because = ReplanReason::Update;
             Box::pin(plan(app, tenant, &mut reservation, inputs, because, now)).await?;
         } else {
-            let sought = inputs.match_request(&reservation, &windows, &limits, tenant.mode, now);
-            Box::pin(check_stations(&request, &sought, &stations)).await?;
+            Box::pin(check_stations(
+                &request,
+                inputs,
+                &reservation,
+                &windows,
+                &limits,
+            ))
+            .await?;
         }
     }
     let response = request.respond(&Allowed {
@@ -92,20 +96,47 @@ pub async fn handle(
     tx.commit(response).await
 }
 
-/// Refuses a reservation if policies forbid every station that fits it, whatever is booked or out of order now.
+/// Refuses a reservation if policies forbid every station that fits it, whatever is booked or out of order now, both with the present
+/// level of the battery and with the one that is assumed where it is unknown: it may change until the window begins.
 ///
 /// # Errors
 /// `policy_blocked` with the first of these policies.
 async fn check_stations(
     request: &Request,
+    inputs: PlanInputs<'_>,
+    reservation: &Stored<Reservation>,
+    windows: &[Window],
+    limits: &Limits<'_>,
+) -> Result<(), Error> {
+    let (mode, now) = (request.tenant().mode, request.now());
+    let breach_at = async |inputs: PlanInputs<'_>| {
+        let sought = inputs.match_request(reservation, windows, limits, mode, now);
+        breach_everywhere(request, &sought, inputs.stations).await
+    };
+    let Some(breach) = breach_at(inputs).await? else {
+        return Ok(());
+    };
+    let later = PlanInputs {
+        telemetry: None,
+        ..inputs
+    };
+    if inputs.telemetry.is_some() && breach_at(later).await?.is_none() {
+        return Ok(());
+    }
+    Err(breach.refusal())
+}
+
+/// Returns the first rule of a policy that forbids a station, if policies forbid every station that fits a reservation.
+async fn breach_everywhere(
+    request: &Request,
     sought: &MatchRequest<'_>,
     stations: &[IndexedStation],
-) -> Result<(), Error> {
+) -> Result<Option<Breach>, Error> {
     use MatchFilter::{Booked, Closed, ConnectorType, NotReservable, Price};
     let matcher = Matcher::new(&request.app, request.tenant(), sought, stations, 1);
     let mut matcher = matcher.keeping_stations();
     if !matcher.matches().await?.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut refused = matcher.refused();
     refused.retain(|refused| {
@@ -116,14 +147,12 @@ async fn check_stations(
         refused.filter != Booked && matching::is_forbidden(refused.station, sought)
     };
     if !refused.iter().all(is_forbidden) {
-        return Ok(());
+        return Ok(None);
     }
     let mut breaches = refused
         .iter()
         .filter_map(|refused| matching::breach(refused.station, sought));
-    breaches
-        .next()
-        .map_or(Ok(()), |breach| Err(breach.refusal()))
+    Ok(breaches.next())
 }
 
 /// Reads the driver and the vehicle of a request, and the vehicle's fleet, and checks the payment method.
