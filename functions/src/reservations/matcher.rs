@@ -166,7 +166,8 @@ impl<'a> Matcher<'a> {
         }
         let is_booked = self.search.has_candidates();
         let mut refused = self.search.summary().refused;
-        // Otherwise all connectors that could be used are too slow for the whole need, and the search for less says what refuses them.
+        // If none is booked, too expensive, forbidden or closed, all connectors that could be used are too slow for the whole need, and the
+        // search for less says what refuses them.
         let is_refused = is_booked || refused.price + refused.policy + refused.closed > 0;
         let whole = self.energy;
         let (mut possible, mut impossible) = (0, whole);

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
-use http::HeaderMap;
 use kernel::error::{ErrorType, ViolationCode};
 use kernel::{Code, Error, Id, Kind};
 use serde_json::{Map, Value, json};
@@ -258,7 +257,7 @@ fn example(status: u16, code: Option<&str>) -> Value {
     let error = match (known, status) {
         (Some(code), _) => with_code(*code),
         (None, 400) => Error::invalid("limit", "must be a whole number from 1 to 100"),
-        (None, 401) => match web::auth::sent_key(&HeaderMap::new()) {
+        (None, 401) => match web::auth::sent_key(&Default::default()) {
             Err(error) => error,
             Ok(_) => panic!("a key without a header"),
         },
