@@ -1,7 +1,7 @@
 // A field in which an object of the API is chosen by name: type to search, arrows and Enter to choose.
 
 import { t } from '../i18n.js';
-import { html, useEffect, useId, useRef, useState } from '../ui/html.js';
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { search } from '../api/search.js';
 import { nameOf } from '../ui/objects.js';
@@ -103,8 +103,8 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       controller.abort();
     };
   }, [open, text, filter, whole === text]);
-  // Typing begins a new search in place of the name that is shown.
-  useEffect(() => {
+  // Typing begins a new search in place of the name that is shown. The name is selected before the next key arrives.
+  useLayoutEffect(() => {
     if (!open && document.activeElement === input.current) input.current?.select();
   }, [open]);
 
