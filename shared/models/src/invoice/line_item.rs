@@ -410,10 +410,9 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
 
 /// Returns the text that follows the description of a session without a price.
 fn note(session: &ChargingSession) -> &'static str {
-    let price = session.state.final_price();
     match session.total().gross {
         0 if is_price_unknown(session) => ", price unknown",
-        0 if price.is_some_and(|price| price.adjusted.gross != 0) => ", billed by an adjustment",
+        0 if session.is_billed_by_adjustment() => ", billed by an adjustment",
         0 => ", free of charge",
         _ => "",
     }
