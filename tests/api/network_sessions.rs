@@ -1966,6 +1966,43 @@ mod review {
         json!({"decision": "accept"})
     }
 
+    #[tokio::test]
+    async fn a_session_that_is_over_after_two_weeks_is_in_reports() {
+        // The session ends late, or its price becomes final late.
+        for ends_late in [true, false] {
+            let scene = Scene::new().await;
+            let (session, theirs) = if ends_late {
+                scene.active().await
+            } else {
+                opened(&scene).await
+            };
+            scene.pass(17 * 86_400).await;
+            if ends_late {
+                scene.complete(&theirs).await;
+                scene.bill(&scene.cdr(&theirs, json!({}))).await;
+            } else {
+                decide(&scene, &session, accept()).await.expect(200);
+            }
+            scene.app.advance(60).await;
+            let now = scene.app.now();
+            let alice = &scene.app.alice;
+            for (kind, is_covered) in [("charging_summary", ends_late), ("cost_analysis", true)] {
+                for fleet in [json!(scene.crew.fleet), Value::Null] {
+                    let parameters = json!({"type": kind, "period_start": now.plus(days(-1)), "period_end": now});
+                    let body = json!({"fleet": fleet, "parameters": parameters});
+                    let report = alice.create("/v1/reports", body).await;
+                    scene.app.drain().await;
+                    let totals = &alice.get_ok(&path_of(&report)).await["totals"];
+                    let sessions = if is_covered { json!([1]) } else { json!([]) };
+                    assert_eq!(each(totals, "sessions"), sessions, "{kind} {ends_late}");
+                    if ends_late {
+                        assert_eq!(totals[0]["energy_wh"], 20_000);
+                    }
+                }
+            }
+        }
+    }
+
     async fn events_of(scene: &Scene, kind: &str) -> usize {
         let events = scene.events().await;
         events.iter().filter(|event| *event == kind).count()

@@ -109,7 +109,7 @@ async fn make(
     }
     let mut pages = app
         .store
-        .sessions_around(tenant, report.fleet.as_ref(), window);
+        .sessions_of_period(tenant, report.fleet.as_ref(), window, now);
     while let Some(page) = pages.next().await? {
         let stations = summary.unknown_stations(&page);
         let found = app.store.get_all::<ChargingStation>(tenant, &stations);
