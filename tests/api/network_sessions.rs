@@ -2,6 +2,7 @@
 //! between them that `infra/networks.md` lists.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use functions::job::Job as _;
 use functions::networks::received::ApplyReceived;
@@ -16,6 +17,7 @@ use tests::platform::{Connected, Received, cdr_of, fixture, manage, manage_ok, s
 use tests::{
     Crew, TestApp, TestResponse, assert_contains, assert_has, cases, each, id_of, path_of, with,
 };
+use web::metrics::Metrics;
 
 use crate::charging_sessions::app_card;
 
@@ -36,7 +38,10 @@ impl Scene {
 
     /// The same with another location.
     pub async fn at(location: Value) -> Self {
-        let app = TestApp::start().await;
+        Self::of(TestApp::start().await, location).await
+    }
+
+    async fn of(app: TestApp, location: Value) -> Self {
         let cpo = Connected::with(&app, |script| {
             script.lists.insert("tariffs", vec![fixture("tariff")]);
             script.lists.insert("locations", vec![location]);
@@ -868,7 +873,8 @@ mod billing {
         scene.bill(&cdr).await;
         let (invoice, lines) = scene.invoice().await;
         assert_eq!(lines, [adjustment(121)]);
-        assert_eq!(invoice["line_items"][0]["charging_session"], session["id"]);
+        let check = json!({"network": 1089, "ours": 968, "difference": 121});
+        assert_has!(invoice["line_items"][0], {"charging_session": session["id"], "price_check": check});
         assert_eq!(scene.shown(&session).await["amount_due"], 968);
         assert_eq!(scene.invoice().await.1, []);
         // The amounts of a cost analysis equal those of both invoices.
@@ -1198,6 +1204,47 @@ mod billing {
             scene.app.advance(60).await;
         }
         assert_eq!(scene.events().await.len(), before.len() + 2);
+    }
+
+    #[tokio::test]
+    async fn the_price_of_a_second_cdr_is_compared_and_counted_once() {
+        let written: Arc<Mutex<Vec<String>>> = Arc::default();
+        let metrics = written.clone();
+        let app = TestApp::start_with(|options| {
+            options.metrics = Metrics::to("FleetCharging/test", move |line| {
+                metrics.lock().expect("the lines").push(line.to_owned());
+            });
+        });
+        let scene = Scene::of(app.await, fixture("location")).await;
+        let mismatches = || {
+            let lines = written.lock().expect("the lines");
+            lines
+                .iter()
+                .filter(|line| line.contains("PriceMismatches"))
+                .count()
+        };
+        let (session, theirs) = scene.billed().await;
+        assert_eq!(mismatches(), 0);
+        let events = scene.events().await.len();
+        // The second bill has another amount, and the third the same for more energy.
+        for (count, (id, kwh, ours)) in (1..).zip([("C2", 20.0, 968), ("C3", 21.0, 1016)]) {
+            scene.app.advance(60).await;
+            let bill = json!({"id": id, "total_cost": {"excl_vat": 9.0, "incl_vat": 10.89},
+                "total_energy": kwh, "last_updated": scene.app.now()});
+            let cdr = scene.cdr(&theirs, bill);
+            scene.bill(&cdr).await;
+            scene.bill(&cdr).await;
+            let check = json!({"network": 1089, "ours": ours, "difference": 1089 - ours});
+            assert_has!(scene.shown(&session).await, {"amount_adjusted": 121, "price_check": check});
+            assert_eq!(mismatches(), count);
+            assert_eq!(scene.events().await.len(), events + count);
+        }
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [energy(968), adjustment(121)]);
+        let networks = invoice["line_items"].as_array().expect("lines").iter();
+        let networks = networks.map(|line| &line["price_check"]["network"]);
+        // The adjustment was created with the second CDR, and the other line with the invoice.
+        assert_eq!(networks.collect::<Vec<_>>(), [1089, 1089]);
     }
 
     #[tokio::test]
@@ -1917,6 +1964,43 @@ mod review {
 
     fn accept() -> Value {
         json!({"decision": "accept"})
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_over_after_two_weeks_is_in_reports() {
+        // The session ends late, or its price becomes final late.
+        for ends_late in [true, false] {
+            let scene = Scene::new().await;
+            let (session, theirs) = if ends_late {
+                scene.active().await
+            } else {
+                opened(&scene).await
+            };
+            scene.pass(17 * 86_400).await;
+            if ends_late {
+                scene.complete(&theirs).await;
+                scene.bill(&scene.cdr(&theirs, json!({}))).await;
+            } else {
+                decide(&scene, &session, accept()).await.expect(200);
+            }
+            scene.app.advance(60).await;
+            let now = scene.app.now();
+            let alice = &scene.app.alice;
+            for (kind, is_covered) in [("charging_summary", ends_late), ("cost_analysis", true)] {
+                for fleet in [json!(scene.crew.fleet), Value::Null] {
+                    let parameters = json!({"type": kind, "period_start": now.plus(days(-1)), "period_end": now});
+                    let body = json!({"fleet": fleet, "parameters": parameters});
+                    let report = alice.create("/v1/reports", body).await;
+                    scene.app.drain().await;
+                    let totals = &alice.get_ok(&path_of(&report)).await["totals"];
+                    let sessions = if is_covered { json!([1]) } else { json!([]) };
+                    assert_eq!(each(totals, "sessions"), sessions, "{kind} {ends_late}");
+                    if ends_late {
+                        assert_eq!(totals[0]["energy_wh"], 20_000);
+                    }
+                }
+            }
+        }
     }
 
     async fn events_of(scene: &Scene, kind: &str) -> usize {

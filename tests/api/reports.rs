@@ -281,6 +281,20 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
 }
 
 #[tokio::test]
+async fn an_active_session_is_reported_as_it_is_now() {
+    let (app, crew, station) = TestApp::with_station().await;
+    let session = app.session(&crew, &station);
+    let session = app.alice.create("/v1/charging_sessions", session).await;
+    app.advance(1800).await;
+    let change = json!({"filters": {"session_status": ["active"]}});
+    let entries = entries(&app, "charging_summary", change).await;
+    let shown = app.alice.get_ok(&path_of(&session)).await;
+    assert_ne!(shown["energy_consumed"], 0);
+    assert_has!(entries[0], {"sessions": 1, "energy_wh": shown["energy_consumed"],
+        "gross_minor_units": shown["amount_due"], "duration_seconds": 1800, "charging_seconds": 1800});
+}
+
+#[tokio::test]
 async fn a_name_that_looks_like_a_formula_is_a_text() {
     let app = TestApp::start().await;
     let fleet = app

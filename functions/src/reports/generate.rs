@@ -85,15 +85,16 @@ async fn make(
     stored: &Stored<Report>,
 ) -> Result<Option<(ReportFile, Vec<ReportTotals>)>, Error> {
     let report = &stored.object;
-    let mut summary = Summary::new(report.parameters.clone(), &report.time_zone);
+    let now = app.now();
+    let mut summary = Summary::new(report.parameters.clone(), &report.time_zone, now);
     let window = report.parameters.window();
     if report.parameters.kind == ReportType::CostAnalysis {
-        for reservation in app.store.fees_within(tenant, window, app.now()).await? {
+        for reservation in app.store.fees_within(tenant, window, now).await? {
             if report.fleet.is_none() || report.fleet == reservation.internal.fleet {
                 summary.add_fee(&reservation);
             }
         }
-        for refund in app.store.refunds_within(tenant, window, app.now()).await? {
+        for refund in app.store.refunds_within(tenant, window, now).await? {
             if report.fleet.is_none() || report.fleet == refund.fleet {
                 summary.add_refund(&refund);
             }
@@ -108,13 +109,14 @@ async fn make(
     }
     let mut pages = app
         .store
-        .sessions_around(tenant, report.fleet.as_ref(), window);
+        .sessions_of_period(tenant, report.fleet.as_ref(), window, now);
     while let Some(page) = pages.next().await? {
         let stations = summary.unknown_stations(&page);
         let found = app.store.get_all::<ChargingStation>(tenant, &stations);
         let found = found.await?.into_iter().map(|station| station.object);
         summary.set_mixes(stations, found.collect());
-        for session in page {
+        for mut session in page {
+            session.object = session.live(tenant.mode, now);
             summary.add(&session);
         }
         if summary.is_too_long() {

@@ -47,9 +47,10 @@ async fn charged(
     report: &Report,
 ) -> Result<bool, Error> {
     let window = report.parameters.window();
+    let (tenant, now) = (&origin.tenant, app.now());
     let mut pages = app
         .store
-        .sessions_around(&origin.tenant, Some(&fleet.id), window);
+        .sessions_of_period(tenant, Some(&fleet.id), window, now);
     while let Some(page) = pages.next().await? {
         if page.iter().any(|session| report.parameters.covers(session)) {
             return Ok(true);

@@ -531,6 +531,9 @@ pub enum Partition<'a> {
     Fees { tenant: &'a Tenant },
     /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
     PaidFees { tenant: &'a Tenant, month: Date },
+    /// The sessions that were over, with a final price, long after their creation ([`super::sessions`]), by the month of that moment. The
+    /// date is the first day of the month, UTC.
+    LateSessions { tenant: &'a Tenant, month: Date },
     /// The pending reservations by need of all accounts whose block is at a station.
     Planned { mode: Mode, station: &'a Id },
     /// The adjustments that no paid invoice bills.
@@ -624,6 +627,10 @@ impl Partition<'_> {
             }
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
+                ("network", of_tenant(tenant, &month))
+            }
+            Self::LateSessions { tenant, month } => {
+                let month = format!("SESSIONS#{}", month.strftime("%Y-%m"));
                 ("network", of_tenant(tenant, &month))
             }
             Self::Refunds { tenant, month } => {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::deflate::{deflated, inflated};
 use super::item::{Item, n, s};
 use super::keys::{Key, Lookup, Partition};
+use super::sessions;
 use super::stored_item::{ById, Cipher, Record, STATE, from_item, text_in};
 use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
 use models::account::AccountInternal;
@@ -244,7 +245,9 @@ records! {
                 Partition::Vehicle { tenant, vehicle },
             ];
             let open = open.then_some(Partition::Open { tenant });
-            always.into_iter().chain(open).collect()
+            let late = sessions::month_if_late(self);
+            let late = late.map(|month| Partition::LateSessions { tenant, month });
+            always.into_iter().chain(open).chain(late).collect()
         }
 
         fn paid_with(&self) -> Option<&Id> {

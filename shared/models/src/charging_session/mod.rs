@@ -192,6 +192,12 @@ impl ChargingSession {
         cost.map_or_else(Total::default, |cost| cost.total)
     }
 
+    /// Returns whether the session costs nothing itself, because its price is an adjustment.
+    pub fn is_billed_by_adjustment(&self) -> bool {
+        let price = self.state.final_price();
+        self.total().gross == 0 && price.is_some_and(|price| price.adjusted.gross != 0)
+    }
+
     /// Returns the paid part of the total.
     pub fn amount_paid(&self) -> i64 {
         self.state.cost().map_or(0, |cost| cost.paid)

@@ -58,8 +58,8 @@ pub struct LineItem {
     /// prices applied.
     #[schema(required, example = "45")]
     pub price_per_kwh: Option<String>,
-    /// Comparison of the amount that a charging network bills for the session with the price by its tariff, as in the session; null for
-    /// everything else.
+    /// Comparison of the amount that a charging network bills for the whole session with the price by its tariff, as in the session when
+    /// the line was created; null for fees of reservations, and for credits that were applied to a draft.
     #[schema(required)]
     pub price_check: Option<PriceCheck>,
     /// Always 1.
@@ -179,7 +179,6 @@ impl LineItem {
             free: false,
             kind: LineType::Adjustment,
             net: more.net,
-            price_check: None,
             price_per_kwh: None,
             tax: more.gross - more.net,
             taxes: less(&of_billed(total), &of_billed(total.minus(more))),
@@ -411,10 +410,9 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
 
 /// Returns the text that follows the description of a session without a price.
 fn note(session: &ChargingSession) -> &'static str {
-    let price = session.state.final_price();
     match session.total().gross {
         0 if is_price_unknown(session) => ", price unknown",
-        0 if price.is_some_and(|price| price.adjusted.gross != 0) => ", billed by an adjustment",
+        0 if session.is_billed_by_adjustment() => ", billed by an adjustment",
         0 => ", free of charge",
         _ => "",
     }

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use self::making::{Making, owner, request};
+pub(super) use self::paid::months;
 use super::keys::{Key, Partition};
 use super::stored_item::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};

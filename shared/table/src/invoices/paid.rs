@@ -148,7 +148,7 @@ impl Store {
 }
 
 /// Returns the first days of the months that a window touches until now.
-pub(super) fn months(window: Window, now: Timestamp) -> impl Iterator<Item = Date> {
+pub(crate) fn months(window: Window, now: Timestamp) -> impl Iterator<Item = Date> {
     let first = window.from.max(Timestamp::from_unix_millis(FIRST_PAYMENT));
     let months = first.utc_date().first_of_month().series(1.month());
     let last = window.until.min(now).utc_date();

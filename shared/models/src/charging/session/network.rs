@@ -8,7 +8,7 @@ use super::super::tariff::{self, Cost, Course, Usage};
 use super::plausibility::{Claim, OwnPrice, Plausibility, possible_segments};
 use super::{evse_power, network_session, pricing, total_by};
 use crate::charging_session::network::{
-    AtNetwork, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
+    AtNetwork, Billed, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
 };
 use crate::charging_session::{
     Charged, ChargingSession, CostSource, FinalPrice, Names, Operator, PriceCheck, SessionCost,
@@ -434,6 +434,9 @@ impl Stored<ChargingSession> {
             None => CdrOutcome::Noted,
             Some(total) if is_final => {
                 let claim = if counts { cdr.claim() } else { self.claim() };
+                if counts && self.check_price(cdr) {
+                    self.record_update();
+                }
                 self.adjust(total, &claim, limits, now)
             }
             Some(total) => {
@@ -532,24 +535,42 @@ impl Stored<ChargingSession> {
                 _ => self.complete(cdr.ended, now),
             }
         }
-        let pricing = if self.is_tariff_known(cdr.billed.currency) {
-            self.internal.pricing.clone()
-        } else {
-            cdr.pricing.clone()
-        };
-        let claim = if counts { cdr.claim() } else { self.claim() };
-        let ours = self.price(&pricing, claim.energy, &claim.times);
         if takes_figures {
-            let is_priced = pricing
-                .iter()
-                .any(|price| price.currency == cdr.billed.currency);
-            let check = is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
-            if let SessionState::Completed { price_check, .. } = &mut self.object.state {
-                *price_check = check;
-            }
+            self.check_price(cdr);
         }
-        let lines = explained(total, &ours, &pricing);
+        let pricing = self.prices_of(cdr);
+        let claim = if counts { cdr.claim() } else { self.claim() };
+        let ours = self.price(pricing, claim.energy, &claim.times);
+        let lines = explained(total, &ours, pricing);
         self.settle_price((total, lines, CostSource::Cdr), &claim, limits, now)
+    }
+
+    /// Returns the prices that explain the amount of a CDR: those of the tariff, or those that the CDR contains if the tariff is unknown in
+    /// its currency.
+    fn prices_of<'a>(&'a self, cdr: &'a CdrReport) -> &'a [Price] {
+        if self.is_tariff_known(cdr.billed.currency) {
+            &self.internal.pricing
+        } else {
+            &cdr.pricing
+        }
+    }
+
+    /// Compares the amount of a CDR with the price of its energy and times by the tariff. Returns whether the result is another one than
+    /// before.
+    fn check_price(&mut self, cdr: &CdrReport) -> bool {
+        let Billed {
+            currency, total, ..
+        } = cdr.billed;
+        let pricing = self.prices_of(cdr);
+        let is_known = pricing.iter().any(|price| price.currency == currency);
+        let ours = self.price(pricing, cdr.energy, &cdr.times).gross;
+        let check = is_known.then(|| PriceCheck::new(total.gross, ours));
+        match &mut self.object.state {
+            SessionState::Completed { price_check, .. } => {
+                std::mem::replace(price_check, check) != check
+            }
+            _ => false,
+        }
     }
 
     /// Makes the price of a completed session without a CDR final: the amount that the network reported last, otherwise that of the

@@ -12,7 +12,7 @@ use kernel::{Currency, Money};
 pub(super) enum Column {
     Plain(&'static str, fn(&Totals) -> Cell),
     Amount(&'static str, fn(&Totals) -> i64),
-    /// Minor units per kWh, and the same in the currency.
+    /// Minor units per kWh, and the same in the currency. Both are empty if no energy has a price.
     PerKwh(&'static str, fn(&Totals) -> i64),
 }
 
@@ -148,7 +148,7 @@ impl Column {
                 vec![Cell::Number(amount), decimal]
             }
             PerKwh(_, amount) => {
-                let price = ratio(amount(totals) * 1000, totals.energy);
+                let price = ratio(amount(totals) * 1000, totals.priced_energy);
                 let decimal = match &price {
                     Cell::Decimal(price) => {
                         let shift = Decimal::new(1, currency.exponent().into());

@@ -39,6 +39,8 @@ pub struct Summary {
     parameters: ReportParameters,
     time_zone: String,
     zone: TimeZone,
+    /// The time until which active sessions are counted.
+    now: Timestamp,
     /// By group and currency.
     groups: BTreeMap<(Option<Group>, &'static str), Totals>,
     /// All rows, by currency.
@@ -88,11 +90,12 @@ impl Counted<'_> {
 
 impl Summary {
     /// An empty summary. The time zone is shown in a column.
-    pub fn new(parameters: ReportParameters, time_zone: &str) -> Self {
+    pub fn new(parameters: ReportParameters, time_zone: &str, now: Timestamp) -> Self {
         Self {
             parameters,
             time_zone: time_zone.to_owned(),
             zone: TimeZone::get(time_zone).unwrap_or(TimeZone::UTC),
+            now,
             groups: BTreeMap::new(),
             totals: BTreeMap::new(),
             mixes: HashMap::new(),
@@ -119,7 +122,7 @@ impl Summary {
         self.mixes.extend(mixes);
     }
 
-    /// Counts a session, if the report covers it. Sessions are counted newest first.
+    /// Counts a session, if the report covers it. Sessions are counted newest first, active ones with their live energy and cost.
     pub fn add(&mut self, stored: &Stored<ChargingSession>) {
         let (session, internal) = (&stored.object, &stored.internal);
         if !self.parameters.covers(stored) {
@@ -144,8 +147,9 @@ impl Summary {
             Some(Grouping::Driver | Grouping::Station | Grouping::Session)
         );
         let single = || of_session(session, internal);
+        let now = self.now;
         let totals = self.count(&counted, single, |totals| {
-            totals.add(session);
+            totals.add(session, now);
             if let Some(footprint) = &footprint {
                 let country = session.country.as_str();
                 totals.carbon.add(session.energy(), footprint, country);

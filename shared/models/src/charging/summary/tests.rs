@@ -18,7 +18,8 @@ const GROUPINGS: [&str; 4] = ["vehicle", "driver", "fleet", "station"];
 fn summary(kind: &str, group_by: Option<&str>, format: &str) -> Summary {
     let parameters = json!({"type": kind, "period_start": "2026-03-01T00:00:00Z", "filters": {},
         "period_end": "2026-04-01T00:00:00Z", "group_by": group_by, "format": format});
-    Summary::new(serde_json::from_value(parameters).unwrap(), "Europe/London")
+    let parameters = serde_json::from_value(parameters).unwrap();
+    Summary::new(parameters, "Europe/London", at("2026-04-01T00:00:00Z"))
 }
 
 fn text(summary: &Summary, names: &HashMap<Id, String>) -> String {
@@ -316,7 +317,8 @@ fn months_begin_at_midnight_in_the_time_zone_of_the_report() {
     let parameters = json!({"type": "cost_analysis", "period_start": "2026-01-01T00:00:00Z", "filters": {},
         "period_end": "2027-01-01T00:00:00Z", "group_by": "month", "format": "json"});
     let parameters = serde_json::from_value(parameters).unwrap();
-    let mut summary = Summary::new(parameters, "Europe/Amsterdam");
+    let now = at("2027-01-01T00:00:00Z");
+    let mut summary = Summary::new(parameters, "Europe/Amsterdam", now);
     for (number, ended) in [(1, "2026-03-31T21:59:59Z"), (2, "2026-03-31T22:00:00Z")] {
         summary.add(&session(number, ended));
     }
@@ -331,6 +333,38 @@ fn months_begin_at_midnight_in_the_time_zone_of_the_report() {
         json!(["2026-06", -119]),
     ];
     assert_eq!(found.collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn energy_whose_price_is_an_adjustment_has_no_price_per_kwh() {
+    for kind in ["cost_analysis", "fleet_efficiency"] {
+        let mut summary = summary(kind, Some("vehicle"), "json");
+        for (number, vehicle) in [(1, 1), (2, 1), (3, 2)] {
+            let mut session = charge(number, "2026-03-05T00:00:00Z", vehicle, 1);
+            // The first session has a price of its own, and that of the others became final too late for it.
+            if number > 1 {
+                cost_of(&mut session).total = Total::default();
+                let price = session.object.state.final_price_mut().unwrap();
+                price.adjusted = Total::new(1000, 1190);
+            }
+            summary.add(&session);
+        }
+        let rows = rows(&summary);
+        let found = [0, 1].map(|place: usize| {
+            let row = &rows[place];
+            json!([
+                row["sessions"],
+                row["energy_wh"],
+                row["gross_per_kwh"],
+                row["gross_minor_units_per_kwh"]
+            ])
+        });
+        let want = [
+            json!([2, 60_014, "0.3966", 39.66]),
+            json!([1, 30_007, null, null]),
+        ];
+        assert_eq!(found, want, "{kind}");
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(super) struct Totals {
     /// The part of the gross amount that is adjustments; below zero if more was credited than billed.
     pub(super) adjustments_gross: i64,
     pub(super) energy: i64,
+    /// The energy without that of the sessions whose whole price is an adjustment.
+    pub(super) priced_energy: i64,
     pub(super) duration: SignedDuration,
     /// The part of the duration that was charging; the rest was idle.
     pub(super) charging: SignedDuration,
@@ -42,22 +44,30 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, session: &ChargingSession) {
-        let ended = session.state.ended().unwrap_or(session.session_started);
+    /// Adds a session. An active one lasts until now.
+    pub(super) fn add(&mut self, session: &ChargingSession, now: Timestamp) {
+        let started = session.session_started;
+        let last = match session.status() {
+            SessionStatus::Active => now,
+            _ => started,
+        };
+        let ended = session.state.ended().unwrap_or(last);
         self.by_status[place(session.status())] += 1;
         self.energy += session.energy();
-        let duration = ended.since(session.session_started);
+        if !session.is_billed_by_adjustment() {
+            self.priced_energy += session.energy();
+        }
+        let duration = ended.since(started);
         let duration = duration.max(SignedDuration::ZERO);
         self.duration += duration;
         let charged = session.state.charged().ended.unwrap_or(ended);
-        let charging = charged.since(session.session_started);
+        let charging = charged.since(started);
         self.charging += charging.clamp(SignedDuration::ZERO, duration);
         let total = session.total();
         self.net += total.net;
         self.tax += total.tax();
         self.paid += session.amount_paid();
         self.due += session.amount_due();
-        let started = session.session_started;
         self.first = Some(self.first.map_or(started, |first| first.min(started)));
         self.last = Some(self.last.map_or(started, |last| last.max(started)));
         self.vehicles.insert(session.vehicle.clone());
