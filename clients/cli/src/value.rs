@@ -87,8 +87,11 @@ fn check(field: &Field, value: &Value) -> Result<(), String> {
             return Err(format!("must be one of {}", field.values.join(", ")));
         }
         let length = text.chars().count() as u64;
-        if limits.min_length.is_some_and(|least| length < least) {
-            return Err("must not be empty".into());
+        if let Some(least) = limits.min_length.filter(|least| length < *least) {
+            return Err(match least {
+                1 => "must not be empty".into(),
+                least => format!("must have at least {least} characters"),
+            });
         }
         if let Some(most) = limits.max_length.filter(|most| length > *most) {
             return Err(format!("must have at most {most} characters"));
@@ -207,6 +210,11 @@ mod tests {
         };
         assert_eq!(read(&text, "abc"), Ok(json!("abc")));
         assert_eq!(read(&text, "").unwrap_err(), "must not be empty");
+        text.limits.min_length = Some(2);
+        assert_eq!(
+            read(&text, "a").unwrap_err(),
+            "must have at least 2 characters"
+        );
         assert_eq!(
             read(&text, "abcd").unwrap_err(),
             "must have at most 3 characters"

@@ -545,7 +545,7 @@ try {
     page.on('request', (request) => paths.push(new URL(request.url()).pathname));
     await visit(`/developers/events/${event.id}`);
     await page.getByRole('heading', { name: /Attempt 1/ }).waitFor();
-    assert.ok(paths.includes(`/v1/events/${event.id}/deliveries`));
+    assert.equal(paths.filter((path) => path === `/v1/events/${event.id}/deliveries`).length, 1);
     assert.deepEqual(
       paths.filter((path) => /webhook_endpoints\/.*\/deliveries/.test(path)),
       [],
@@ -564,10 +564,21 @@ try {
       .first()
       .waitFor();
     const cards = page.locator('section.delivery');
+    /** Waits for a request of deliveries with these filters. */
+    const filtered = (filters) =>
+      page.waitForRequest((request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        const isList = pathname === `/v1/webhook_endpoints/${endpoint.id}/deliveries`;
+        return isList && Object.entries(filters).every(([name, value]) => searchParams.get(name) === value);
+      });
+    const byType = filtered({ type: 'invoice.finalized' });
     await page.getByLabel('Type', { exact: true }).selectOption('invoice.finalized');
+    await byType;
     await page.waitForFunction(() => document.querySelectorAll('section.delivery').length === 1);
     assert.match(await cards.first().getAttribute('aria-label'), /invoice\.finalized/);
+    const byStatus = filtered({ type: 'invoice.finalized', status: 'failed' });
     await page.getByLabel('Status', { exact: true }).selectOption('failed');
+    await byStatus;
     await page.getByText('No delivery matches the filters').waitFor();
     await page.getByLabel('Status', { exact: true }).selectOption('');
     await page.getByRole('button', { name: 'Replay a period' }).click();

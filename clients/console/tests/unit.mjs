@@ -1023,6 +1023,28 @@ test('a notice concerns what shows the object, by itself, in a list or expanded'
   assert.ok(concerns('/v1/account', of('account', 'acct_1')));
 });
 
+test('a notice concerns every member that can be expanded, and every list', () => {
+  const { components, paths } = JSON.parse(readFileSync(new URL('../../../api/openapi.json', import.meta.url), 'utf8'));
+  const kindOf = (name) => name.replace(/(?<!^)(?=[A-Z])/g, '_').toLowerCase();
+  const expandable = Object.values(components.schemas).flatMap(({ properties }) =>
+    Object.entries(properties ?? {}).flatMap(([name, schema]) => {
+      const found = /schemas\/Expandable(\w+)"/.exec(schema.properties ? '' : JSON.stringify(schema));
+      return found ? [[name, kindOf(found[1])]] : [];
+    }),
+  );
+  assert.ok(new Set(expandable.map(([name]) => name)).size > 15);
+  for (const [name, object] of expandable) {
+    assert.ok(concerns(`/v1/lists?expand[]=data.${name}`, { object, id: 'x' }), `${name}: ${object}`);
+    assert.ok(!concerns(`/v1/lists?expand[]=data.${name}`, { object: 'other', id: 'x' }), name);
+  }
+  const lists = Object.entries(paths).flatMap(([path, { get }]) => {
+    const page = JSON.stringify(get?.responses[200]?.content ?? '').match(/schemas\/(\w+)Page"/);
+    return page && /^\/v1\/\w+$/.test(path) ? [[path, kindOf(page[1])]] : [];
+  });
+  assert.ok(lists.length > 15);
+  for (const [path, object] of lists) assert.ok(concerns(path, { object, id: 'x' }), `${path}: ${object}`);
+});
+
 test('a notice concerns what is reckoned from the object, and whatever is not known', () => {
   const of = (object) => ({ object, id: 'x' });
   assert.ok(concerns('/v1/reservations/candidates', of('charging_session')));

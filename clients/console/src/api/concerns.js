@@ -49,9 +49,19 @@ const BELOW = {
   telemetry: ['vehicle_telemetry'],
 };
 
+/** The kinds of the objects of lists and members whose names are not their plurals. @type {Record<string, string>} */
+const KINDS = {
+  batches: 'batch',
+  default_payment_method: 'payment_method',
+  policy_ids: 'policy',
+  preferred_charging_stations: 'charging_station',
+  stations: 'charging_station',
+  telemetry: 'vehicle_telemetry',
+};
+
 /** The kind of the objects of a list, or of what an expansion names. @param {string} name such as `policies` */
 function kindOf(name) {
-  if (name === 'telemetry') return 'vehicle_telemetry';
+  if (Object.hasOwn(KINDS, name)) return KINDS[name];
   return name.endsWith('ies') ? `${name.slice(0, -3)}y` : name.replace(/s$/, '');
 }
 
@@ -64,8 +74,9 @@ const expanded = (query) =>
     .map(kindOf);
 
 /**
- * Whether a change may have an effect on the response to a GET, or another request that only reads. Where that is not
- * known, it may.
+ * Whether a change may have an effect on the response to a GET, or another request that only reads. It may if
+ * the path is not below `/v1/`, or what it names below an object is not known. A list that is not known is affected by
+ * changes of its own objects only.
  * @param {string} path with its query
  * @param {Change} change
  */

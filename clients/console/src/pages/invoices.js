@@ -96,7 +96,7 @@ function List({ route }) {
   ];
   const create = () => setQuery({ new: 1 });
   const empty = html`<${Empty} title=${isFiltered(route.query, FILTERS) ? t('No invoice matches the filters') : status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
-  // Whole days of the last month, in the chosen time zone.
+  // The last 31 days, today included, in the chosen time zone.
   const [since, until] = [dayStart(now(), -30), dayStart(now(), 1)];
   const initial = { period_start: new Date(since).toISOString(), period_end: new Date(until).toISOString() };
   return html`<${PageHead} title="Invoices"><button type="button" class="primary" onClick=${create}>Create an invoice</button></${PageHead}>

@@ -12,9 +12,12 @@ import { now, useNow } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
 import { lazy } from '../ui/lazy.js';
+import { LINKED, first, readFailures } from './overview/failures.js';
 import { condition } from '../map/condition.js';
 
-/** @import { Charged, Content, Listed, Page, Query, Reserved, Site, Standing, Sum } from '../../types' */
+/** @import { Newest } from './overview/failures.js' */
+/** @import { Charged, ChargingSession, Content, Page } from '../../types' */
+/** @import { Reservation, Reserved, Site, Standing, Sum } from '../../types' */
 
 const DemoDialog = lazy(() => import('../demo/dialog.js'), 'DemoDialog');
 const DayCharts = lazy(() => import('./overview/days.js'), 'DayCharts');
@@ -25,12 +28,6 @@ const EVERY = 5000;
 /** How many sessions are added up, and how many stations are read. */
 const SUMMED = 3000;
 const LOOKED_AT = 300;
-
-/** Reads on over up to ten empty pages. @param {AbortSignal} signal */
-function first(signal) {
-  let left = 10;
-  return { signal, most: 1, onPage: () => --left > 0 };
-}
 
 export function Overview() {
   const fleets = useRead((signal) => request('GET', '/v1/fleets?limit=1', undefined, { signal }), []);
@@ -239,62 +236,29 @@ function ByDay({ found, currencies }) {
 /** What failed since the evening: reservations, sessions, payments and deliveries. */
 function Night() {
   const since = nightStart(now());
-  const read = useRead(
-    async (signal) => {
-      const from = new Date(since).toISOString();
-      /** @type {string[]} */
-      const unread = [];
-      /** @template {string} P @param {P} path @param {Query} query */
-      const get = async (path, query) => {
-        const found = await readPages(address(path, query), first(signal)).catch(nullIfMissing);
-        if (!found) unread.push(path);
-        return /** @type {Listed<P>[]} */ (found?.objects ?? []);
-      };
-      const changed = (/** @type {Reserved} */ one) => Date.parse(one.updated) >= since;
-      const query = { status: 'failed', limit: 100 };
-      const recent = { ...query, 'created[gte]': from };
-      const named = { 'expand[]': 'data.vehicle' };
-      const [failed, expired, sessions, payments, endpoints] = await Promise.all([
-        get('/v1/reservations', { ...query, ...named }),
-        get('/v1/reservations', { ...query, ...named, status: 'expired' }),
-        get('/v1/charging_sessions', { ...recent, ...named }),
-        get('/v1/transactions', recent),
-        get('/v1/webhook_endpoints', { limit: 100 }),
-      ]);
-      const deliveries = await Promise.all(
-        endpoints.map(async (endpoint) => ({
-          endpoint,
-          failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, recent),
-        })),
-      );
-      return {
-        reservations: /** @type {Reserved[]} */ ([...failed, ...expired]).filter(changed),
-        sessions: /** @type {Charged[]} */ (sessions),
-        payments,
-        deliveries: deliveries.filter((one) => one.failed.length),
-        unread,
-      };
-    },
-    [since],
-    { every: 6 * EVERY },
-  );
+  const read = useRead((signal) => readFailures(since, signal), [since], { every: 6 * EVERY });
   const found = read.data;
-  const count = (/** @type {unknown[]} */ list, /** @type {string} */ message) =>
-    list.length >= 100 ? t(message, list.length).replace(/\d(?:[\d.,]*\d)?/, '$&+') : t(message, list.length);
-  /** @template T @param {T[]} list @param {string} message @param {(one: T) => Content} show */
+  const count = (/** @type {Newest<unknown>} */ { objects: { length }, more }, /** @type {string} */ message) =>
+    more ? t(message, length).replace(/\d(?:[\d.,]*\d)?/, '$&+') : t(message, length);
+  /** @template T @param {Newest<T>} list @param {string} message @param {(one: T) => Content} show */
   const some = (list, message, show) =>
-    list.length
-      ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>`
+    list.objects.length
+      ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.objects.slice(0, LINKED).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.objects.length > LINKED ? ' …' : ''}</li>`
       : null;
-  const none = found && !Object.values(found).some((list) => list.length);
+  const plate = (/** @type {Reservation | ChargingSession} */ one) => found?.plates.get(String(one.vehicle)) ?? one.id;
+  const none =
+    found &&
+    ![found.reservations.objects, found.sessions.objects, found.payments.objects, found.deliveries, found.unread].some(
+      (list) => list.length,
+    );
   return html`<${Card} title=${t`Failed since ${dayMoment(since)}`} resource=${read}>
     ${none ? html`<p class="hint">Nothing: no reservation, session, payment or delivery.</p>` : null}
     ${found?.unread.length ? html`<p class="hint">This key may not read all of that.</p>` : null}
     ${
       found
         ? html`<ul class="lines attention">
-      ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate ?? one.id}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
-      ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate ?? one.id}</a>`)}
+      ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${plate(one)}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
+      ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${plate(one)}</a>`)}
       ${some(found.payments, '{0, plural, one {# payment} other {# payments}}', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
       ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, '{0, plural, one {# delivery} other {# deliveries}}')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
     </ul>`

@@ -241,12 +241,17 @@ function listen(element, own, setTip) {
         : null,
     );
   };
-  const up = () => {
+  const end = () => {
     const { gesture, drag } = own;
     own.gesture = null;
     own.drag = null;
     element.classList.remove('dragging');
     setTip(null);
+    own.paint();
+    return { gesture, drag };
+  };
+  const up = () => {
+    const { gesture, drag } = end();
     if (!gesture) return;
     if (!gesture.moved) {
       if (gesture.item) own.onOpen(gesture.item);
@@ -255,7 +260,11 @@ function listen(element, own, setTip) {
     } else {
       own.onView(own.from, own.until);
     }
-    own.paint();
+  };
+  /** The browser has taken over the gesture, to scroll the page: nothing was dragged. */
+  const cancel = () => {
+    const { gesture } = end();
+    if (gesture) Object.assign(own, { from: gesture.from, until: gesture.until, scroll: gesture.scroll });
   };
   const wheel = (/** @type {WheelEvent} */ event) => {
     // The wheel alone scrolls the rows, and the page when there is no more; with Ctrl it zooms, sideways it moves.
@@ -278,7 +287,7 @@ function listen(element, own, setTip) {
   element.addEventListener('pointerdown', down);
   element.addEventListener('pointermove', move);
   element.addEventListener('pointerup', up);
-  element.addEventListener('pointercancel', up);
+  element.addEventListener('pointercancel', cancel);
   element.addEventListener('pointerleave', leave);
   element.addEventListener('wheel', wheel, { passive: false });
   return () => {
@@ -286,7 +295,7 @@ function listen(element, own, setTip) {
     element.removeEventListener('pointerdown', down);
     element.removeEventListener('pointermove', move);
     element.removeEventListener('pointerup', up);
-    element.removeEventListener('pointercancel', up);
+    element.removeEventListener('pointercancel', cancel);
     element.removeEventListener('pointerleave', leave);
     element.removeEventListener('wheel', wheel);
   };

@@ -22,9 +22,13 @@ import { Outcomes } from './outcomes.js';
  * @typedef {import('../../../types').Vehicle} Vehicle
  */
 
-/** How often the plan and the vehicles are read, in milliseconds, and how many vehicles at most. */
+/** How often the plan is read where no notices of changes arrive, in milliseconds. */
 const EVERY = 10_000;
+
+/** After how many milliseconds the plan is also read again where notices arrive: it changes as time passes. */
 const AGES = 60_000;
+
+/** How many vehicles are read at most. */
 const MOST = 500;
 
 /** Why energy will be missing. @type {Record<string, string>} */
