@@ -40,7 +40,6 @@ fn every_code_is_reached() {
         .map(|code| code.as_str())
         .collect();
     assert!(missing.is_empty(), "no test reaches {missing:?}");
-    assert!(REACHED.len() <= Code::ALL.len());
 }
 
 /// The routes that retrieve an object by its id, each with the code for an object that does not exist.

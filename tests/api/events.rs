@@ -91,9 +91,10 @@ async fn writes_that_only_count_do_not_number_events_anew() {
         let numbers: Vec<_> = of_object
             .map(|event| event["sequence"].as_u64().expect("a number"))
             .collect();
-        let want: &[u64] = match object.starts_with("drv_") {
-            true => &[4, 3, 2, 1],
-            false => &[2, 1],
+        let want: &[u64] = if object.starts_with("drv_") {
+            &[4, 3, 2, 1]
+        } else {
+            &[2, 1]
         };
         assert_eq!(numbers, want, "{object}");
     }

@@ -1,5 +1,5 @@
-//! Charging sessions at the station of a network: commands, their results, the network's reports and bills, and every contradiction
-//! between them that `infra/networks.md` lists.
+//! Charging sessions at the station of a network: commands, their results, the network's reports and bills, and most contradictions
+//! between them that `infra/networks.md` lists. It names the files with the tests of the others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -678,11 +678,24 @@ mod start {
     }
 
     #[tokio::test]
-    async fn a_driver_or_vehicle_starts_one_session_at_a_time() {
+    async fn a_vehicle_starts_one_session_at_a_time() {
+        let mut location = fixture("location");
+        let second = with(
+            location["evses"][0].clone(),
+            json!({"uid": "E2", "evse_id": "NL*EXA*E2"}),
+        );
+        location["evses"][1] = second;
+        let scene = Scene::at(location).await;
+        scene.start().await;
+        let other = scene.body(json!({"connector": "E2-1"}));
+        let again = scene.app.alice.post(PATH, other).await;
+        again.expect_error(409, "charging_session_conflict", "vehicle");
+    }
+
+    #[tokio::test]
+    async fn a_driver_with_a_pending_session_is_not_detached() {
         let scene = Scene::new().await;
         scene.start().await;
-        let again = scene.app.alice.post(PATH, scene.body(json!({}))).await;
-        assert_eq!(again.status, 409);
         let detach = format!("/v1/drivers/{}/detach", scene.crew.driver);
         let fleet = json!({"fleet": scene.crew.fleet});
         assert_eq!(scene.app.alice.post(&detach, fleet).await.status, 409);
@@ -2741,15 +2754,19 @@ pub mod cards {
 
     #[tokio::test]
     async fn an_object_waits_a_week_for_its_location() {
-        let scene = Scene::with_card().await;
-        let theirs = with(tapped(&scene), json!({"location_id": "NOWHERE"}));
-        scene.report(&theirs).await;
-        scene.pass(12 * 86_400).await;
-        let location = other_location(&scene, "NOWHERE");
-        scene.cpo.put("/locations/NL/EXA/NOWHERE", &location).await;
-        scene.app.advance(3600).await;
-        assert_eq!(scene.unmatched().await, 1);
-        assert!(sessions(&scene).await.is_empty());
+        // The time until it is processed again doubles: that is done after 5.7 days, and for the last time after 11.4.
+        for (days, is_found) in [(5, true), (12, false)] {
+            let scene = Scene::with_card().await;
+            let theirs = with(tapped(&scene), json!({"location_id": "NOWHERE"}));
+            scene.report(&theirs).await;
+            scene.pass(days * 86_400).await;
+            assert!(sessions(&scene).await.is_empty());
+            let location = other_location(&scene, "NOWHERE");
+            scene.cpo.put("/locations/NL/EXA/NOWHERE", &location).await;
+            scene.pass(86_400).await;
+            assert_eq!(scene.unmatched().await, usize::from(!is_found));
+            assert_eq!(sessions(&scene).await.len(), usize::from(is_found));
+        }
     }
 
     #[tokio::test]

@@ -193,9 +193,10 @@ async fn a_release_follows_changes_of_its_endpoint() {
             while receiver.received().len() < failed + 3 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            let change = match is_disabled {
-                true => json!({"status": "disabled"}),
-                false => json!({"url": other.url}),
+            let change = if is_disabled {
+                json!({"status": "disabled"})
+            } else {
+                json!({"url": other.url})
             };
             app.alice.post_ok(&path, change).await;
             receiver.received().len()

@@ -103,7 +103,7 @@ async fn a_key_that_expires_makes_no_key_that_is_valid_for_longer() {
 }
 
 #[tokio::test]
-async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
+pub(crate) async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
     let app = TestApp::start().await;
     let (full, full_client) = new_key(&app, &app.alice, json!({})).await;
     let scopes = json!({"scopes": ["drivers:write"]});

@@ -14,30 +14,30 @@ use tests::{Client, Receiver, TestApp, TestResponse, driver, fleet, with};
 use web::{Method, Route, expand};
 
 /// The conditional scopes of the document, each with the test that shows the response without it.
-const CONDITIONAL: &[(&str, &str)] = &[
+const CONDITIONAL: &[(&str, fn())] = &[
     (
         "<every scope of the key to be deleted>",
-        "keys::a_restricted_key_cannot_manage_keys_with_scopes_it_lacks",
+        super::keys::a_restricted_key_cannot_manage_keys_with_scopes_it_lacks,
     ),
     (
         "<every scope of the new key>",
-        "keys::a_restricted_key_cannot_manage_keys_with_scopes_it_lacks",
+        super::keys::a_restricted_key_cannot_manage_keys_with_scopes_it_lacks,
     ),
     (
         "<resource>:read",
-        "scopes::without_its_read_scope_no_operation_shows_an_object",
+        without_its_read_scope_no_operation_shows_an_object,
     ),
     (
         "<resource>:write",
-        "scopes::a_batch_is_made_only_by_keys_that_may_write_what_it_creates",
+        a_batch_is_made_only_by_keys_that_may_write_what_it_creates,
     ),
     (
         "payment_methods:write",
-        "scopes::charging_a_payment_method_requires_its_write_scope",
+        charging_a_payment_method_requires_its_write_scope,
     ),
     (
         "webhook_endpoints:write",
-        "scopes::a_signing_secret_is_masked_without_the_endpoint_write_scope",
+        a_signing_secret_is_masked_without_the_endpoint_write_scope,
     ),
 ];
 
@@ -182,6 +182,7 @@ async fn every_operation_requires_exactly_the_scopes_in_its_x_scope() {
 
 #[test]
 fn what_each_conditional_scope_is_for_has_a_test() {
+    let mut seen = BTreeSet::new();
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
         let conditional = x_scope(&route)["conditional"].as_array();
@@ -189,10 +190,13 @@ fn what_each_conditional_scope_is_for_has_a_test() {
             let scope = entry["scope"].as_str().expect("a scope");
             let known = CONDITIONAL.iter().any(|(known, _)| *known == scope);
             assert!(known, "{}: {scope}", route.name);
+            seen.insert(scope);
             let when = entry["when"].as_str();
             assert!(when.is_some_and(|when| !when.is_empty()), "{}", route.name);
         }
     }
+    let tested: BTreeSet<&str> = CONDITIONAL.iter().map(|(scope, _)| *scope).collect();
+    assert_eq!(seen, tested);
 }
 
 /// Whether a response shows an object of this kind, at any depth.
@@ -440,14 +444,17 @@ async fn a_signing_secret_is_masked_without_the_endpoint_write_scope() {
 #[tokio::test]
 async fn a_batch_is_made_only_by_keys_that_may_write_what_it_creates() {
     let app = TestApp::start().await;
-    for (operation, scope) in [
+    let operations = [
         ("create_charge_card", "charge_cards:write"),
         ("create_driver", "drivers:write"),
         ("create_fleet", "fleets:write"),
         ("create_policy", "policies:write"),
         ("create_reservation", "reservations:write"),
         ("create_vehicle", "vehicles:write"),
-    ] {
+    ];
+    let all = &DOCUMENT["components"]["schemas"]["BatchOperation"]["enum"];
+    assert_eq!(json!(operations.map(|(operation, _)| operation)), *all);
+    for (operation, scope) in operations {
         let body = json!({"operation": operation, "bodies": [{}]});
         let scopes = all_but(Scope::try_from(scope.to_owned()).expect("a scope"));
         let client = app.restricted(&app.alice, &scopes).await;

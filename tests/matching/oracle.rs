@@ -116,13 +116,14 @@ impl Rules {
         }
         let (today, minute) = self.local(at);
         let yesterday = (today + 6) % 7;
-        self.regular
-            .iter()
-            .any(|&(day, from, until)| match until <= from {
+        self.regular.iter().any(|&(day, from, until)| {
+            if until <= from {
                 // It extends into the next day.
-                true => (day == today && from <= minute) || (day == yesterday && minute < until),
-                false => day == today && from <= minute && minute < until,
-            })
+                (day == today && from <= minute) || (day == yesterday && minute < until)
+            } else {
+                day == today && from <= minute && minute < until
+            }
+        })
     }
 }
 

@@ -361,9 +361,10 @@ impl World {
         }
         if stage.dice.percent(15) {
             let [first, second] = networks;
-            match stage.dice.percent(50) {
-                true => first.meddle(stage, second).await,
-                false => second.meddle(stage, first).await,
+            if stage.dice.percent(50) {
+                first.meddle(stage, second).await
+            } else {
+                second.meddle(stage, first).await
             }
         }
     }
@@ -436,9 +437,10 @@ impl World {
     /// Creates an invoice of everything so far, usually in the fleet's currency.
     async fn invoice(&mut self) -> (u16, Value) {
         let until = self.stage.app.now().plus(MINUTE);
-        let currency = match self.stage.dice.percent(30) {
-            true => self.stage.one_of(&self.networks[0].currencies),
-            false => None,
+        let currency = if self.stage.dice.percent(30) {
+            self.stage.one_of(&self.networks[0].currencies)
+        } else {
+            None
         };
         let body = json!({"period_start": self.began, "period_end": until, "fleet": self.fleet, "currency": currency});
         self.stage.post("/v1/invoices", body).await
@@ -508,9 +510,10 @@ impl World {
             }
             let fresh = self.stage.dice.percent(60);
             let others = self.owners.len() as u64;
-            let place = match fresh {
-                true => others - 1,
-                false => self.stage.dice.below(others),
+            let place = if fresh {
+                others - 1
+            } else {
+                self.stage.dice.below(others)
             };
             let place = place as usize;
             let card = self.stage.one_of(&self.cards).expect("a card");
@@ -677,9 +680,10 @@ impl World {
     }
 
     async fn new_card(&mut self) {
-        let token = match self.stage.dice.percent(85) {
-            true => "tok_success",
-            false => "tok_declined",
+        let token = if self.stage.dice.percent(85) {
+            "tok_success"
+        } else {
+            "tok_declined"
         };
         let body = json!({"type": "card", "token": token});
         let id = self.stage.make("/v1/payment_methods", body).await;
@@ -841,9 +845,10 @@ impl World {
             }
             let path = format!("/v1/invoices/{}", invoice["id"].as_str().expect("an id"));
             let finalize = format!("{path}/finalize");
-            let open = match credits {
-                true => invoice,
-                false => self.stage.post(&finalize, json!({})).await.1,
+            let open = if credits {
+                invoice
+            } else {
+                self.stage.post(&finalize, json!({})).await.1
             };
             if open["status"] == "open" {
                 let body = json!({"payment_method": self.methods[0]});
@@ -1283,9 +1288,10 @@ impl World {
                 0
             };
             let came = credited(&owner.path) + refunded;
-            let holds = match owner.deleted {
-                true => 0,
-                false => amount(&self.stage.get(&owner.path).await, "wallet_balance"),
+            let holds = if owner.deleted {
+                0
+            } else {
+                amount(&self.stage.get(&owner.path).await, "wallet_balance")
             };
             assert_eq!(came, holds, "seed {seed}: the wallet of {}", owner.path);
         }

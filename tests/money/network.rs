@@ -461,19 +461,21 @@ impl Network {
         let begins = dice.percent(80);
         let mut began = now;
         if begins {
-            began = now.plus(match dice.percent(70) {
-                true => between(0, 4),
-                false => between(4, 15),
+            began = now.plus(if dice.percent(70) {
+                between(0, 4)
+            } else {
+                between(4, 15)
             });
             plan(began, Act::Begin);
             for _ in 0..dice.below(4) {
                 plan(began.plus(between(1, 300)), Act::Grow);
             }
         }
-        let ended = began.plus(match dice.percent(85) {
-            true => between(10, 600),
+        let ended = began.plus(if dice.percent(85) {
+            between(10, 600)
+        } else {
             // The session continues for days.
-            false => between(2 * 24 * 60, 6 * 24 * 60),
+            between(2 * 24 * 60, 6 * 24 * 60)
         });
         if begins && dice.percent(88) {
             plan(ended, Act::End);
@@ -646,9 +648,10 @@ impl Network {
     /// The report of a session at this time.
     fn session(&self, stage: &Stage, place: usize, status: &str) -> (Value, Report) {
         let (dice, now, charge) = (&stage.dice, stage.app.now(), &self.charges[place]);
-        let wh = match dice.percent(20) {
-            true => 0,
-            false => dice.below(60_000) as i64,
+        let wh = if dice.percent(20) {
+            0
+        } else {
+            dice.below(60_000) as i64
         };
         let currency = self.currency(dice);
         let tenths = match dice.below(10) {
@@ -740,9 +743,10 @@ impl Network {
             _ => -billed * 10,
         };
         let currency = last.map_or(self.currencies[0], |cdr| cdr.currency);
-        let currency = match dice.percent(10) {
-            true => self.currency(dice),
-            false => currency,
+        let currency = if dice.percent(10) {
+            self.currency(dice)
+        } else {
+            currency
         };
         let credited = last.map_or_else(|| format!("{}-1", charge.id), |cdr| cdr.id.clone());
         let credited = dice.percent(80).then_some(credited);
@@ -793,13 +797,15 @@ impl Network {
         // If the service already has the session, the CDR need not contain the command's reference.
         let is_known = charge.sent.is_some() && (own == "active" || own == "completed");
         let command = &charge.command;
-        let reference = match is_known && dice.percent(15) {
-            true => Value::Null,
-            false => command["authorization_reference"].clone(),
+        let reference = if is_known && dice.percent(15) {
+            Value::Null
+        } else {
+            command["authorization_reference"].clone()
         };
-        let named = match !reference.is_null() && dice.percent(10) {
-            true => Value::Null,
-            false => json!(charge.id),
+        let named = if !reference.is_null() && dice.percent(10) {
+            Value::Null
+        } else {
+            json!(charge.id)
         };
         let ended = match dice.below(8) {
             0 => charge.began.plus(hours(-2)),
@@ -807,9 +813,10 @@ impl Network {
             _ => now,
         };
         // A correction may be older than the CDR that it corrects.
-        let updated = match dice.percent(15) {
-            true => now.plus(-minutes(1 + dice.below(3000) as i64)),
-            false => now,
+        let updated = if dice.percent(15) {
+            now.plus(-minutes(1 + dice.below(3000) as i64))
+        } else {
+            now
         };
         let mut location = fixture("cdr")["cdr_location"].clone();
         location["evse_uid"] = command["evse_uid"].clone();
@@ -935,9 +942,10 @@ impl Network {
                     assert!(ours.is_none(), "{}", report());
                     assert_eq!(own + adjusted, total, "by CDR: {}", report());
                     assert!(total == 0 || status == "completed", "{}", report());
-                    match of_session.is_empty() {
-                        true => "billed by CDR",
-                        false => "adjusted",
+                    if of_session.is_empty() {
+                        "billed by CDR"
+                    } else {
+                        "adjusted"
                     }
                 }
                 (None, [_, ..]) => {
@@ -1051,9 +1059,10 @@ impl Charge {
         let bills = self.cdrs.iter().map(|cdr| cdr.wh);
         let energies = bills.chain(self.reports.iter().map(|report| report.wh));
         let most = energies.map(|wh| {
-            let ours = match is_of_tariff {
-                true => by_tariff(wh),
-                false => (wh * unit + 500) / 1000,
+            let ours = if is_of_tariff {
+                by_tariff(wh)
+            } else {
+                (wh * unit + 500) / 1000
             };
             (ours + 10 * unit).max(ours * 3 / 2)
         });

@@ -143,9 +143,10 @@ impl Till {
     }
 
     fn fails(&self, percent: u64, fault: &'static str) -> Result<()> {
-        match self.dice.percent(percent) {
-            true => Err(self.books().count(fault)),
-            false => Ok(()),
+        if self.dice.percent(percent) {
+            Err(self.books().count(fault))
+        } else {
+            Ok(())
         }
     }
 

@@ -25,9 +25,10 @@ struct Shelf {
 
 impl Shelf {
     fn fails(&self) -> Result<()> {
-        match self.dice.percent(25) {
-            true => Err(Error::unavailable("the shelf is out of reach")),
-            false => Ok(()),
+        if self.dice.percent(25) {
+            Err(Error::unavailable("the shelf is out of reach"))
+        } else {
+            Ok(())
         }
     }
 }

@@ -128,8 +128,12 @@ async fn carry_out(
 ) -> Result<Vec<Outcome>, Error> {
     let principal = principal(app, tenant, batch).await;
     let bodies = bodies.into_iter().enumerate();
-    let ended = bodies.map(|(number, body)| end(app, batch, &principal, first + number, body));
-    stream::iter(ended).buffered(ABREAST).try_collect().await
+    let executions =
+        bodies.map(|(number, body)| execute(app, batch, &principal, first + number, body));
+    stream::iter(executions)
+        .buffered(ABREAST)
+        .try_collect()
+        .await
 }
 
 /// The principal that executes the batch, if it still may.
@@ -153,7 +157,7 @@ async fn principal(app: &App, tenant: &Tenant, batch: &Stored<Batch>) -> Result<
 ///
 /// # Errors
 /// The service is too busy for the body, which is tried again.
-async fn end(
+async fn execute(
     app: &App,
     batch: &Stored<Batch>,
     principal: &Result<Principal, Error>,

@@ -236,9 +236,10 @@ impl Shares {
     ) -> Result<Vec<Stored<Transaction>>, Error> {
         let now = tx.origin().now;
         let is_to_wallet = destination == Some(RefundDestination::Wallet);
-        let wallet = match is_to_wallet || self.to_wallet > 0 {
-            true => Some(wallet(app, tx, owner).await?),
-            false => None,
+        let wallet = if is_to_wallet || self.to_wallet > 0 {
+            Some(wallet(app, tx, owner).await?)
+        } else {
+            None
         };
         let mut refunds = Vec::new();
         for Share { mut charge, amount } in self.of_charges.into_values() {

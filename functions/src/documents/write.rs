@@ -52,7 +52,8 @@ pub fn write_none(_: &Document, _: DocumentFormat) -> Result<Vec<u8>, Error> {
 /// Writes a document in a format.
 ///
 /// # Errors
-/// 409 if the issued object lacks something that the format requires; `Internal` if it cannot be written.
+/// 409 if the issued object lacks something that the format requires, its currency has three decimals, or it violates a rule of
+/// EN 16931; `Internal` if it cannot be written.
 pub fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Error> {
     let written = match format {
         DocumentFormat::Pdf => return documents::pdf(document).map_err(Error::internal),

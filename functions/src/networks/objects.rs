@@ -78,11 +78,12 @@ pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
         tx.commit_without_response().await?;
         Ok(true)
     };
-    match COLLISIONS
+    if COLLISIONS
         .after_collisions(COLLISION_ATTEMPTS, remove)
         .await?
     {
-        true => Ok(()),
-        false => Err(Reply::not_found("There is no such object.")),
+        Ok(())
+    } else {
+        Err(Reply::not_found("There is no such object."))
     }
 }

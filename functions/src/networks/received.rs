@@ -285,7 +285,7 @@ fn count_as_unmatched(app: &App, object: &ReceivedObject, why: &str) -> Result<(
     Ok(())
 }
 
-/// The session or reservation of another object that an object names: its session, or the CDR that it credits.
+/// The session or reservation that an object is matched with already, or that of its session or of the CDR that it credits.
 async fn subject_of_named_object(
     app: &App,
     mode: Mode,

@@ -299,7 +299,7 @@ async fn schedule(
 
 /// The result of reading a page.
 enum PageEnd {
-    /// The page was read to its end, or the platform has refused it.
+    /// The page was read to its end, or the platform has refused it, or the module was ended.
     Whole,
     /// The page could not be read repeatedly, so the pull continues with the next module.
     GivenUp,

@@ -227,7 +227,7 @@ fn reply_of(response: &Response) -> Reply {
     }
     match response.status() {
         HttpStatus::METHOD_NOT_ALLOWED => {
-            let message = "This path does not answer to this method.";
+            let message = "This path does not support this method.";
             let reply = Reply::transport(HttpStatus::METHOD_NOT_ALLOWED, message);
             // Without the header, the router adds it.
             let allow = response.headers().get(header::ALLOW);

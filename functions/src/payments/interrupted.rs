@@ -130,10 +130,11 @@ mod tests {
             runs.set(runs.get() + 1);
             let first = runs.get() == 1;
             async move {
-                match first {
-                    true => Err::<(), _>(Error::Contended),
-                    false => Err(Error::not_found(Kind::Fleet)),
-                }
+                Err::<(), _>(if first {
+                    Error::Contended
+                } else {
+                    Error::not_found(Kind::Fleet)
+                })
             }
         });
         assert_eq!(

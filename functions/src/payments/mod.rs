@@ -306,9 +306,12 @@ pub async fn refund_top_up(
     let Origin { tenant, now, .. } = tx.origin();
     let (wallet, currency) = (wallet_of(wallet)?, top_up.object.currency);
     let funds = app.store.funds(tenant, wallet).await?;
-    let balance = funds.map_or(0, |funds| match funds.currency == currency {
-        true => funds.amount,
-        false => 0,
+    let balance = funds.map_or(0, |funds| {
+        if funds.currency == currency {
+            funds.amount
+        } else {
+            0
+        }
     });
     let (refund, debit) = top_up.refund_top_up(new, balance, *now)?;
     if debit > 0 {

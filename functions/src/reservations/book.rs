@@ -46,9 +46,10 @@ pub(super) async fn book(
         let best = matcher.matches().await?.into_iter().next();
         let summary = matcher.summary();
         let Some(assignment) = best.map(|best| best.assignment) else {
-            let reason = match matcher.has_candidates() || summary.refused.policy == 0 {
-                true => FailedReason::NoAvailableConnectors,
-                false => FailedReason::PolicyBlocked,
+            let reason = if matcher.has_candidates() || summary.refused.policy == 0 {
+                FailedReason::NoAvailableConnectors
+            } else {
+                FailedReason::PolicyBlocked
             };
             let plan = matcher.plan(None).map(Box::new);
             return Ok(Booking::NoMatch(reason, summary, plan));

@@ -76,9 +76,10 @@ impl Job for ConfirmReservation {
                     attempt(app, &origin, reservation, inputs.take()).await?
                 }
                 (_, Some(window)) if due || !reservation.is_awaiting_rematch() => {
-                    match is_still_possible(app, &origin, &reservation, window).await? {
-                        true => reinstate(app, &origin, reservation).await?,
-                        false => attempt(app, &origin, reservation, inputs.take()).await?,
+                    if is_still_possible(app, &origin, &reservation, window).await? {
+                        reinstate(app, &origin, reservation).await?
+                    } else {
+                        attempt(app, &origin, reservation, inputs.take()).await?
                     }
                 }
                 _ => Attempt::Settled,
@@ -282,9 +283,10 @@ async fn match_and_book(
     windows: &[Window],
 ) -> Result<Booking, Error> {
     let (tenant, now) = (&origin.tenant, origin.now);
-    let late_free = match drive.vehicle.may_cancel_late(now) {
-        true => app.settings.late_cancellation,
-        false => SignedDuration::ZERO,
+    let late_free = if drive.vehicle.may_cancel_late(now) {
+        app.settings.late_cancellation
+    } else {
+        SignedDuration::ZERO
     };
     let (driver, vehicle) = (drive.driver, drive.vehicle.object);
     let fleet = match drive.fleet.filter(|fleet| fleet.id == vehicle.fleet) {

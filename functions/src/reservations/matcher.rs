@@ -138,9 +138,10 @@ impl<'a> Matcher<'a> {
     ) -> Result<(), Error> {
         let mut operated = Vec::with_capacity(stations.len());
         for station in stations {
-            match is_operated(self.app, self.tenant.mode, &station).await? {
-                true => operated.push(station.object),
-                false => self.not_connected.push(station.object),
+            if is_operated(self.app, self.tenant.mode, &station).await? {
+                operated.push(station.object)
+            } else {
+                self.not_connected.push(station.object)
             }
         }
         if let Some(kept) = &mut self.kept {

@@ -49,9 +49,10 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
             return Ok(());
         };
         let now = app.now();
-        match reservation.is_outward_due(now) {
-            true => send(app, tenant, reservation).await,
-            false => look(app, tenant, reservation).await,
+        if reservation.is_outward_due(now) {
+            send(app, tenant, reservation).await
+        } else {
+            look(app, tenant, reservation).await
         }
     };
     COLLISIONS.after_collisions(COLLISION_ATTEMPTS, step).await

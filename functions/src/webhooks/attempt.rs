@@ -60,14 +60,16 @@ fn line(
         redelivery: false,
         request_headers: BTreeMap::new(),
         response: outcome.response.clone(),
-        response_headers: match outcome.succeeded() && outcome.control.is_none() {
-            true => BTreeMap::new(),
-            false => outcome.response_headers.clone(),
+        response_headers: if outcome.succeeded() && outcome.control.is_none() {
+            BTreeMap::new()
+        } else {
+            outcome.response_headers.clone()
         },
         response_status: outcome.status,
-        status: match outcome.succeeded() {
-            true => DeliveryStatus::Succeeded,
-            false => DeliveryStatus::Failed,
+        status: if outcome.succeeded() {
+            DeliveryStatus::Succeeded
+        } else {
+            DeliveryStatus::Failed
         },
         truncated: outcome.truncated,
         webhook_endpoint: endpoint.clone(),

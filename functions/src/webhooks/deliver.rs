@@ -111,9 +111,10 @@ impl Job for DeliverWebhook {
                 event: self.event.clone(),
                 attempt: self.attempt,
             };
-            return match hold(app, &origin, endpoint, held).await? {
-                true => Ok(()),
-                false => self.make(app, None).await.map(drop),
+            return if hold(app, &origin, endpoint, held).await? {
+                Ok(())
+            } else {
+                self.make(app, None).await.map(drop)
             };
         }
         if self.waits_for_slot(app, enabled).await? {

@@ -227,9 +227,10 @@ impl ResumeEndpoint {
             is_put_off
         })
         .await?;
-        match was_releasing.load(Relaxed) {
-            true => Ok(()),
-            false => self.send(app).await,
+        if was_releasing.load(Relaxed) {
+            Ok(())
+        } else {
+            self.send(app).await
         }
     }
 }

@@ -77,7 +77,7 @@ fn failed(status: StatusCode, message: &str) -> Response {
 /// The state of the operator, without the secrets.
 async fn show(Shared(network): Net) -> Json<Value> {
     let now = (network.clock)();
-    network.change(|_, _| ());
+    network.save_now();
     let next_commands = network.script().next_commands.clone();
     Json(network.read(|state| {
         json!({"name": NAME, "country_code": COUNTRY_CODE, "party_id": PARTY_ID, "now": text(now),

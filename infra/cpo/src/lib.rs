@@ -123,7 +123,7 @@ impl Cpo {
             options.file,
         );
         let network = Arc::new(network);
-        network.change(|_, _| ());
+        network.save_now();
         let mut router = ocpi::router(&network);
         if options.controlled_at_port {
             router = router.nest("/control", control::guarded(&network));

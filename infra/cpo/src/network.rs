@@ -97,6 +97,11 @@ impl Network {
         changed
     }
 
+    /// Lets the state catch up with the clock, and writes it to the file.
+    pub fn save_now(&self) {
+        self.change(|_, _| ());
+    }
+
     fn note(&self, text: String) {
         self.change(|state, now| state.note(now, text));
     }

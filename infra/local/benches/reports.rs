@@ -146,12 +146,13 @@ fn page(start: u64, sessions: u64) -> Vec<u8> {
         )
         .expect("text");
     }
-    match end < sessions {
-        true => write!(
+    if end < sessions {
+        write!(
             text,
             r##"],"LastEvaluatedKey":{{"pk":{{"S":"{end}"}},"sk":{{"S":"#"}}}}}}"##
-        ),
-        false => write!(text, "]}}"),
+        )
+    } else {
+        write!(text, "]}}")
     }
     .expect("text");
     text.into_bytes()

@@ -13,16 +13,13 @@ use kernel::version::Versions;
 use models::ports::payments::Providers;
 use web::metrics::Metrics;
 use web::settings::{
-    LATE_CANCELLATION, NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED,
+    LATE_CANCELLATION, NETWORK_RATE, OwnParty, Quotas, RESERVATION_FEES, Rates, Settings, UNHURRIED,
 };
 
 use crate::console::{self, Tiles};
 use crate::credentials::Secrets;
 use crate::server::ClientLimits;
 use crate::stations::{DEMO_STATIONS, Sources};
-
-/// The highest fee of a reservation, in minor units.
-const MAX_FEE: i64 = 99_999_999;
 
 /// The Fleet Charging Service on this machine.
 #[derive(Debug, Clone, clap::Parser)]
@@ -58,7 +55,7 @@ pub struct Options {
     pub rate: u32,
     /// The fee of a reservation, in the smallest unit of its currency.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
-        value_parser = clap::value_parser!(i64).range(0..=MAX_FEE))]
+        value_parser = clap::value_parser!(i64).range(RESERVATION_FEES))]
     pub reservation_fee: i64,
     /// Map tiles for the console, for example `https://tiles.example/{z}/{x}/{y}.png`. Without them its map is a coastline that
     /// is part of the executable, and no request leaves this machine.

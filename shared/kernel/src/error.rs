@@ -276,7 +276,7 @@ impl Error {
     /// Returns the error for a method that an existing path does not have.
     pub fn method_not_allowed() -> Self {
         let message =
-            "This path does not answer to this method; the header Allow lists those it does.";
+            "This path does not support this method; the header Allow lists those it does.";
         Self::refused(ErrorClass::MethodNotAllowed, message)
     }
 

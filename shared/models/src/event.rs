@@ -293,9 +293,10 @@ impl Event {
     /// # Errors
     /// 404 if it is older than 30 days.
     pub fn check_kept(&self, now: Timestamp) -> Result<()> {
-        match self.created < Self::kept_since(now) {
-            true => Err(Error::not_found(Kind::Event)),
-            false => Ok(()),
+        if self.created < Self::kept_since(now) {
+            Err(Error::not_found(Kind::Event))
+        } else {
+            Ok(())
         }
     }
 }

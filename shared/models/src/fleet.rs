@@ -479,9 +479,10 @@ impl Stored<Fleet> {
                 let from = before.map_or(begun, |before| before.from);
                 let first = |zone: &TimeZone| cycle.first(now.date_in(zone));
                 let is_over = |left: &TimeZone| from < begun && first(left) < first(&zone);
-                let until = match left.as_ref().is_some_and(is_over) {
-                    true => begun,
-                    false => cycle.end(now.max(from), &zone),
+                let until = if left.as_ref().is_some_and(is_over) {
+                    begun
+                } else {
+                    cycle.end(now.max(from), &zone)
                 };
                 Window { from, until }
             }
@@ -652,9 +653,10 @@ mod tests {
             ("Europe/London", false, "2029-01-01T00:00:00Z"),
         ] {
             let mut fleet = fleet(began);
-            fleet.object.preferences.billing_cycle = match yearly {
-                true => BillingCycle::Yearly,
-                false => BillingCycle::Monthly,
+            fleet.object.preferences.billing_cycle = if yearly {
+                BillingCycle::Yearly
+            } else {
+                BillingCycle::Monthly
             };
             fleet.plan(began);
             let last = at("2028-12-31T12:00:00Z");

@@ -408,9 +408,10 @@ impl Store {
             tx.create(&mut Stored::new(log.clone()))?;
             tx.write(None).await?.is_none()
         };
-        match is_concluded {
-            true => Ok(()),
-            false => self.add_line(origin, log, is_new).await,
+        if is_concluded {
+            Ok(())
+        } else {
+            self.add_line(origin, log, is_new).await
         }
     }
 

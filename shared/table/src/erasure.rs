@@ -106,7 +106,7 @@ impl Store {
     /// them: [`Store::erase_account`] deletes those.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached; a permanent `Internal` if an item cannot be searched.
     pub async fn next_traces(
         &self,
         accounts: &Accounts,
@@ -121,13 +121,13 @@ impl Store {
                 Some(_) if keys::is_account(pk) => false,
                 Some(owner) if accounts.contains(&owner) => true,
                 // The response that another account received when it created this one.
-                Some(_) => keys::is_idempotency_record(pk) && names_any(&item, accounts),
-                None => keys::is_about_accounts(pk) && names_any(&item, accounts),
+                Some(_) => keys::is_idempotency_record(pk) && names_any(&item, accounts)?,
+                None => keys::is_about_accounts(pk) && names_any(&item, accounts)?,
             };
-            match goes {
-                true if keys::is_shared_calendar(pk) => traces.calendars.push(item),
-                true => traces.items.push(item),
-                false => {}
+            if goes && keys::is_shared_calendar(pk) {
+                traces.calendars.push(item);
+            } else if goes {
+                traces.items.push(item);
             }
         }
         Ok((traces, next))
@@ -284,13 +284,22 @@ pub(super) fn open_object(item: &Item) -> Option<OpenObject> {
 }
 
 /// Returns whether an item contains the id of one of the accounts.
-fn names_any(item: &Item, accounts: &Accounts) -> bool {
-    let named = ids_in(item, Kind::Account);
-    named.iter().any(|id| accounts.contains(id))
+///
+/// # Errors
+/// A permanent `Internal` with the key of the item if one of its attributes cannot be inflated.
+fn names_any(item: &Item, accounts: &Accounts) -> Result<bool> {
+    let named = ids_in(item, Kind::Account).map_err(|error| {
+        let (pk, sk) = key_of(item);
+        Error::permanent(format!("the item {pk}, {sk} cannot be searched: {error}"))
+    })?;
+    Ok(named.iter().any(|id| accounts.contains(id)))
 }
 
 /// Returns the ids of a kind that an item contains, also within texts.
-fn ids_in(item: &Item, kind: Kind) -> BTreeSet<Id> {
+///
+/// # Errors
+/// A permanent `Internal` if an attribute cannot be inflated.
+fn ids_in(item: &Item, kind: Kind) -> Result<BTreeSet<Id>> {
     /// The number of characters of an id after its prefix.
     const DIGITS: usize = 32;
     let mut found = BTreeSet::new();
@@ -301,14 +310,15 @@ fn ids_in(item: &Item, kind: Kind) -> BTreeSet<Id> {
                 let id = text.get(at..end).map(Id::from);
                 found.extend(id.filter(|id| id.is(kind)));
             }
-        });
+        })?;
     }
-    found
+    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_dynamodb::primitives::Blob;
 
     fn account(number: u128) -> Id {
         Id::from_number(Kind::Account, number)
@@ -326,10 +336,21 @@ mod tests {
     fn an_account_is_found_within_the_texts_of_an_item() {
         let accounts = Accounts::from([account(1)]);
         let raw = format!("{{\"matched\":\"{}\"}}", account(1));
-        assert!(names_any(&item("test#OCPI#OBJECT#x", &raw), &accounts));
         let other = format!("{{\"matched\":\"{}\"}}", account(2));
-        assert!(!names_any(&item("test#OCPI#OBJECT#x", &other), &accounts));
-        assert!(!names_any(&item("test#OCPI#OBJECT#x", "acct_"), &accounts));
+        for (text, is_named) in [(raw.as_str(), true), (&other, false), ("acct_", false)] {
+            let item = item("test#OCPI#OBJECT#x", text);
+            assert_eq!(names_any(&item, &accounts).unwrap(), is_named, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_item_that_cannot_be_inflated_stops_the_search() {
+        let mut broken = item("test#OCPI#OBJECT#x", "");
+        let bytes = AttributeValue::B(Blob::new(*b"\xff\xff"));
+        broken.insert("object".to_owned(), bytes);
+        let error = names_any(&broken, &Accounts::from([account(1)])).unwrap_err();
+        assert!(error.is_permanent());
+        assert!(error.to_string().contains("test#OCPI#OBJECT#x"), "{error}");
     }
 
     #[test]

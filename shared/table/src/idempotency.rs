@@ -274,7 +274,8 @@ mod tests {
             let mut is_legible = false;
             each_text(&item["body"], &mut |text| {
                 is_legible |= text.contains(r#"{"a": 1}"#)
-            });
+            })
+            .unwrap();
             assert_eq!(is_legible, !confidential);
             assert_eq!(
                 store().replay(&item, &idempotency).unwrap(),

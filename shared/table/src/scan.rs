@@ -112,21 +112,25 @@ impl Store {
 }
 
 /// Calls `visit` with every text in a value, at any depth, deflated ones included.
-pub(super) fn each_text(value: &AttributeValue, visit: &mut impl FnMut(&str)) {
+///
+/// # Errors
+/// A permanent `Internal` if a binary value is not a deflated text.
+pub(super) fn each_text(value: &AttributeValue, visit: &mut impl FnMut(&str)) -> Result<()> {
     match value {
         AttributeValue::S(text) => visit(text),
-        AttributeValue::B(bytes) => {
-            let text = inflated(bytes).unwrap_or_default();
-            visit(&String::from_utf8_lossy(&text));
+        AttributeValue::B(bytes) => visit(&String::from_utf8_lossy(&inflated(bytes)?)),
+        AttributeValue::L(values) => {
+            for value in values {
+                each_text(value, visit)?;
+            }
         }
-        AttributeValue::Ss(texts) => texts.iter().for_each(|text| visit(text)),
-        AttributeValue::L(values) => values.iter().for_each(|value| each_text(value, visit)),
         AttributeValue::M(members) => {
             for (name, value) in members {
                 visit(name);
-                each_text(value, visit);
+                each_text(value, visit)?;
             }
         }
         _ => {}
     }
+    Ok(())
 }

@@ -372,7 +372,7 @@ impl Expansion<'_> {
         self.shown += ids.values().sum::<usize>();
         if self.shown > MAX_OBJECTS {
             let message = format!(
-                "the answer would show more than {MAX_OBJECTS} expanded objects; expand less, or ask for fewer objects with limit"
+                "the response would show more than {MAX_OBJECTS} expanded objects; expand less, or ask for fewer objects with limit"
             );
             return Err(refuse(message));
         }
@@ -403,7 +403,7 @@ impl Expansion<'_> {
             }
         }
         if self.size.bytes > MAX_BYTES || self.size.escaped > MAX_ESCAPED {
-            let message = "the answer would be larger than 5 MB; expand less, or ask for fewer objects with limit";
+            let message = "the response would be larger than 5 MB; expand less, or ask for fewer objects with limit";
             return Err(refuse(message.into()));
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! The settings of a deployment.
 
+use std::ops::RangeInclusive;
+
 use crate::metrics::Metrics;
 use kernel::encryption::EncryptionKeys;
 use kernel::environment::{is_loopback, variable};
@@ -112,6 +114,9 @@ pub const NETWORK_RATE: u32 = 1_000;
 /// The default time after its confirmation during which a reservation can be cancelled free of charge.
 pub const LATE_CANCELLATION: SignedDuration = minutes(10);
 
+/// The fees of a reservation that can be configured, in minor units; `infra/template.yaml` has the same limits.
+pub const RESERVATION_FEES: RangeInclusive<i64> = 0..=99_999_999;
+
 /// The settings that differ between deployments.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -154,7 +159,8 @@ impl Settings {
     /// `endpoint` is the address of the table, if it is not AWS's own, and `keys` are the keys for secrets in items.
     ///
     /// # Errors
-    /// `PAGE_SECRET` or one of the keys is too short; a number or a list of amounts is malformed.
+    /// `PAGE_SECRET` or one of the keys is too short; a number or a list of amounts is malformed, or the fee of a reservation is not among
+    /// [`RESERVATION_FEES`].
     pub fn from_env(endpoint: Option<&str>, keys: Option<String>) -> Result<Self> {
         // A deployed function, which has SETTINGS, has only the secrets that it needs, wherever its table is.
         let deployed = variable("SETTINGS").is_some();
@@ -176,7 +182,7 @@ impl Settings {
                 variable("OCPI_PARTY_ID").as_deref(),
                 variable("OCPI_NAME"),
             )?,
-            reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            reservation_fee: reservation_fee(number("RESERVATION_FEE")?)?,
             late_cancellation: number("LATE_CANCELLATION_SECONDS")?
                 .map_or(LATE_CANCELLATION, |count: u32| seconds(count.into())),
             report_retention: number("REPORT_DAYS")?.map(|count: u32| days(count.into())),
@@ -246,6 +252,21 @@ pub fn plausibility() -> Result<Plausibility> {
     Plausibility::read(tolerances.as_deref(), prices.as_deref()).map_err(Error::internal)
 }
 
+/// Returns the fee of a reservation, 0 if none is configured.
+///
+/// # Errors
+/// `Internal` if it is not among [`RESERVATION_FEES`].
+fn reservation_fee(configured: Option<i64>) -> Result<i64> {
+    let fee = configured.unwrap_or(0);
+    if RESERVATION_FEES.contains(&fee) {
+        Ok(fee)
+    } else {
+        let (least, most) = RESERVATION_FEES.into_inner();
+        let message = format!("RESERVATION_FEE must be from {least} to {most}, not {fee}");
+        Err(Error::internal(message))
+    }
+}
+
 fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
     let read = |text: String| {
         text.parse()
@@ -257,6 +278,16 @@ fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reservation_fee_is_neither_negative_nor_too_large() {
+        for (configured, fee) in [(None, 0), (Some(0), 0), (Some(99_999_999), 99_999_999)] {
+            assert_eq!(reservation_fee(configured).unwrap(), fee);
+        }
+        for refused in [-1, 100_000_000] {
+            reservation_fee(Some(refused)).unwrap_err();
+        }
+    }
 
     #[test]
     fn only_a_table_on_this_machine_does_without_a_page_secret() {

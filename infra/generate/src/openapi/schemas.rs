@@ -131,7 +131,8 @@ impl Components {
                 self.kinds.insert(name.clone(), part);
                 self.page_of(&name)
             }
-            _ => self.page_of("LineItem"),
+            Kind::LineItem => self.page_of("LineItem"),
+            other => panic!("no schema for the part {other:?}"),
         }
     }
 

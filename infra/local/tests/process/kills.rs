@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kernel::Timestamp;
-use kernel::time::MINUTE;
+use kernel::time::{MINUTE, minutes};
 use serde_json::{Value, json};
 use tests::{Crew, Receiver, driver, fleet, verify};
 
@@ -177,6 +177,9 @@ async fn work_due_while_the_clock_is_advanced_runs_at_its_due_time() {
             let event: Value =
                 serde_json::from_str(delivery["body"].as_str().expect("a body")).expect("JSON");
             let confirmed = moment(&event["created"]).expect("a time");
+            let start = moment(&event["data"]["object"]["ideal_start"]).expect("a time");
+            let due = start.plus(-minutes(30));
+            assert!(confirmed.since(due) < MINUTE, "{event:#}");
             assert!(received.since(confirmed) < MINUTE, "{delivery:#}");
         }
     }

@@ -223,10 +223,12 @@ impl TaxAmount {
         Self {
             country: Some(session.country.clone()),
             tax_percent,
-            category: match tax_percent.is_zero() {
-                false => TaxCategory::S,
-                true if is_taxed => TaxCategory::Z,
-                true => TaxCategory::E,
+            category: if !tax_percent.is_zero() {
+                TaxCategory::S
+            } else if is_taxed {
+                TaxCategory::Z
+            } else {
+                TaxCategory::E
             },
             net: amount.net,
             tax: amount.tax(),

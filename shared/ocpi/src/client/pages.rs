@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_to_the_response_is_told_from_what_it_says() {
+    fn a_failure_of_the_body_is_returned_as_it_is() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -158,7 +158,9 @@ impl<'a> Repeating<'a> {
 pub(super) fn omit_repeated(object: &mut AttributeValue, item: &Item) {
     if let AttributeValue::M(members) = object {
         let repeating = Repeating::of(item);
-        members.retain(|name, member| repeating.member(name).as_ref() != Some(&*member));
+        members.retain(|name, member| {
+            !REPEATED.contains(&name.as_str()) || repeating.member(name).as_ref() != Some(&*member)
+        });
     }
 }
 

@@ -156,9 +156,12 @@ impl Stored<ChargingSession> {
             .unwrap_or(claim.energy);
         let times = claim.times.within(lasted);
         let began = self.object.session_started;
-        let price = |pricing: &[Price]| match tariff::is_known(pricing, currency, began) {
-            true => self.price(pricing, energy, &times),
-            false => self.price(&[limits.assumed_price(currency)], energy, &times),
+        let price = |pricing: &[Price]| {
+            if tariff::is_known(pricing, currency, began) {
+                self.price(pricing, energy, &times)
+            } else {
+                self.price(&[limits.assumed_price(currency)], energy, &times)
+            }
         };
         let network = self.internal.network.as_deref();
         let first = network.and_then(|network| network.first_pricing.as_deref());
@@ -302,9 +305,12 @@ pub(super) fn possible_segments(segments: &[Segment], energy: i64, power: u32) -
         return segments.to_vec();
     }
     let flow_of = |segment: &Segment| share_of(segment).min(most_of(segment));
-    let room_of = |segment: &Segment| match segment.is_parking {
-        true => 0,
-        false => most_of(segment) - flow_of(segment),
+    let room_of = |segment: &Segment| {
+        if segment.is_parking {
+            0
+        } else {
+            most_of(segment) - flow_of(segment)
+        }
     };
     let flowing: u128 = segments.iter().map(flow_of).sum();
     let room: u128 = segments.iter().map(room_of).sum();
