@@ -5,6 +5,7 @@
 export default {
   '% of its connectors': '% ihrer Anschlüsse',
   '% of the battery': '% der Batterie',
+  '(expired)': '(abgelaufen)',
   '(optional)': '(freiwillig)',
   '(this one)': '(dieser)',
   ', and credit it.': ', und schreiben Sie ihr etwas gut.',
@@ -1389,10 +1390,15 @@ export default {
   yearly: 'jährlich',
   'zero rate': 'Nullsatz',
   '{0, plural, one {# chosen} other {# chosen}}': '{0, plural, one {# gewählt} other {# gewählt}}',
+  '{0, plural, one {# delivery} other {# deliveries}}': '{0, plural, one {# Zustellung} other {# Zustellungen}}',
   '{0, plural, one {# line has mistakes and is left out} other {# lines have mistakes and are left out}}':
     '{0, plural, one {# Zeile hat Fehler und wird ausgelassen} other {# Zeilen haben Fehler und werden ausgelassen}}',
   '{0, plural, one {# more was chosen, with which it cannot be done.} other {# more were chosen, with which it cannot be done.}}':
     '{0, plural, one {# weiteres ist gewählt, mit dem es nicht geht.} other {# weitere sind gewählt, mit denen es nicht geht.}}',
+  '{0, plural, one {# payment} other {# payments}}': '{0, plural, one {# Zahlung} other {# Zahlungen}}',
+  '{0, plural, one {# reservation} other {# reservations}}':
+    '{0, plural, one {# Reservierung} other {# Reservierungen}}',
+  '{0, plural, one {# session} other {# sessions}}': '{0, plural, one {# Ladevorgang} other {# Ladevorgänge}}',
   '{0, plural, one {# station} other {# stations}}': '{0, plural, one {# Station} other {# Stationen}}',
   '{0, plural, one {# type} other {# types}}': '{0, plural, one {# Typ} other {# Typen}}',
   '{0, plural, one {Import # line} other {Import # lines}}':

@@ -2,7 +2,6 @@
 
 /** @type {Record<string, string>} */
 export default {
-  '(expired)': '(abgelaufen)',
   ', or from a confirmed': ', oder aus einer bestätigten',
   ', short': ', zu wenig',
   ', then its': ', dann ihre',
@@ -165,11 +164,6 @@ export default {
   'the page': 'die Seite',
   'vehicle unavailable': 'Fahrzeug nicht verfügbar',
   vehicles: 'Fahrzeuge',
-  '{0, plural, one {# delivery} other {# deliveries}}': '{0, plural, one {# Zustellung} other {# Zustellungen}}',
-  '{0, plural, one {# payment} other {# payments}}': '{0, plural, one {# Zahlung} other {# Zahlungen}}',
-  '{0, plural, one {# reservation} other {# reservations}}':
-    '{0, plural, one {# Reservierung} other {# Reservierungen}}',
-  '{0, plural, one {# session} other {# sessions}}': '{0, plural, one {# Ladevorgang} other {# Ladevorgänge}}',
   '{0, plural, one {reservation} other {reservations}}': '{0, plural, one {Reservierung} other {Reservierungen}}',
   '{0, plural, one {vehicle will not have what is needed} other {vehicles will not have what is needed}}':
     '{0, plural, one {Fahrzeug wird nicht haben, was es braucht} other {Fahrzeuge werden nicht haben, was sie brauchen}}',

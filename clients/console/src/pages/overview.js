@@ -6,21 +6,20 @@ import { address, request } from '../api/client.js';
 import { nullIfMissing, readPages, useRead } from '../api/read.js';
 import { Empty, PageHead, Time } from '../ui/basics.js';
 import { ResourceError } from '../ui/errors.js';
-import { dayMoment, dayStart, energy, money, needText, nightStart, number, timeWindow, words } from '../values.js';
+import { dayMoment, dayStart, energy, money, needText, nightStart, number, timeWindow } from '../values.js';
 import { DAY, changeOf, days, nextDay, weeks } from './morning.js';
 import { now, useNow } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
 import { lazy } from '../ui/lazy.js';
-import { LINKED, first, readFailures } from './overview/failures.js';
+import { first, readFailures } from './overview/failures.js';
 import { condition } from '../map/condition.js';
 
-/** @import { Newest } from './overview/failures.js' */
-/** @import { Charged, ChargingSession, Content, Page } from '../../types' */
-/** @import { Reservation, Reserved, Site, Standing, Sum } from '../../types' */
+/** @import { Charged, Content, Page, Reserved, Site, Standing, Sum } from '../../types' */
 
 const DemoDialog = lazy(() => import('../demo/dialog.js'), 'DemoDialog');
 const DayCharts = lazy(() => import('./overview/days.js'), 'DayCharts');
+const Failed = lazy(() => import('./overview/failed.js'), 'Failed');
 
 /** How often what happens now is read, in ms. */
 const EVERY = 5000;
@@ -238,14 +237,6 @@ function Night() {
   const since = nightStart(now());
   const read = useRead((signal) => readFailures(since, signal), [since], { every: 6 * EVERY });
   const found = read.data;
-  const count = (/** @type {Newest<unknown>} */ { objects: { length }, more }, /** @type {string} */ message) =>
-    more ? t(message, length).replace(/\d(?:[\d.,]*\d)?/, '$&+') : t(message, length);
-  /** @template T @param {Newest<T>} list @param {string} message @param {(one: T) => Content} show */
-  const some = (list, message, show) =>
-    list.objects.length
-      ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.objects.slice(0, LINKED).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.objects.length > LINKED ? ' …' : ''}</li>`
-      : null;
-  const plate = (/** @type {Reservation | ChargingSession} */ one) => found?.plates.get(String(one.vehicle)) ?? one.id;
   const none =
     found &&
     ![found.reservations.objects, found.sessions.objects, found.payments.objects, found.deliveries, found.unread].some(
@@ -254,16 +245,7 @@ function Night() {
   return html`<${Card} title=${t`Failed since ${dayMoment(since)}`} resource=${read}>
     ${none ? html`<p class="hint">Nothing: no reservation, session, payment or delivery.</p>` : null}
     ${found?.unread.length ? html`<p class="hint">This key may not read all of that.</p>` : null}
-    ${
-      found
-        ? html`<ul class="lines attention">
-      ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${plate(one)}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
-      ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${plate(one)}</a>`)}
-      ${some(found.payments, '{0, plural, one {# payment} other {# payments}}', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
-      ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, '{0, plural, one {# delivery} other {# deliveries}}')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
-    </ul>`
-        : null
-    }
+    ${found && !none ? html`<${Failed} found=${found} />` : null}
   </${Card}>`;
 }
 

@@ -1,18 +1,15 @@
 // What failed since a moment, for the overview.
 
-import { address, request } from '../../api/client.js';
+import { address } from '../../api/client.js';
 import { nullIfMissing, readPages } from '../../api/read.js';
 
-/** @import { ChargingSession, Listed, Query, Reservation, Transaction, WebhookDelivery } from '../../../types' */
+/** @import { ChargingSession, Listed, Query, Reservation, Transaction } from '../../../types' */
 
 /**
  * The newest of some objects, and whether there are more.
  * @template T
  * @typedef {{ objects: T[], more: boolean }} Newest
  */
-
-/** How many of the objects of a kind have a link. */
-export const LINKED = 4;
 
 /** The options of `readPages` for one page that is not empty, or up to ten empty ones. @param {AbortSignal} signal */
 export function first(signal) {
@@ -55,14 +52,11 @@ export async function readFailures(since, signal) {
       failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, { ...recent, status: 'failed' }),
     })),
   );
-  const reservations = /** @type {Newest<Reservation>} */ (joined(failed, expired));
-  const failedSessions = /** @type {Newest<ChargingSession>} */ (sessions);
   return {
-    reservations,
-    sessions: failedSessions,
+    reservations: /** @type {Newest<Reservation>} */ (joined(failed, expired)),
+    sessions: /** @type {Newest<ChargingSession>} */ (sessions),
     payments: /** @type {Newest<Transaction>} */ (joined(charges, transactions)),
     deliveries: deliveries.filter(({ failed: { objects } }) => objects.length),
-    plates: await platesOf([reservations, failedSessions], signal),
     unread: [...unread],
   };
 }
@@ -71,18 +65,4 @@ export async function readFailures(since, signal) {
 function joined(one, other) {
   const all = /** @type {{ id: string }[]} */ ([...one.objects, ...other.objects]);
   return { objects: [...new Map(all.map((object) => [object.id, object])).values()], more: one.more || other.more };
-}
-
-/**
- * The registration plates of the vehicles of what has a link, by the ids of the vehicles, as far as they can be read.
- * @param {Newest<Reservation | ChargingSession>[]} lists
- * @param {AbortSignal} signal
- */
-async function platesOf(lists, signal) {
-  const shown = lists.flatMap(({ objects }) => objects.slice(0, LINKED).map(({ vehicle }) => String(vehicle)));
-  const plates = [...new Set(shown)].map(async (id) => {
-    const vehicle = await request('GET', `/v1/vehicles/${id}`, undefined, { signal }).catch(nullIfMissing);
-    return /** @type {const} */ ([id, vehicle?.registration_plate]);
-  });
-  return new Map(await Promise.all(plates));
 }
