@@ -170,6 +170,38 @@ async fn a_session_charges_the_need_from_the_level_of_arrival() {
 }
 
 #[tokio::test]
+async fn a_vehicle_that_arrives_late_for_a_need_is_said_to_be_short() {
+    for need in [json!({"energy_wh": 20_000}), json!({"target_level": 80})] {
+        let app = TestApp::start().await;
+        let crew = app.crew(&app.alice).await;
+        let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+        let small = json!({"battery_capacity": 30_000});
+        app.alice.post_ok(&vehicle, small).await;
+        let station = app.station(json!({"connectors": connector(11.0)})).await;
+        // 20 kWh take 110 minutes, also from an unknown level to 80 %.
+        let need = with(
+            need,
+            json!({"ready_by": app.in_minutes(112), "optimize": "time"}),
+        );
+        let reserved = with(body(&app, &crew, 1, 112), json!({"need": need}));
+        let reservation = app.alice.post(PATH, reserved).await.expect(200);
+        app.drain().await;
+        let path = format!("{PATH}/{}", reservation.id());
+        let confirmed = app.alice.get_ok(&path).await;
+        assert_has!(confirmed, {"status": "confirmed", "/charging_plan/status": "feasible"});
+        app.advance(13 * 60).await;
+        let session = app.session(&crew, &station);
+        app.alice.post_ok("/v1/charging_sessions", session).await;
+        app.drain().await;
+        let plan = app.alice.get_ok(&path).await["charging_plan"].clone();
+        assert_has!(plan, {"status": "short", "limited_by": "time"});
+        let short = "/v1/events?type=reservation.need_short";
+        let short = app.alice.get_ok(short).await;
+        assert_eq!(short["data"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+#[tokio::test]
 async fn a_second_vehicle_with_the_same_need_gets_the_next_block() {
     let app = TestApp::start().await;
     let (first_crew, second_crew) = (app.crew(&app.alice).await, app.crew(&app.alice).await);

@@ -67,13 +67,22 @@ impl Request {
     /// Returns the request for the next page of a list. Only the query of its address is used, so that the key is sent to no other host.
     #[must_use]
     pub fn next_page(&self, url: &str) -> Self {
-        let (_, query) = url.split_once('?').unwrap_or_default();
-        let query = url::form_urlencoded::parse(query.as_bytes());
         Self {
-            query: query.into_owned().collect(),
+            query: query_of(url).collect(),
             ..self.clone()
         }
     }
+}
+
+/// Returns the token in the address of a page of a list.
+pub fn page_token(url: &str) -> Option<String> {
+    let mut query = query_of(url);
+    query.find_map(|(name, value)| (name == "page").then_some(value))
+}
+
+fn query_of(url: &str) -> impl Iterator<Item = (String, String)> {
+    let (_, query) = url.split_once('?').unwrap_or_default();
+    url::form_urlencoded::parse(query.as_bytes()).into_owned()
 }
 
 #[cfg(test)]

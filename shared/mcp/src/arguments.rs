@@ -52,6 +52,8 @@ pub struct Chargers {
     pub from: Option<String>,
     /// RFC 3339.
     pub until: Option<String>,
+    /// The `next_page` of a result, for what follows it: with the same other arguments.
+    pub page: Option<String>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -122,6 +124,8 @@ pub struct Reservations {
     pub vehicle: Option<String>,
     /// The id of a driver.
     pub driver: Option<String>,
+    /// The `next_page` of a result, for what follows it: with the same other arguments.
+    pub page: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -135,6 +139,8 @@ pub struct Sessions {
     pub vehicle: Option<String>,
     /// RFC 3339: only those created since.
     pub since: Option<String>,
+    /// The `next_page` of a result, for what follows it: with the same other arguments.
+    pub page: Option<String>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -160,6 +166,8 @@ pub struct Invoices {
     pub status: Option<String>,
     /// The id of a fleet.
     pub fleet: Option<String>,
+    /// The `next_page` of a result, for what follows it: with the same other arguments.
+    pub page: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -181,6 +189,8 @@ pub struct Events {
     pub r#type: Option<String>,
     /// RFC 3339: only those since.
     pub since: Option<String>,
+    /// The `next_page` of a result, for what follows it: with the same other arguments.
+    pub page: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -1,17 +1,21 @@
 //! The requests behind the tools, and their results: short, with the ids that the next step needs.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::api::{Api, Failure, Request};
+use crate::api::{Api, Failure, Request, page_token};
 
 /// The maximum number of objects of a list that are compared with a text.
 const COMPARED: usize = 1_000;
 
 /// The maximum number of found objects that are shown.
 const SHOWN: usize = 20;
+
+/// The number of results with which a search of the API ends: there may be more.
+const MOST_RESULTS: usize = 10;
 
 /// The number of pages of a list that are read until one of them has objects: with a page of 400 objects that the service reads for each,
 /// the newest 10,000.
@@ -159,22 +163,21 @@ impl Server {
             let found = self.existing(path, searched.members).await?;
             return Ok(json!({"found": Vec::from_iter(found)}));
         }
-        let ids = self.search(searched.kind, text).await?;
+        let (ids, is_all) = self.search(searched.kind, text).await?;
         let mut found = Vec::new();
         for id in ids {
             let path = format!("{}/{id}", searched.path);
             found.extend(self.existing(path, searched.members).await?);
         }
-        if found.is_empty() {
-            self.contained(searched, text).await
-        } else {
-            Ok(json!({"found": found}))
+        if is_all && !found.is_empty() {
+            return Ok(json!({"found": found}));
         }
+        self.contained(searched, text, found).await
     }
 
-    /// Returns the ids of the objects of a kind that begin with a text; `None` if the key may not search, or the text cannot be searched
-    /// for.
-    async fn search(&self, kind: &str, text: &str) -> Result<Vec<String>, Failure> {
+    /// Returns the ids of the objects of a kind that begin with a text, and whether these are all; none if the key may not search, or the
+    /// text cannot be searched for.
+    async fn search(&self, kind: &str, text: &str) -> Result<(Vec<String>, bool), Failure> {
         let request = Request::get("/v1/search").with("query", text);
         let page = match self.api.send(request).await {
             Err(Failure::Refused {
@@ -182,10 +185,10 @@ impl Server {
             }) => Value::Null,
             sent => sent?,
         };
-        let results = page["data"].as_array().into_iter().flatten();
-        let results = results.filter(|result| result["type"] == kind);
-        let ids = results.filter_map(|result| result["id"].as_str().map(str::to_owned));
-        Ok(ids.collect())
+        let results = page["data"].as_array().map_or(&[][..], Vec::as_slice);
+        let of_kind = results.iter().filter(|result| result["type"] == kind);
+        let ids = of_kind.filter_map(|result| result["id"].as_str().map(str::to_owned));
+        Ok((ids.collect(), results.len() < MOST_RESULTS))
     }
 
     /// Returns an object, unless it was deleted.
@@ -196,8 +199,13 @@ impl Server {
         }
     }
 
-    /// Returns the objects of a list whose members contain a text, among the newest 1,000.
-    async fn contained(&self, searched: &Searched, text: &str) -> Result<Value, Failure> {
+    /// Adds the objects of a list whose members contain a text, among the newest 1,000, to those that were found before.
+    async fn contained(
+        &self,
+        searched: &Searched,
+        text: &str,
+        mut found: Vec<Value>,
+    ) -> Result<Value, Failure> {
         let text = squeezed(text);
         let contains = |object: &Value| {
             let mut values = searched
@@ -207,27 +215,42 @@ impl Server {
             values.any(|value| squeezed(value).contains(&text))
         };
         let mut request = Request::get(searched.path).with("limit", "100");
-        let (mut found, mut read) = (Vec::new(), 0);
+        let known: HashSet<String> = found
+            .iter()
+            .map(|object| object["id"].to_string())
+            .collect();
+        let is_new = |object: &&Value| !known.contains(&object["id"].to_string());
+        let mut read = 0;
         loop {
             let page = self.api.send(request.clone()).await?;
             let objects = page["data"].as_array().map_or(&[][..], Vec::as_slice);
             read += objects.len();
             let contained = objects.iter().filter(|object| contains(object));
+            let contained = contained.filter(is_new);
             found.extend(contained.map(|object| part(object, searched.members)));
             let next = page["next_page_url"].as_str();
             if let (Some(url), true) = (next, read < COMPARED) {
                 request = request.next_page(url);
                 continue;
             }
+            let (has_more, is_complete) = (found.len() > SHOWN, next.is_none());
             found.truncate(SHOWN);
-            let is_complete = next.is_none();
-            return Ok(json!({"found": found, "searched": read, "searched_all": is_complete}));
+            return Ok(
+                json!({"found": found, "has_more": has_more, "searched": read,
+                "searched_all": is_complete}),
+            );
         }
     }
 
-    /// Returns the first objects of a list. With a filter that few objects match, a page may be empty although another one is not.
-    pub async fn list(&self, request: Request, members: &[&str]) -> CallToolResult {
-        let mut request = request.with("limit", "20");
+    /// Returns the objects of a page of a list, the first one without a token. With a filter that few objects match, a page may be empty
+    /// although another one is not.
+    pub async fn list(
+        &self,
+        request: Request,
+        page: Option<String>,
+        members: &[&str],
+    ) -> CallToolResult {
+        let mut request = with_all(request.with("limit", "20"), [("page", page)]);
         let mut left = PAGES;
         loop {
             left -= 1;
@@ -243,12 +266,21 @@ impl Server {
             }
             let objects = objects.iter().map(|object| part(object, members));
             let objects: Vec<_> = objects.collect();
-            return shown(json!({"data": objects, "has_more": next.is_some()}));
+            let next_page = next.and_then(page_token);
+            return shown(
+                json!({"data": objects, "has_more": next.is_some(), "next_page": next_page}),
+            );
         }
     }
 
-    pub async fn retrieve(&self, id: &str, members: Option<&[&str]>) -> CallToolResult {
-        let path = match path(id, None) {
+    /// Retrieves an object; only one whose id has this prefix, if there is one.
+    pub async fn retrieve(
+        &self,
+        id: &str,
+        prefix: Option<&str>,
+        members: Option<&[&str]>,
+    ) -> CallToolResult {
+        let path = match path(id, prefix) {
             Ok(path) => path,
             Err(why) => return refused(why),
         };
@@ -463,12 +495,64 @@ mod tests {
         let listed = |pages| {
             let api = Arc::new(EmptyPages(pages));
             let server = Server { api };
-            let list = server.list(Request::get("/v1/reservations"), &["id"]);
+            let list = server.list(Request::get("/v1/reservations"), None, &["id"]);
             list.now_or_never().unwrap().structured_content.unwrap()
         };
-        let found = json!({"data": [{"id": "res_1"}], "has_more": false});
+        let found = json!({"data": [{"id": "res_1"}], "has_more": false, "next_page": null});
         assert_eq!([listed(1), listed(PAGES)], [found.clone(), found]);
-        assert_eq!(listed(PAGES + 1), json!({"data": [], "has_more": true}));
+        let next = (PAGES + 1).to_string();
+        assert_eq!(
+            listed(PAGES + 1),
+            json!({"data": [], "has_more": true, "next_page": next})
+        );
+    }
+
+    /// Drivers of whom a search of the API finds the first ten, one of them a fleet; their names end with their numbers.
+    struct Drivers(usize);
+
+    impl Api for Drivers {
+        fn send(&self, request: Request) -> BoxFuture<'_, Result<Value, Failure>> {
+            let driver =
+                |number| json!({"id": format!("drv_{number}"), "name": format!("Nordic {number}")});
+            let body = match (request.path.as_str(), request.path.rsplit_once("drv_")) {
+                ("/v1/search", _) => {
+                    let of_type =
+                        |number, kind| json!({"id": format!("drv_{number}"), "type": kind});
+                    let mut results: Vec<Value> = vec![of_type(0, "fleet")];
+                    results.extend(
+                        (1..self.0.min(MOST_RESULTS)).map(|number| of_type(number, "driver")),
+                    );
+                    json!({"data": results})
+                }
+                (_, Some((_, number))) => driver(number.parse().unwrap()),
+                _ => {
+                    json!({"data": Vec::from_iter((1..self.0).map(driver)), "next_page_url": null})
+                }
+            };
+            Box::pin(std::future::ready(Ok(body)))
+        }
+
+        fn now(&self) -> BoxFuture<'_, Result<String, Failure>> {
+            unreachable!("nothing here depends on the time")
+        }
+    }
+
+    #[test]
+    fn a_search_that_is_cut_short_says_so_or_goes_on() {
+        let found = |drivers| {
+            let api = Arc::new(Drivers(drivers));
+            let server = Server { api };
+            let found = server.find(&DRIVERS, "nordic").now_or_never().unwrap();
+            let found = found.structured_content.unwrap();
+            (
+                found["found"].as_array().unwrap().len(),
+                found["has_more"].clone(),
+            )
+        };
+        assert_eq!(found(9), (8, Value::Null));
+        assert_eq!(found(10), (9, json!(false)));
+        assert_eq!(found(21), (20, json!(false)));
+        assert_eq!(found(31), (20, json!(true)));
     }
 
     #[test]

@@ -35,8 +35,9 @@ pub enum Exposure {
 
 /// Returns the bearer token of a request.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let header = headers.get(AUTHORIZATION)?;
-    header.to_str().ok()?.strip_prefix("Bearer ")
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, key) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then_some(key)
 }
 
 /// Serves one request. If the API does not accept the key, the response is that of the API: 401. A body that is not a message of JSON-RPC

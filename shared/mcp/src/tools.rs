@@ -77,7 +77,7 @@ impl Server {
             ("until", arguments.until),
         ];
         request = with_all(request, filters);
-        self.list(request, STATION).await
+        self.list(request, arguments.page, STATION).await
     }
 
     #[tool(
@@ -150,6 +150,7 @@ impl Server {
         ];
         self.list(
             with_all(Request::get("/v1/reservations"), filters),
+            arguments.page,
             RESERVATION,
         )
         .await
@@ -164,7 +165,8 @@ impl Server {
         )
     )]
     async fn explain_reservation(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
-        self.retrieve(&named.id, Some(RESERVATION)).await
+        self.retrieve(&named.id, Some("res_"), Some(RESERVATION))
+            .await
     }
 
     #[tool(
@@ -207,6 +209,7 @@ impl Server {
         ];
         self.list(
             with_all(Request::get("/v1/charging_sessions"), filters),
+            arguments.page,
             SESSION,
         )
         .await
@@ -252,8 +255,12 @@ impl Server {
     )]
     async fn list_invoices(&self, Parameters(arguments): Parameters<Invoices>) -> CallToolResult {
         let filters = [("status", arguments.status), ("fleet", arguments.fleet)];
-        self.list(with_all(Request::get("/v1/invoices"), filters), INVOICE)
-            .await
+        self.list(
+            with_all(Request::get("/v1/invoices"), filters),
+            arguments.page,
+            INVOICE,
+        )
+        .await
     }
 
     #[tool(
@@ -331,8 +338,12 @@ impl Server {
             ("type", arguments.r#type),
             ("created[gte]", arguments.since),
         ];
-        self.list(with_all(Request::get("/v1/events"), filters), EVENT)
-            .await
+        self.list(
+            with_all(Request::get("/v1/events"), filters),
+            arguments.page,
+            EVENT,
+        )
+        .await
     }
 
     #[tool(
@@ -378,7 +389,7 @@ impl Server {
         )
     )]
     async fn show(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
-        self.retrieve(&named.id, None).await
+        self.retrieve(&named.id, None, None).await
     }
 }
 

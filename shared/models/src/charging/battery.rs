@@ -11,6 +11,8 @@
 //! that percent. So all times and energies are sums of at most a hundred pieces, and are computed in whole numbers. A full battery
 //! continues to charge at the power of the last percent, so energy beyond the capacity also has a time and a price.
 
+use std::iter;
+
 use serde::{Deserialize, Serialize};
 
 use crate::vehicle::{ChargingCurve, ConnectorType, Loss, Vehicle};
@@ -172,30 +174,32 @@ impl Charge {
         self.taper.as_ref()
     }
 
+    /// Returns the pieces of the charge. Neighbouring percentages with the same power are one piece, so that its time is rounded only once.
     fn pieces(&self) -> impl Iterator<Item = Piece> {
-        let taper = self.taper.as_ref();
-        let power = move |percent: u32| {
+        let power = |percent: u32| {
+            let taper = self.taper.as_ref();
             let of_curve = taper.map_or(u32::MAX, |taper| taper.curve.within(percent));
             u64::from(self.power.min(of_curve))
         };
-        let tapered = taper.into_iter().flat_map(move |taper| {
-            let ends = (1..=FULL / PERCENT).map(|percent| percent * PERCENT);
-            let ends = ends.filter(|end| *end > taper.level);
-            ends.map(move |end| {
-                let hundredths = end - taper.level.max(end - PERCENT);
+        let taper = self.taper.as_ref();
+        // Without a taper, the charge is as at the end of a battery's.
+        let last = FULL - 1;
+        let mut level = Some(taper.map_or(last, |taper| taper.level.min(last)));
+        iter::from_fn(move || {
+            let from = level?;
+            let power_here = power(from / PERCENT);
+            let ends = (from / PERCENT + 1..FULL / PERCENT).find(|next| power(*next) != power_here);
+            level = ends.map(|percent| percent * PERCENT);
+            let energy = level.zip(taper).map(|(until, taper)| {
                 // capacity · hundredths / 10,000 Wh, without the loss.
-                let energy = u64::from(taper.capacity) * u64::from(hundredths);
-                let energy = energy * (MILLIS_PER_HOUR / 100) / taper.loss.kept();
-                Piece {
-                    power: power(end / PERCENT - 1),
-                    energy: Some(energy),
-                }
+                let energy = u64::from(taper.capacity) * u64::from(until - from);
+                energy * (MILLIS_PER_HOUR / 100) / taper.loss.kept()
+            });
+            Some(Piece {
+                power: power_here,
+                energy,
             })
-        });
-        tapered.chain([Piece {
-            power: power(FULL / PERCENT - 1),
-            energy: None,
-        }])
+        })
     }
 
     /// Returns the metered energy in Wh after a time, rounded down.
@@ -343,6 +347,22 @@ mod tests {
         assert_eq!(charge.time_until(5_500), Some(minutes(30)));
         assert_eq!(Charge::constant(0).time_until(1), None);
         assert_eq!(Charge::constant(0).energy_after(hours(1)), 0);
+    }
+
+    #[test]
+    fn percentages_with_the_same_power_are_rounded_once() {
+        let curve = json!([{"level": 90, "power_w": 200_000}, {"level": 100, "power_w": 60_000}]);
+        let dc = battery(json!({"battery_capacity": 100_000, "charging_curve": curve}));
+        for (level, energy) in [
+            (10.0, 50_000),
+            (12.5, 50_000),
+            (33.33, 50_000),
+            (99.5, 50_000),
+        ] {
+            let charge = dc.charge(50_000, Some(level));
+            assert_eq!(charge.time_until(energy), Some(hours(1)), "{level}");
+            assert_eq!(charge.energy_after(hours(1)), u64::from(energy), "{level}");
+        }
     }
 
     /// The seconds from one level to another by the closed form: dt = E / P(level), with P piecewise linear.

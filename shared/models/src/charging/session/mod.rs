@@ -224,8 +224,8 @@ impl Parties<'_> {
         Some(battery.energy_between(Some(self.battery_level?), target))
     }
 
-    /// Returns what a session for a reservation by need for a level cannot charge by the time at which the vehicle has to be ready; None if
-    /// that is no more than its plan says, with a tolerance of 3 points.
+    /// Returns what a session for a reservation by need cannot charge by the time at which the vehicle has to be ready; None if that is no
+    /// more than its plan says, with a tolerance of 3 points. An unknown level counts as 20 %.
     pub fn shortfall(
         &self,
         reservation: &Reservation,
@@ -236,7 +236,9 @@ impl Parties<'_> {
             reservation.need.as_ref()?,
             reservation.charging_plan.as_ref()?,
         );
-        let missing = self.missing(reservation)?;
+        let from_level =
+            |target| Battery::of(self.vehicle).energy_between(self.battery_level, target);
+        let missing = need.target_level.map(from_level).or(need.energy_wh)?;
         let ends = session
             .state
             .ends_by()
