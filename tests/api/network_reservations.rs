@@ -456,6 +456,30 @@ async fn a_reservation_is_kept_while_its_session_is_pending() {
     }
 }
 
+#[tokio::test]
+async fn nothing_is_due_for_a_reservation_whose_session_was_refused() {
+    for (result, due) in [
+        ("REJECTED", 0),
+        ("EVSE_INOPERATIVE", 0),
+        ("EVSE_OCCUPIED", 0),
+        ("TIMEOUT", 300),
+    ] {
+        let (stage, _) = kept(300).await;
+        stage.app.advance(5 * 60).await;
+        let session = start(&stage).await;
+        let started = &stage.sent("/2.2.1/commands/START_SESSION")[0];
+        stage.result(started, result).await;
+        stage.app.advance(16 * 60).await;
+        let path = format!(
+            "/v1/charging_sessions/{}",
+            session["id"].as_str().expect("an id")
+        );
+        let session = stage.app.alice.get_ok(&path).await;
+        assert_eq!(session["status"], "failed", "{result}");
+        assert_has!(stage.reservation().await, {"status": "expired", "fee_due": due});
+    }
+}
+
 /// The token of a card of another driver, and a session at the reserved EVSE that was started with it.
 async fn occupy(stage: &Stage) -> Value {
     let rival = stage.app.crew(&stage.app.alice).await;

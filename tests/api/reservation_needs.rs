@@ -181,15 +181,15 @@ async fn a_vehicle_that_arrives_late_for_a_need_is_said_to_be_short() {
         // 20 kWh take 110 minutes, also from an unknown level to 80 %.
         let need = with(
             need,
-            json!({"ready_by": app.in_minutes(112), "optimize": "time"}),
+            json!({"ready_by": app.in_minutes(117), "optimize": "time"}),
         );
-        let reserved = with(body(&app, &crew, 1, 112), json!({"need": need}));
+        let reserved = with(body(&app, &crew, 1, 117), json!({"need": need}));
         let reservation = app.alice.post(PATH, reserved).await.expect(200);
         app.drain().await;
         let path = format!("{PATH}/{}", reservation.id());
         let confirmed = app.alice.get_ok(&path).await;
         assert_has!(confirmed, {"status": "confirmed", "/charging_plan/status": "feasible"});
-        app.advance(13 * 60).await;
+        app.advance(17 * 60).await;
         let session = app.session(&crew, &station);
         app.alice.post_ok("/v1/charging_sessions", session).await;
         app.drain().await;

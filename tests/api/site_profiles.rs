@@ -335,10 +335,81 @@ async fn tapped_twice(depot: &Depot) {
         let uid = format!("04A1B2C3D{place}");
         let change = json!({"uid": uid, "driver": driver, "vehicle": vehicle});
         cards::card(scene, change).await;
-        let change = json!({"id": format!("T{place}"), "evse_uid": format!("E{}", place + 1),
-            "cdr_token": {"country_code": "GB", "party_id": "FCS", "uid": uid, "type": "RFID", "contract_id": "C"}});
-        scene.report(&with(cards::tapped(scene), change)).await;
+        tap(depot, place, &uid).await;
     }
+}
+
+/// Holds a card to the reader of one of the two EVSEs: the session T0 or T1 begins.
+async fn tap(depot: &Depot, place: usize, uid: &str) {
+    let change = json!({"id": format!("T{place}"), "evse_uid": format!("E{}", place + 1),
+        "cdr_token": {"country_code": "GB", "party_id": "FCS", "uid": uid, "type": "RFID", "contract_id": "C"}});
+    let scene = &depot.scene;
+    scene.report(&with(cards::tapped(scene), change)).await;
+}
+
+#[tokio::test]
+async fn a_session_outside_the_site_is_stopped_at_a_cut() {
+    let depot = Depot::new(60_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    scene.active().await;
+    depot.accept().await;
+    assert_eq!(depot.plan().await["enforced"], true);
+    let vehicle = format!("/v1/vehicles/{}", scene.crew.vehicle);
+    let left = json!({"site": null});
+    scene.app.alice.post_ok(&vehicle, left).await;
+    scene.app.drain().await;
+    let cleared = scene
+        .cpo
+        .received("DELETE", "/2.2.1/chargingprofiles/S1")
+        .len();
+    assert_eq!(cleared, 1);
+    let plan = depot.plan().await;
+    assert_has!(plan, {"enforced": false, "not_enforced_because": "profile_not_accepted"});
+    assert_eq!(scene.commands("STOP_SESSION").len(), 0);
+    depot.limit(11_000).await;
+    assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+}
+
+#[tokio::test]
+async fn a_second_session_of_a_vehicle_counts_and_holds_its_evse() {
+    let depot = Depot::new(30_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    let uid = "04A1B2C3D0";
+    let card = json!({"uid": uid, "driver": scene.crew.driver, "vehicle": scene.crew.vehicle});
+    cards::card(scene, card).await;
+    let slot = async || depot.plan().await["slots"][0].clone();
+    tap(&depot, 0, uid).await;
+    // Until its first profile is accepted, a session counts with all that it can take.
+    assert_has!(slot().await, {"reserved_w": 22_000, "limit_w": 8_000});
+    tap(&depot, 1, uid).await;
+    assert_has!(slot().await, {"reserved_w": 44_000, "limit_w": 0});
+    let sent = ["T0", "T1"].map(|session| depot.sent_to(session).is_empty());
+    assert_eq!(sent, [false, true]);
+    let other = scene.app.crew(&scene.app.alice).await;
+    let busy = json!({"charging_station": scene.station, "connector": "E2-1", "driver": other.driver,
+        "vehicle": other.vehicle});
+    let refused = scene.app.alice.post("/v1/charging_sessions", busy).await;
+    refused.expect(409);
+}
+
+#[tokio::test]
+async fn a_session_of_another_account_reduces_the_others_at_once() {
+    let depot = Depot::new(30_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    scene.active().await;
+    depot.accept().await;
+    assert_eq!(depot.limits()[0], 22_000);
+    let bob = scene.app.other_account(kernel::Mode::Test).await;
+    let crew = scene.app.crew(&bob).await;
+    let uid = "04A1B2C3D9";
+    let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
+    bob.post_ok("/v1/charge_cards", card).await;
+    scene.app.drain().await;
+    tap(&depot, 1, uid).await;
+    assert_eq!(depot.limits()[0], 8_000);
 }
 
 #[tokio::test]

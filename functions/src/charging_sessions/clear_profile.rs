@@ -1,7 +1,8 @@
-//! `clear-profile`: clears the charging profile of a session that has ended ([`models::charging_session::profile`]).
+//! `clear-profile`: clears the charging profile of a session that has ended, or whose vehicle has left its site
+//! ([`models::charging_session::profile`]).
 
 use crate::App;
-use kernel::{Error, Id, Result, Tenant};
+use kernel::{Error, Id, Origin, Result, Tenant};
 use models::ChargingSession;
 use models::ports::JobSubject;
 use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
@@ -11,7 +12,7 @@ use crate::function::Function;
 use crate::job::Job;
 use crate::networks::{operator, workers};
 
-/// Clears the profile of a session that has ended.
+/// Clears the profile of a session that has ended, or whose vehicle has left its site.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ClearProfile {
     pub tenant: Tenant,
@@ -29,10 +30,17 @@ impl Job for ClearProfile {
     /// Sends the DELETE. If the network no longer knows the session, there is nothing to clear.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB or the network cannot be reached: the message is delivered again.
+    /// `Contended` if the session changes meanwhile, `Unavailable` if DynamoDB or the network cannot be reached: the message is delivered
+    /// again.
     async fn run(self, app: &App) -> Result<()> {
         let Self { tenant, session } = &self;
-        let stored = app.store.find::<ChargingSession>(tenant, session).await?;
+        let mut stored = app.store.find::<ChargingSession>(tenant, session).await?;
+        if let Some(active) = &mut stored
+            && active.forget_profile()
+        {
+            let origin = Origin::background(tenant.clone(), app.now());
+            app.store.save(&origin, active).await?;
+        }
         let network = stored.and_then(|stored| stored.internal.network);
         let Some((network, session)) =
             network.and_then(|network| Some((network.evse, network.session?)))

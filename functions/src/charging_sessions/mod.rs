@@ -14,9 +14,10 @@ pub(crate) mod start;
 pub mod stop;
 pub mod stop_at_limit;
 
+use crate::App;
 use crate::job::Job as _;
+use crate::sites::execute::PlanSite;
 use crate::stream::change::{Change, OnChange};
-use crate::{App, sites};
 use clear_profile::ClearProfile;
 use kernel::Result;
 use models::charging_session::SessionStatus;
@@ -24,7 +25,7 @@ use models::charging_session::profile::SessionProfile;
 use models::{ChargingSession, Stored};
 
 impl OnChange for ChargingSession {
-    /// Plans the site of the station again when a session at a network's station is to start, begins or ends, and with the result of a
+    /// Plans the sites of the station again, also those of other accounts, when a session at a network's station is to start, begins or ends, and with the result of a
     /// charging profile. Clears a profile when the session ends.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let Change { tenant, after, .. } = change;
@@ -52,7 +53,9 @@ impl OnChange for ChargingSession {
             return Ok(());
         }
         let station = &after.object.charging_station;
-        let site = app.store.site_of_station(tenant, station).await?;
-        sites::plan_again(app, tenant, site.iter()).await
+        for (owner, site) in app.store.sites_of_station(tenant.mode, station).await? {
+            PlanSite::request(app, &owner, &site).await?;
+        }
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@
 use crate::App;
 use kernel::time::{DAY, MINUTE};
 use kernel::{Error, Id, Origin, Tenant, Timestamp, Window};
+use models::charging::calendar::CalendarOwner;
 use models::charging::session::{CdrOutcome, HOLD};
 use models::charging_session::network::{longest_until, newest_bill};
 use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatus, wrong_state};
@@ -355,7 +356,7 @@ pub async fn writes_of_change<'a>(
     before: &Stored<ChargingSession>,
     session: &mut Stored<ChargingSession>,
 ) -> Result<UnitOfWork<'a>, Error> {
-    use SessionStatus::{Active, Completed};
+    use SessionStatus::{Active, Completed, Pending};
     let mut tx = app.store.begin(origin);
     let now = origin.now;
     let was = (!before.is_new()).then_some(before.object.status());
@@ -380,6 +381,10 @@ pub async fn writes_of_change<'a>(
     if is == Active && was != Some(Active) {
         fulfil_reservation(app, &mut tx, session).await?;
     }
+    let refusal = session.object.state.failed_reason();
+    if was == Some(Pending) && refusal.is_some_and(SessionFailedReason::is_refusal) {
+        waive_unused_fee(app, &mut tx, session).await?;
+    }
     if before.is_new() {
         tx.create(session)?;
     } else {
@@ -394,21 +399,43 @@ async fn fulfil_reservation(
     tx: &mut UnitOfWork<'_>,
     session: &Stored<ChargingSession>,
 ) -> Result<(), Error> {
-    let Some(id) = &session.object.reservation else {
-        return Ok(());
-    };
-    let tenant = &tx.origin().tenant;
-    let Some(mut reservation) = app.store.find::<Reservation>(tenant, id).await? else {
-        return Ok(());
-    };
-    if reservation.object.awaits_vehicle() {
-        tx.fulfil(&mut reservation, session).await?;
+    match reservation_of(app, &tx.origin().tenant, session).await? {
+        Some(mut reservation) if reservation.object.awaits_vehicle() => {
+            tx.fulfil(&mut reservation, session).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Notes in the reservation of a session that the session was refused: nothing is due for not using the connector.
+async fn waive_unused_fee(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    session: &Stored<ChargingSession>,
+) -> Result<(), Error> {
+    if let Some(mut reservation) = reservation_of(app, &tx.origin().tenant, session).await?
+        && reservation.refuse_session()
+    {
+        tx.save(&mut reservation)?;
     }
     Ok(())
 }
 
+/// The reservation with which a session was started, if there is one.
+async fn reservation_of(
+    app: &App,
+    tenant: &Tenant,
+    session: &Stored<ChargingSession>,
+) -> Result<Option<Stored<Reservation>>, Error> {
+    match &session.object.reservation {
+        Some(id) => app.store.find::<Reservation>(tenant, id).await,
+        None => Ok(None),
+    }
+}
+
 /// Reserves the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as the EVSE is not reserved for
-/// another vehicle. Reservations for which its vehicle does not leave are matched again.
+/// another vehicle; the EVSE alone if another session of the vehicle holds the vehicle. Reservations for which its vehicle does not leave
+/// are matched again.
 async fn extend_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -439,7 +466,7 @@ async fn extend_hold(
     for entry in session.unkept_reservations(&evse, &vehicle, now) {
         rematch::make_room(app, origin, session, entry).await?;
     }
-    let taken_from = session.taken_from(&evse, &vehicle, now);
+    let taken_from = session.evse_taken_from(&evse, now);
     let until = taken_from.map_or(next, |from| from.min(next));
     // If the time is reserved for another vehicle, no entry is written, and the calendars are read again in a minute.
     let is_free = now < until;
@@ -447,8 +474,12 @@ async fn extend_hold(
         until: if is_free { until } else { now.plus(MINUTE) },
         ..requested.window
     });
+    let held_alone = session.is_vehicle_taken(&vehicle, now);
     if is_free {
-        tx.hold(&calendars, &CalendarHold::of_session(session))?;
+        let hold = CalendarHold::of_session(session);
+        tx.hold_at(&calendars, &hold, |owner| {
+            !held_alone || matches!(owner, CalendarOwner::Evse { .. })
+        })?;
     }
     Ok(())
 }

@@ -68,13 +68,18 @@ pub(super) async fn inputs(
     let mut sessions = sessions(app, tenant, holders, now).await?;
     let elsewhere = elsewhere(&mut sessions, &site.object, execution);
     let starts = starts(&sessions);
-    let own = attach(&mut vehicles, sessions, &takers, |one| &mut one.sessions);
+    let Attached { own, mut others } =
+        attach(&mut vehicles, sessions, &takers, |one| &mut one.sessions);
     attach(&mut vehicles, elsewhere, &takers, |one| &mut one.elsewhere);
+    if execution == Execution::Simulation {
+        others.clear();
+    }
     let stations: Vec<ChargingStation> =
         stations.into_iter().map(|station| station.object).collect();
     Ok(PlanInputs {
         execution,
         vehicles,
+        others,
         starts,
         days: days.into_iter().map(|day| day.object).collect(),
         zone: site.object.time_zone.rules(),
@@ -206,30 +211,48 @@ fn starts(sessions: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
     starts.collect()
 }
 
-/// Adds the sessions to a list of the vehicles that they charge. Returns the holders of the entries of these and of the pending sessions.
+/// The sessions at a site that were added to their vehicles, and the others.
+#[derive(Default)]
+struct Attached {
+    /// The holders of the entries of the sessions of the site's vehicles, and of those that have not begun.
+    own: HashSet<Id>,
+    /// The active sessions of other vehicles of the account, and a second one of the same vehicle. Their entries count as reserved.
+    others: Vec<SiteSession>,
+}
+
+/// Adds the sessions to a list of the vehicles that they charge.
 fn attach(
     vehicles: &mut [SiteVehicle],
     sessions: Vec<Stored<ChargingSession>>,
     takers: &HashSet<(Id, String)>,
     list: impl Fn(&mut SiteVehicle) -> &mut Vec<SiteSession>,
-) -> HashSet<Id> {
-    let mut own = HashSet::new();
+) -> Attached {
+    let mut attached = Attached::default();
     for session in sessions {
         let holders = [
             session.object.reservation.clone(),
             Some(session.object.id.clone()),
         ];
         if session.object.status() != SessionStatus::Pending {
+            let seen = site_session(&session, takers);
             let mut vehicles = vehicles.iter_mut();
-            let Some(vehicle) = vehicles.find(|one| one.vehicle.id == session.object.vehicle)
-            else {
-                continue;
+            let vehicle = vehicles.find(|one| one.vehicle.id == seen.vehicle);
+            let is_first = |seen: &SiteSession, known: &[SiteSession]| {
+                !seen.is_active || !known.iter().any(|other| other.is_active)
             };
-            list(vehicle).push(site_session(&session, takers));
+            match vehicle.map(&list) {
+                Some(known) if is_first(&seen, known) => known.push(seen),
+                _ => {
+                    attached
+                        .others
+                        .extend(Some(seen).filter(SiteSession::is_charging));
+                    continue;
+                }
+            }
         }
-        own.extend(holders.into_iter().flatten());
+        attached.own.extend(holders.into_iter().flatten());
     }
-    own
+    attached
 }
 
 fn site_session(stored: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -> SiteSession {

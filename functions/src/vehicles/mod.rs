@@ -12,6 +12,7 @@ pub mod update_telemetry;
 
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
+use crate::charging_sessions::clear_profile::ClearProfile;
 use crate::charging_stations::rematch;
 use crate::deleted::EndUses;
 use crate::job::Job as _;
@@ -44,8 +45,12 @@ impl OnChange for Vehicle {
                 .before
                 .iter()
                 .filter_map(|vehicle| vehicle.object.site.as_ref());
+            let has_left = before.clone().next().is_some();
             let sites = before.chain(&change.after.object.site);
             plan_again(app, &change.tenant, sites).await?;
+            if has_left {
+                clear_profiles(app, &change.tenant, &change.after.object.id).await?;
+            }
         }
         if change.differs_in(|vehicle| {
             let powers = (vehicle.max_ac_power, vehicle.max_dc_power);
@@ -78,15 +83,28 @@ impl OnChange for Vehicle {
 
 /// Requests a rematch of the confirmed reservations of a vehicle that has another plug now.
 async fn rematch_for_plug(app: &App, tenant: &Tenant, vehicle: &Vehicle) -> Result<()> {
-    let calendar = BTreeSet::from([CalendarOwner::Vehicle(vehicle.id.clone())]);
-    let reserved = app.store.entries_of(tenant.mode, calendar, app.now());
-    for entry in reserved.await? {
-        if entry.holder.is(Kind::Reservation) {
-            rematch::request(app, tenant.clone(), &entry.holder, |reservation, now| {
-                reservation.request_rematch_for_plug(vehicle.charging_standard, now)
-            })
-            .await?;
-        }
+    for reservation in holders(app, tenant, &vehicle.id, Kind::Reservation).await? {
+        rematch::request(app, tenant.clone(), &reservation, |reservation, now| {
+            reservation.request_rematch_for_plug(vehicle.charging_standard, now)
+        })
+        .await?;
     }
     Ok(())
+}
+
+/// Requests that the charging profile of a vehicle that has left its site is cleared.
+async fn clear_profiles(app: &App, tenant: &Tenant, vehicle: &Id) -> Result<()> {
+    for session in holders(app, tenant, vehicle, Kind::ChargingSession).await? {
+        let tenant = tenant.clone();
+        ClearProfile { tenant, session }.send(app).await?;
+    }
+    Ok(())
+}
+
+/// The reservations or sessions for which a vehicle is held now or later.
+async fn holders(app: &App, tenant: &Tenant, vehicle: &Id, kind: Kind) -> Result<BTreeSet<Id>> {
+    let calendar = BTreeSet::from([CalendarOwner::Vehicle(vehicle.clone())]);
+    let entries = app.store.entries_of(tenant.mode, calendar, app.now());
+    let holders = entries.await?.into_iter().map(|entry| entry.holder);
+    Ok(holders.filter(|holder| holder.is(kind)).collect())
 }

@@ -330,7 +330,20 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn hold(&mut self, calendars: &Calendars, hold: &CalendarHold) -> Result<()> {
-        for page in hold.pages() {
+        self.hold_at(calendars, hold, |_| true)
+    }
+
+    /// Writes a hold into the calendars of some of its owners, as [`Self::hold`] does.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn hold_at(
+        &mut self,
+        calendars: &Calendars,
+        hold: &CalendarHold,
+        is_held: impl Fn(&CalendarOwner) -> bool,
+    ) -> Result<()> {
+        for page in hold.pages().filter(|(owner, _)| is_held(owner)) {
             self.rewrite(calendars, page, |calendar| {
                 calendar.book(hold.window, &hold.holder, &self.origin.tenant.account)
             })?;

@@ -198,6 +198,12 @@ impl Stored<ChargingSession> {
         is_new
     }
 
+    /// Forgets the charging profile of an active session that no site limits any more. Returns whether there was one.
+    pub fn forget_profile(&mut self) -> bool {
+        let network = self.object.state.at_network_mut();
+        network.is_some_and(|network| network.profile.take().is_some())
+    }
+
     /// Records that the charging profile is about to be sent.
     pub fn mark_profile_sent(&mut self, now: Timestamp) {
         if let Some(profile) = self.profile_mut() {

@@ -5,7 +5,7 @@
 //! minutes, is due again after 5, 10, 20 and then every 40 minutes. Until the charging point has accepted it, the previous profile may
 //! still be in force. A session without an accepted profile, or one whose last profile was not accepted, counts with its maximum power.
 //!
-//! A profile is cleared when the session ends.
+//! A profile is cleared when the session ends, or its vehicle leaves the site.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

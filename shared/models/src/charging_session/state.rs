@@ -209,6 +209,16 @@ pub enum SessionFailedReason {
     Other,
 }
 
+impl SessionFailedReason {
+    /// Checks whether the network, the charging point or the site has refused the session, so that the vehicle could not charge.
+    pub fn is_refusal(self) -> bool {
+        match self {
+            Self::NetworkRejected | Self::OutOfOrder | Self::SiteLimit | Self::Other => true,
+            Self::NetworkTimeout | Self::NotPluggedIn => false,
+        }
+    }
+}
+
 impl SessionStatus {
     /// Checks whether the session has not ended.
     pub fn is_open(self) -> bool {

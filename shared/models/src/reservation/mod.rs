@@ -330,7 +330,9 @@ impl Reservation {
             ReservationState::Confirmed {
                 reserved,
                 step: Step::Arrival,
-            } => self.free_before(reserved.window.from) < now && self.is_free_to_cancel(now),
+            } if !reserved.was_lost => {
+                self.free_before(reserved.window.from) < now && self.is_free_to_cancel(now)
+            }
             _ => false,
         }
     }

@@ -1,5 +1,7 @@
 //! The transitions of a reservation. Each checks the state, changes the object and its internal state, and records its event.
 
+use std::mem;
+
 use super::assignment::{Assignment, MatchSummary};
 use super::limits::coded;
 use super::need::{ChargingPlan, NOISE, PlanBasis, PlanStatus, ReplanReason, Shortfall};
@@ -319,17 +321,28 @@ impl Stored<Reservation> {
             ReservationState::Confirmed {
                 reserved,
                 step: step @ Step::Arrival,
-            } if reserved.station == *station && !reserved.was_lost && is_lost(reserved) => {
-                if reserved.window.from > now {
+            } if reserved.station == *station && is_lost(reserved) => {
+                let begins = reserved.window.from > now;
+                if begins {
                     *step = Step::Rematch {
                         next_attempt: now,
                         by_tenant: false,
                     };
-                } else {
-                    reserved.was_lost = true;
                 }
-                true
+                begins || !mem::replace(&mut reserved.was_lost, true)
             }
+            _ => false,
+        }
+    }
+
+    /// Notes that a session could not be started at the reserved connector, so that no fee is due if the vehicle does not charge. Returns
+    /// whether that is new.
+    pub fn refuse_session(&mut self) -> bool {
+        match &mut self.object.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: Step::Arrival,
+            } => !mem::replace(&mut reserved.was_lost, true),
             _ => false,
         }
     }

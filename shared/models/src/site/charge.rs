@@ -101,6 +101,11 @@ pub struct SiteSession {
 }
 
 impl SiteSession {
+    /// Checks whether the vehicle draws energy.
+    pub fn is_charging(&self) -> bool {
+        self.is_active && !self.is_parked
+    }
+
     /// Checks whether the session follows a profile, or will once its first one is accepted.
     pub(super) fn is_limited(&self) -> bool {
         self.takes_profiles
@@ -192,6 +197,9 @@ pub struct SiteVehicle {
 pub struct PlanInputs {
     pub execution: Execution,
     pub vehicles: Vec<SiteVehicle>,
+    /// Active sessions at the site's stations that get no profile, and that the account can stop: those of vehicles that do not belong to
+    /// the site, and a second one of a vehicle. Their EVSEs are among the reserved ones. Empty if the vehicles are simulated.
+    pub others: Vec<SiteSession>,
     /// Sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
     pub starts: Vec<PendingStart>,
     pub days: Vec<SiteDay>,

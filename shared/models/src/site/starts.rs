@@ -10,7 +10,7 @@
 //! each of the two is based on the data that the other has written.
 //!
 //! Sessions that no profile reduces, and that exceed a capacity limit by themselves, are stopped, the newest first. So are sessions of
-//! vehicles without a departure ahead, which get no further profile.
+//! vehicles without a departure ahead, which get no further profile, and those of vehicles that do not belong to the site.
 
 use super::charge::{PendingStart, PlanInputs, SiteSession, SiteVehicle};
 use super::limits::Limits;
@@ -44,7 +44,7 @@ fn capacity(site: &Site, window: &Window) -> Option<u64> {
 impl PlanInputs {
     fn active(&self) -> impl Iterator<Item = &SiteSession> {
         let sessions = self.vehicles.iter().filter_map(|vehicle| vehicle.session());
-        sessions.filter(|session| !session.is_parked)
+        sessions.filter(|session| session.is_charging())
     }
 
     /// Returns the starts for which room is kept: those that fit beside the power that no profile can reduce.
@@ -108,6 +108,7 @@ impl PlanInputs {
                 && departure.is_some_and(|next| now < next.at && next.at.since(now) <= HORIZON)
         };
         let unlimited = self.active().filter(|session| !gets_profile(session));
+        let unlimited = unlimited.chain(&self.others);
         // A session whose last profile has ended draws nothing.
         let unlimited = unlimited.filter(|session| power(session) > 0);
         let mut unlimited: Vec<&SiteSession> = unlimited.collect();
@@ -124,7 +125,7 @@ impl PlanInputs {
     /// Returns the next moment at which a capacity limit begins to hold while sessions are active, because it may require that some are
     /// stopped.
     pub(super) fn next_limit(&self, site: &Site, now: Timestamp) -> Option<Timestamp> {
-        self.active().next()?;
+        self.active().chain(&self.others).next()?;
         let reach = Window {
             from: now,
             until: now.plus(SCHEDULED),

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::charge::{
     Charge, Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE,
-    minor_units, power,
+    minor_units, power, whole_power,
 };
 use super::limits::Limits;
 use super::plan::Planned;
@@ -130,7 +130,8 @@ pub enum VehiclePlanStatus {
     Short,
 }
 
-/// Returns the reason why not all vehicles follow the plan. A session of a vehicle without a charge is given no profile.
+/// Returns the reason why not all vehicles follow the plan. A session of a vehicle without a charge, or without the site, is given no
+/// profile.
 fn not_enforced(inputs: &PlanInputs, charges: &[Charge]) -> Option<NotEnforced> {
     if inputs.execution == Execution::None {
         return Some(NotEnforced::NoChargingProfiles);
@@ -143,9 +144,8 @@ fn not_enforced(inputs: &PlanInputs, charges: &[Charge]) -> Option<NotEnforced> 
     let follows_no_profile = |session: &SiteSession| {
         !session.is_limited() || (!session.has_accepted() && !is_planned(session))
     };
-    sessions
-        .any(follows_no_profile)
-        .then_some(NotEnforced::ProfileNotAccepted)
+    let is_followed = inputs.others.is_empty() && !sessions.any(follows_no_profile);
+    (!is_followed).then_some(NotEnforced::ProfileNotAccepted)
 }
 
 impl Planned {
@@ -258,9 +258,7 @@ impl Planned {
             loads_w: flows
                 .iter()
                 .zip(&self.windows)
-                .map(|(flow, window)| {
-                    u32::try_from(power(u64::from(*flow), window)).unwrap_or(u32::MAX)
-                })
+                .map(|(flow, window)| u32::try_from(whole_power(*flow, window)).unwrap_or(u32::MAX))
                 .collect(),
             short_by_wh,
             status: match short_by_wh {

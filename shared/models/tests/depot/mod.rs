@@ -70,6 +70,7 @@ pub fn inputs(execution: Execution, vehicles: Vec<SiteVehicle>) -> PlanInputs {
     PlanInputs {
         execution,
         vehicles,
+        others: Vec::new(),
         starts: Vec::new(),
         days: Vec::new(),
         zone: TimeZone::UTC,

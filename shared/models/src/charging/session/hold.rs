@@ -27,17 +27,17 @@ impl Stored<ChargingSession> {
         unkept.collect()
     }
 
-    /// Returns the time from which the EVSE or the vehicle is taken. A vehicle that is reserved elsewhere does not leave for that reason.
-    pub fn taken_from(
-        &self,
-        evse: &[Entry],
-        vehicle: &[Entry],
-        now: Timestamp,
-    ) -> Option<Timestamp> {
-        let sessions = self.others(vehicle, now);
-        let sessions = sessions.filter(|entry| entry.holder.is(Kind::ChargingSession));
-        let taken = self.others(evse, now).chain(sessions);
+    /// Returns the time from which the EVSE is taken.
+    pub fn evse_taken_from(&self, evse: &[Entry], now: Timestamp) -> Option<Timestamp> {
+        let taken = self.others(evse, now);
         taken.map(|entry| entry.window.from).min()
+    }
+
+    /// Checks whether another session of the vehicle holds it, because its card is used at two EVSEs. A vehicle that is reserved elsewhere
+    /// does not leave for that reason.
+    pub fn is_vehicle_taken(&self, vehicle: &[Entry], now: Timestamp) -> bool {
+        let mut others = self.others(vehicle, now);
+        others.any(|entry| entry.holder.is(Kind::ChargingSession))
     }
 
     /// Returns the entries of other holders that end after a moment.
