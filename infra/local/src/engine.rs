@@ -142,30 +142,36 @@ impl Engine {
     /// streams starts work.
     async fn turn(&self, streams: &mut Streams) -> Result<bool> {
         let relayed = self.relay(streams).await?;
-        let due = self.timeline.take_due(self.clock.now());
-        let any = !due.is_empty();
-        for parcel in due {
+        let mut due = self.timeline.take_due(self.clock.now());
+        let any = !due.parcels.is_empty();
+        while let Some(next) = due.parcels.front() {
             // These messages have workers of their own, because a receiver may hang and a network may have a very large number of
             // pages.
-            if let Some(other) = &parcel.message.subject.waits_for {
-                let delivery = self.deliveries.begin(other);
-                let (app, timeline) = (self.app.clone(), self.timeline.clone());
-                tokio::spawn(delivery.work(async move { work(&app, &timeline, parcel).await }));
-                continue;
-            }
-            let Ok(permit) = self.workers.clone().acquire_owned().await else {
-                return Err(Error::internal("the workers have stopped"));
+            let other = next.message.subject.waits_for.clone();
+            let permit = match &other {
+                Some(_) => None,
+                None => Some(self.workers.clone().acquire_owned().await),
+            };
+            let permit = permit.transpose();
+            let permit = permit.map_err(|_| Error::internal("the workers have stopped"))?;
+            let Some(parcel) = due.parcels.pop_front() else {
+                break;
             };
             let (app, timeline) = (self.app.clone(), self.timeline.clone());
-            tokio::spawn(async move {
+            let work = async move {
                 work(&app, &timeline, parcel).await;
                 drop(permit);
-            });
+            };
+            match other {
+                Some(other) => tokio::spawn(self.deliveries.begin(&other).work(work)),
+                None => tokio::spawn(work),
+            };
         }
         Ok(relayed || any)
     }
 
-    /// Relays new changes of the stream, in batches like those of Lambda. Returns true if there was anything.
+    /// Relays new changes of the stream, in batches like those of Lambda. Returns true if there was anything. What is not relayed when it
+    /// fails or is broken off is read again.
     async fn relay(&self, streams: &mut Streams) -> Result<bool> {
         let changes = streams.read().await?;
         let any = !changes.is_empty();
@@ -182,10 +188,6 @@ impl Engine {
             let objects = keys.filter_map(|key| self.notices.object_of(key));
             self.notices.changed(objects.collect());
             let done: BTreeMap<_, _> = places[..relayed].iter().cloned().collect();
-            // The rest is read again, also if a full disk prevents the position of the relay from being written.
-            if failed.is_some() {
-                streams.rewind();
-            }
             streams.done(done.into_iter().collect()).await?;
             if failed.is_some() {
                 return Err(Error::unavailable(
@@ -193,6 +195,7 @@ impl Engine {
                 ));
             }
         }
+        streams.finish();
         Ok(any)
     }
 

@@ -39,12 +39,27 @@ fn main() -> ExitCode {
         if let Err(error) = introduce(&running, json) {
             return failed(&error);
         }
-        match tokio::signal::ctrl_c().await {
+        match stopped().await {
             Ok(()) => running.stop().await,
             Err(error) => return failed(&error),
         }
         ExitCode::SUCCESS
     })
+}
+
+/// Waits for Ctrl-C, or for the signal with which service managers end a process.
+async fn stopped() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// Reports why the service did not start, in the format in which wrong options are reported.

@@ -196,7 +196,10 @@ async fn advance(
     let moved = async {
         guard::check_json(&headers)?;
         let Advance { advance_seconds } = web::body::read(&body, None)?;
-        engine.advance(advance_seconds).await
+        // It goes on when the client closes the connection.
+        let engine = engine.clone();
+        let moving = tokio::spawn(async move { engine.advance(advance_seconds).await });
+        moving.await.map_err(Error::internal)?
     };
     let moved = moved.await.map(Json);
     moved.map_err(|error| guard::refused(&*engine.clock, &error))

@@ -4,6 +4,7 @@
 //! relayed: otherwise data that a stream keeps for a day would be kept for ever, even after the erasure of an account.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::error::DisplayErrorContext;
@@ -27,6 +28,8 @@ pub struct Streams {
     position: Position,
     /// The iterators for the next call. None for a shard that was read to its end.
     iterators: BTreeMap<String, Option<String>>,
+    /// Whether changes were read that are not all processed, possibly because their processing was broken off.
+    unfinished: bool,
     folder: Folder,
     /// None if the table is not the embedded one. Other endpoints remove stream records themselves.
     upkeep: Option<Upkeep>,
@@ -65,6 +68,7 @@ impl Streams {
             client: Client::from_conf(settings.build()),
             position,
             iterators: BTreeMap::new(),
+            unfinished: false,
             folder: folder.clone(),
             upkeep,
         };
@@ -72,8 +76,12 @@ impl Streams {
         Ok(streams)
     }
 
-    /// Returns the changes since the last call. Changes that are not passed to [`Streams::done`] are returned again.
+    /// Returns the changes since the last call. Unless [`Streams::finish`] is called when they are processed, those that were not passed to
+    /// [`Streams::done`] are returned again.
     pub async fn read(&mut self) -> Result<Vec<Numbered>> {
+        if mem::replace(&mut self.unfinished, true) {
+            self.iterators.clear();
+        }
         if self.iterators.values().all(Option::is_none) {
             self.find_shards().await?;
         }
@@ -181,9 +189,9 @@ impl Streams {
         }
     }
 
-    /// Continues after the last processed record, because a later one was read and not processed.
-    pub fn rewind(&mut self) {
-        self.iterators.clear();
+    /// Records that all changes that were read are processed.
+    pub fn finish(&mut self) {
+        self.unfinished = false;
     }
 }
 

@@ -1,7 +1,7 @@
 //! The queues and the scheduler of a local run: messages in the order in which they are due. Until they are done, they are also in the
 //! data folder ([`crate::backlog`]), where the next run finds them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::future::BoxFuture;
@@ -62,6 +62,22 @@ pub struct Timeline {
     backlog: Backlog,
     contents: Mutex<Contents>,
     pub arrived: Notify,
+}
+
+/// Messages that are due. Those whose processing has not begun when it is dropped are due again: the caller may have been broken off.
+pub struct Due<'a> {
+    timeline: &'a Timeline,
+    pub parcels: VecDeque<Parcel>,
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        let now = self.timeline.clock.now();
+        let mut contents = self.timeline.lock();
+        for parcel in self.parcels.drain(..) {
+            contents.insert(now, None, parcel, now);
+        }
+    }
 }
 
 impl Timeline {
@@ -136,20 +152,23 @@ impl Timeline {
         }
     }
 
-    /// Removes and returns the messages that are due.
-    pub fn take_due(&self, now: Timestamp) -> Vec<Parcel> {
+    /// Takes the messages that are due.
+    pub fn take_due(&self, now: Timestamp) -> Due<'_> {
         let mut contents = self.lock();
         let later = contents.due.split_off(&(now.plus(millis(1)), 0));
         let due = std::mem::replace(&mut contents.due, later);
         contents.deleting.retain(|_, until| *until > now);
-        let mut parcels = Vec::new();
+        let mut parcels = VecDeque::new();
         for sent in due.into_values() {
             if let Some(name) = sent.schedule {
                 contents.deleting.insert(name, now.plus(DELETION));
             }
-            parcels.push(sent.parcel);
+            parcels.push_back(sent.parcel);
         }
-        parcels
+        Due {
+            timeline: self,
+            parcels,
+        }
     }
 
     /// The time at which the next message is due.

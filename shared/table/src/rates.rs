@@ -22,6 +22,8 @@ pub struct Reserve {
     /// The bucket counts as full before this moment, and is then filled anew. The moment is in the past, so that a bucket that is used less
     /// than it refills is rarely filled anew, which needs a second call.
     pub full_before: i64,
+    /// A moment after this one was written by a clock that was wrong: the bucket counts as full.
+    pub wrong_after: i64,
     /// Whether the bucket has been in use recently, so that adding to the moment is tried first.
     pub in_use: bool,
 }
@@ -69,7 +71,10 @@ impl Store {
                     .expression_attribute_values(":most", n(reserve.most))
             } else {
                 call.update_expression("SET full_at = :next, #ttl = :ttl")
-                    .condition_expression("attribute_not_exists(pk) OR full_at < :full")
+                    .condition_expression(
+                        "attribute_not_exists(pk) OR full_at < :full OR full_at > :wrong",
+                    )
+                    .expression_attribute_values(":wrong", n(reserve.wrong_after))
                     .expression_attribute_values(":next", n(reserve.start + reserve.micros))
             };
             match call.send().await {
@@ -86,10 +91,10 @@ impl Store {
                         }
                         _ => 0,
                     };
-                    if known > reserve.most {
+                    if (reserve.most + 1..=reserve.wrong_after).contains(&known) {
                         return Ok(Reserved::TooMuch(known));
                     }
-                    in_use = known >= reserve.full_before;
+                    in_use = (reserve.full_before..=reserve.most).contains(&known);
                 }
                 Err(error) => return Err(client::failure(error)),
             }

@@ -195,6 +195,7 @@ impl Bucket {
                 micros: (tokens + self.unreserved) * measure.token,
                 start,
                 most: now + measure.full + in_micros(AHEAD),
+                wrong_after: now + measure.full + 2 * in_micros(AHEAD),
                 full_before: now - in_micros(REFILL),
                 // Other instances have probably used it since.
                 in_use: self.shared >= now - in_micros(LIFE),
