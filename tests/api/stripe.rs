@@ -113,6 +113,16 @@ fn intent(status: &str) -> (u16, Value) {
     (200, json!({"id": "pi_1", "status": status}))
 }
 
+/// The result of a search or a list.
+fn list(data: Value) -> (u16, Value) {
+    (200, json!({"data": data}))
+}
+
+/// A refund of Stripe, made under this key of ours.
+fn given(status: &str, key: &str) -> Value {
+    json!({"id": "re_1", "status": status, "failure_reason": "lost", "metadata": {"refund_key": key}})
+}
+
 fn fault(status: u16, error: Value) -> (u16, Value) {
     (status, json!({"error": error}))
 }
@@ -158,9 +168,18 @@ async fn what_is_refused_is_a_decline_with_the_providers_word() {
         ),
         (vec![(200, failed)], "debit_not_authorized"),
         (
-            vec![intent("requires_action"), intent("canceled")],
+            vec![
+                intent("requires_action"),
+                intent("requires_action"),
+                intent("canceled"),
+            ],
             "authentication_required",
         ),
+        (
+            vec![fault(400, json!({"type": "invalid_request_error"}))],
+            "invalid_request_error",
+        ),
+        (vec![fault(400, json!({}))], "invalid_request"),
     ] {
         let answers: Vec<_> = [method()].into_iter().chain(answers).collect();
         let fake = Fake::start(&answers).await;
@@ -213,13 +232,23 @@ async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
         ("succeeded", PaymentOutcome::Succeeded),
         ("canceled", PaymentOutcome::Declined("card_declined".into())),
     ] {
-        let answers = [method(), fault(500, json!({})), found(status)];
+        // The search shows an older state.
+        let answers = [
+            method(),
+            fault(500, json!({})),
+            found("processing"),
+            intent(status),
+        ];
         let fake = Fake::start(&answers).await;
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
         assert_eq!(outcome.expect("an outcome").outcome, want);
         let search =
             "GET /v1/payment_intents/search?query=metadata%5B%27charge_key%27%5D%3A%27key-1%27";
-        assert_eq!(fake.requests()[2], search);
+        assert_eq!(
+            fake.requests()[2..],
+            [search, "GET /v1/payment_intents/pi_1"]
+        );
+        assert_eq!(fake.keys(), ["key-1"], "nothing was charged again");
     }
 }
 
@@ -286,31 +315,40 @@ async fn a_refund_finds_the_charge_by_its_key() {
         refunded_before: 0,
         key_expired: false,
     };
-    let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
+    let fake = Fake::start(&[
+        found.clone(),
+        (200, json!({"id": "re_1", "status": "succeeded"})),
+    ])
+    .await;
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.requests()[1], "POST /v1/refunds payment_intent=pi_1");
-    assert_eq!(fake.keys(), ["key-2"]);
+    let sent = "POST /v1/refunds payment_intent=pi_1&metadata%5Brefund_key%5D=key-2";
+    assert_eq!(fake.requests()[1], sent);
+    assert_eq!(fake.keys(), ["whole-key-2"]);
     let fake = Fake::start(&[
-        found,
+        found.clone(),
         (
             200,
-            json!({"status": "failed", "failure_reason": "expired_or_canceled_card"}),
+            json!({"id": "re_1", "status": "failed", "failure_reason": "expired_or_canceled_card"}),
         ),
     ])
     .await;
     let want = PaymentOutcome::Declined("expired_or_canceled_card".into());
     assert_eq!(fake.stripe.refund(&refund).await.expect("an outcome"), want);
     let before = fault(400, json!({"code": "charge_already_refunded"}));
-    let found = (
-        200,
-        json!({"data": [{"id": "pi_1", "status": "succeeded"}]}),
-    );
-    let fake = Fake::start(&[found, before]).await;
-    assert_eq!(
-        fake.stripe.refund(&refund).await.expect("an outcome"),
-        PaymentOutcome::Succeeded
-    );
+    for (refunds, want) in [
+        (json!([]), PaymentOutcome::Succeeded),
+        (
+            json!([given("failed", "key-2")]),
+            PaymentOutcome::Declined("lost".into()),
+        ),
+    ] {
+        let fake = Fake::start(&[found.clone(), before.clone(), list(refunds)]).await;
+        let outcome = fake.stripe.refund(&refund).await;
+        assert_eq!(outcome.expect("an outcome"), want);
+        let listed = "GET /v1/refunds?payment_intent=pi_1&limit=100";
+        assert_eq!(fake.requests()[2..], [listed]);
+    }
     let fake = Fake::start(&[(200, json!({"data": []}))]).await;
     assert_eq!(
         fake.stripe
@@ -364,10 +402,13 @@ async fn a_charge_with_an_expired_key_is_searched_for_in_stripe_first() {
         key_expired: true,
         ..charge(1190, "eur")
     };
-    let answer = found(json!([{"id": "pi_9", "status": "succeeded"}]));
-    let fake = Fake::start(&[answer]).await;
+    let read = (200, json!({"id": "pi_9", "status": "succeeded"}));
+    let answer = found(json!([{"id": "pi_9", "status": "processing"}]));
+    let fake = Fake::start(&[answer, read]).await;
     let result = fake.stripe.charge(&late).await.expect("an outcome");
     assert_eq!(result.reference.as_deref(), Some("pi_9"));
+    assert_eq!(result.outcome, PaymentOutcome::Succeeded);
+    assert_eq!(fake.requests()[1..], ["GET /v1/payment_intents/pi_9"]);
     assert!(fake.keys().is_empty(), "nothing was charged again");
     let fake = Fake::start(&[found(json!([])), method(), intent("succeeded")]).await;
     let result = fake.stripe.charge(&late).await.expect("an outcome");
@@ -377,7 +418,7 @@ async fn a_charge_with_an_expired_key_is_searched_for_in_stripe_first() {
 
 #[tokio::test]
 async fn a_refund_with_the_id_of_its_charge_does_not_search() {
-    let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+    let fake = Fake::start(&[(200, json!({"id": "re_1", "status": "succeeded"}))]).await;
     let refund = Refund {
         key: "key-2".into(),
         charge: "key-1".into(),
@@ -389,7 +430,8 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
     };
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.requests(), ["POST /v1/refunds payment_intent=pi_4"]);
+    let sent = "POST /v1/refunds payment_intent=pi_4&metadata%5Brefund_key%5D=key-2";
+    assert_eq!(fake.requests(), [sent]);
 }
 
 #[tokio::test]
@@ -404,7 +446,7 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         key_expired: false,
     };
     let sent = "POST /v1/refunds payment_intent=pi_4&amount=397&metadata%5Brefund_key%5D=key-2";
-    let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+    let fake = Fake::start(&[(200, json!({"id": "re_1", "status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&part).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     assert_eq!(fake.requests(), [sent]);
@@ -414,23 +456,72 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         key_expired: true,
         ..part.clone()
     };
-    let refunds = |key: &str| json!({"data": [{"status": "failed", "failure_reason": "lost", "metadata": {"refund_key": key}}]});
-    let fake = Fake::start(&[(200, refunds("key-2"))]).await;
+    let refunds = |key: &str| list(json!([given("failed", key)]));
+    let fake = Fake::start(&[refunds("key-2")]).await;
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Declined("lost".into()));
     assert_eq!(fake.requests().len(), 1);
-    let fake = Fake::start(&[(200, refunds("key-3")), (200, json!({"status": "pending"}))]).await;
+    let made = (200, given("succeeded", "key-2"));
+    let fake = Fake::start(&[refunds("key-3"), made]).await;
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Succeeded);
     assert_eq!(fake.requests()[1], sent);
     // Other parts may have been refunded before, so this refund was not made by this request.
     let before = fault(400, json!({"code": "charge_already_refunded"}));
-    let fake = Fake::start(&[before]).await;
+    let fake = Fake::start(&[before, refunds("key-3")]).await;
     let outcome = fake.stripe.refund(&part).await.expect("an outcome");
     assert_eq!(
         outcome,
         PaymentOutcome::Declined("charge_already_refunded".into())
     );
+}
+
+#[tokio::test]
+async fn a_pending_refund_is_unclear_until_it_is_final() {
+    let refund = Refund {
+        key: "key-2".into(),
+        charge: "key-1".into(),
+        reference: Some("pi_4".into()),
+        amount: Money::new(1190, Currency::USD),
+        is_partial: false,
+        refunded_before: 0,
+        key_expired: false,
+    };
+    let answer = |status| (200, given(status, "key-2"));
+    for (status, want) in [
+        ("pending", None),
+        ("succeeded", Some(PaymentOutcome::Succeeded)),
+        ("failed", Some(PaymentOutcome::Declined("lost".into()))),
+    ] {
+        let fake = Fake::start(&[answer("pending"), answer(status)]).await;
+        let outcome = fake.stripe.refund(&refund).await;
+        match want {
+            Some(want) => assert_eq!(outcome.expect("an outcome"), want),
+            None => assert_eq!(
+                outcome.expect_err("unknown").class(),
+                kernel::error::ErrorClass::Unavailable
+            ),
+        }
+        assert_eq!(fake.requests()[1..], ["GET /v1/refunds/re_1"]);
+        assert_eq!(fake.keys(), ["whole-key-2"]);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_search_makes_no_second_intent() {
+    let late = Charge {
+        key_expired: true,
+        ..charge(1190, "eur")
+    };
+    let refusal = fault(400, json!({"type": "invalid_request_error"}));
+    let fake = Fake::start(&[refusal, method(), intent("succeeded")]).await;
+    let outcome = fake.stripe.charge(&late).await;
+    assert_eq!(
+        outcome.expect_err("unknown").class(),
+        kernel::error::ErrorClass::Unavailable
+    );
+    assert_eq!(fake.requests().len(), 1);
+    assert!(fake.keys().is_empty(), "nothing was charged");
 }
 
 #[tokio::test]
@@ -455,7 +546,7 @@ async fn partial_refunds_add_up_to_the_rounded_charge() {
                 refunded_before: before,
                 key_expired: false,
             };
-            let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+            let fake = Fake::start(&[(200, json!({"id": "re_1", "status": "succeeded"}))]).await;
             let outcome = fake.stripe.refund(&refund).await.expect("an outcome");
             if theirs == 0 {
                 assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into()));
@@ -600,6 +691,43 @@ async fn a_payment_without_a_response_is_retried_under_the_same_key() {
         types,
         ["service.failed", "invoice.paid", "service.succeeded"]
     );
+}
+
+#[tokio::test]
+async fn a_repeated_pay_returns_the_result_of_its_payment() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.create("/v1/invoices", window).await;
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let pay_path = format!("{path}/pay");
+    let body = json!({"payment_method": card}).to_string();
+    let pay = async || {
+        let headers = [("idempotency-key", "k")];
+        let body = Some(body.clone());
+        app.alice.send("POST", &pay_path, body, &headers).await
+    };
+    fake.answer_next(&[method()]);
+    pay().await.expect(503);
+    assert_has!(app.alice.get_ok(&path).await, {"status": "open", "amount_due": 1190});
+    // The payment ends before the request is repeated.
+    let declined = json!({"code": "card_declined", "decline_code": "stolen_card"});
+    fake.answer_next(&[method(), fault(402, declined)]);
+    app.advance(3 * 60).await;
+    let requests = fake.requests().len();
+    for _ in 0..2 {
+        let answer = pay().await.expect(402);
+        assert_eq!(answer.body["decline_code"], "stolen_card");
+    }
+    assert_eq!(fake.requests().len(), requests, "nothing was charged again");
+    let keys = fake.keys();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0], keys[1]);
 }
 
 #[tokio::test]
