@@ -390,17 +390,15 @@ impl Stripe {
     /// decides if the cancellation fails: it may have had its effect, or the payer has authenticated the payment meanwhile. An idempotency
     /// key would only make Stripe repeat an error.
     async fn cancel(&self, id: &str) -> Result<PaymentOutcome> {
-        let unauthenticated = || PaymentOutcome::Declined("authentication_required".to_owned());
         let path = format!("/v1/payment_intents/{id}/cancel");
         let error = match self.post::<Intent>(&path, None, &[]).await {
-            Ok(ProviderAnswer::Done(_)) => return Ok(unauthenticated()),
+            Ok(ProviderAnswer::Done(cancelled)) => return ended(cancelled),
             Ok(ProviderAnswer::Refused(status, fault)) => unclear(status, fault),
             Err(error) => error,
         };
         let intent = self.intent(id).await?;
         match intent.status.as_str() {
             "requires_action" => Err(error),
-            "canceled" => Ok(unauthenticated()),
             _ => ended(intent),
         }
     }
@@ -423,16 +421,12 @@ impl Stripe {
         {
             return self.refund_outcome(given).await;
         }
-        let whole_key = format!("whole-{}", refund.key);
         let mut body = vec![("payment_intent", intent.as_str())];
-        let key = if refund.is_partial {
+        if refund.is_partial {
             body.push(("amount", &amount));
-            &refund.key
-        } else {
-            &whole_key
-        };
+        }
         body.push(("metadata[refund_key]", &refund.key));
-        let posted = self.post::<Given>("/v1/refunds", Some(key), &body);
+        let posted = self.post::<Given>("/v1/refunds", Some(&refund.key), &body);
         let (status, fault) = match posted.await? {
             ProviderAnswer::Done(given) => return self.refund_outcome(given).await,
             ProviderAnswer::Refused(status, fault) => (status, fault),
@@ -545,14 +539,17 @@ fn refused(status: StatusCode, fault: Fault) -> Result<PaymentOutcome> {
 fn ended(intent: Intent) -> Result<PaymentOutcome> {
     match intent.status.as_str() {
         "succeeded" => Ok(PaymentOutcome::Succeeded),
-        "requires_payment_method" | "canceled" => {
-            let reason = intent.last_payment_error.and_then(Fault::reason);
-            Ok(PaymentOutcome::Declined(
-                reason.unwrap_or_else(|| "card_declined".to_owned()),
-            ))
-        }
+        // This service cancels a PaymentIntent only if the payer would have to authenticate it.
+        "canceled" => Ok(declined(intent, "authentication_required")),
+        "requires_payment_method" => Ok(declined(intent, "card_declined")),
         status => Err(Error::unavailable(format!("the charge is {status}"))),
     }
+}
+
+/// The decline of a PaymentIntent, with a reason in case Stripe states none.
+fn declined(intent: Intent, default: &str) -> PaymentOutcome {
+    let reason = intent.last_payment_error.and_then(Fault::reason);
+    PaymentOutcome::Declined(reason.unwrap_or_else(|| default.to_owned()))
 }
 
 fn unclear(status: StatusCode, fault: Fault) -> Error {

@@ -8,13 +8,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use functions::stream::sweep;
 use functions::stripe::Stripe;
 use kernel::{Currency, Mode, Money};
 use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
 use tests::localstripe::LocalStripe;
-use tests::{Receiver, TestApp, assert_has};
+use tests::{Receiver, TestApp, assert_has, path_of};
 
 /// The requests that Stripe has received, and its next responses.
 #[derive(Default)]
@@ -230,7 +231,14 @@ async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
     let found = |status: &str| (200, json!({"data": [{"id": "pi_1", "status": status}]}));
     for (status, want) in [
         ("succeeded", PaymentOutcome::Succeeded),
-        ("canceled", PaymentOutcome::Declined("card_declined".into())),
+        (
+            "requires_payment_method",
+            PaymentOutcome::Declined("card_declined".into()),
+        ),
+        (
+            "canceled",
+            PaymentOutcome::Declined("authentication_required".into()),
+        ),
     ] {
         // The search shows an older state.
         let answers = [
@@ -324,7 +332,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     let sent = "POST /v1/refunds payment_intent=pi_1&metadata%5Brefund_key%5D=key-2";
     assert_eq!(fake.requests()[1], sent);
-    assert_eq!(fake.keys(), ["whole-key-2"]);
+    assert_eq!(fake.keys(), ["key-2"]);
     let fake = Fake::start(&[
         found.clone(),
         (
@@ -503,7 +511,7 @@ async fn a_pending_refund_is_unclear_until_it_is_final() {
             ),
         }
         assert_eq!(fake.requests()[1..], ["GET /v1/refunds/re_1"]);
-        assert_eq!(fake.keys(), ["whole-key-2"]);
+        assert_eq!(fake.keys(), ["key-2"]);
     }
 }
 
@@ -728,6 +736,79 @@ async fn a_repeated_pay_returns_the_result_of_its_payment() {
     let keys = fake.keys();
     assert_eq!(keys.len(), 2);
     assert_eq!(keys[0], keys[1]);
+}
+
+#[tokio::test]
+async fn a_refused_search_leaves_an_invoice_open_and_is_repeated() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.create("/v1/invoices", window).await;
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let failed = fault(500, json!({}));
+    let refused = fault(400, json!({"type": "invalid_request_error"}));
+    fake.answer_next(&[method(), failed.clone(), refused]);
+    let body = json!({"payment_method": card});
+    let unclear = app.alice.post(&format!("{path}/pay"), body).await;
+    let unclear = unclear.expect(503);
+    assert_has!(app.alice.get_ok(&path).await, {"status": "open", "amount_due": 1190});
+    let transaction = path_of(unclear.body["transaction"].as_str().expect("an id"));
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "pending"});
+    let found = list(json!([{"id": "pi_1", "status": "processing"}]));
+    fake.answer_next(&[method(), failed, found, intent("succeeded")]);
+    app.advance(3 * 60).await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "paid", "amount_due": 0});
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "succeeded"});
+    let requests = fake.requests();
+    let searches = |line: &&String| line.contains("/search?");
+    assert_eq!(requests.iter().filter(searches).count(), 2);
+    let keys = fake.keys();
+    assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
+}
+
+#[tokio::test]
+async fn a_refused_search_leaves_an_old_top_up_pending() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let fleet = path_of(&app.alice.create("/v1/fleets", tests::fleet()).await);
+    let card = app.payment_method("pm_1", json!({})).await;
+    fake.answer_next(&[method()]);
+    let body = json!({"amount": 500, "payment_method": card});
+    let unclear = app.alice.post(&format!("{fleet}/top_up"), body).await;
+    let unclear = unclear.expect(503);
+    let transaction = path_of(unclear.body["transaction"].as_str().expect("an id"));
+    assert_eq!(fake.keys().len(), 1);
+    let answer_all = |answer| fake.answer_next(&vec![answer; 2_000]);
+    answer_all(fault(409, json!({})));
+    app.advance(23 * 60 * 60).await;
+    // From now on Stripe may have forgotten the key, so the charge is searched for.
+    answer_all(fault(400, json!({"type": "invalid_request_error"})));
+    let requests = fake.requests().len();
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    let searches = fake.requests().split_off(requests);
+    assert!(!searches.is_empty());
+    for line in searches {
+        assert!(line.contains("/search?"), "{line}");
+    }
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "pending"});
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 0);
+    fake.answer_next(&[list(json!([])), method(), intent("succeeded")]);
+    app.advance(60 * 60).await;
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "succeeded"});
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 500);
+    let charges = fake.requests();
+    let charges = charges
+        .iter()
+        .filter(|line| line.starts_with("POST /v1/payment_intents "));
+    let keys = fake.keys();
+    assert_eq!(charges.count(), keys.len());
+    assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
 }
 
 #[tokio::test]
