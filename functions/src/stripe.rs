@@ -412,10 +412,12 @@ impl Stripe {
                 None => return Err(Error::unavailable("Stripe does not find the charge yet")),
             },
         };
-        let amount = refunded_units(refund).to_string();
-        if amount == "0" {
-            return Ok(PaymentOutcome::Declined("amount_too_small".to_owned()));
-        }
+        let amount = match refunded_units(refund) {
+            // The other refunds of the charge return all that Stripe has charged.
+            0 if refund.is_last => return Ok(PaymentOutcome::Succeeded),
+            0 => return Ok(PaymentOutcome::Declined("amount_too_small".to_owned())),
+            amount => amount.to_string(),
+        };
         if refund.key_expired
             && let Some(given) = self.find_refund(&intent, &refund.key).await?
         {
@@ -556,24 +558,21 @@ fn unclear(status: StatusCode, fault: Fault) -> Error {
     Error::unavailable(format!("Stripe answered {status}: {:?}", fault.reason()))
 }
 
-/// An amount in Stripe's units. In a currency with three decimals the last digit is a zero, as Stripe requires: the
-/// nearest amount is charged, at most half a hundredth more or less.
+/// An amount in Stripe's units. In some currencies Stripe charges only multiples of more than one minor unit: the nearest one is charged.
 fn minor_units(money: Money) -> i64 {
     let (minor, currency) = (money.amount, money.currency);
-    let nearest = |unit: i64| (minor + unit / 2) / unit;
-    match (currency.as_str(), currency.exponent()) {
-        (code, _) if WHOLE.contains(&code) => nearest(100),
-        (code, _) if HUNDREDTHS.contains(&code) => minor.saturating_mul(100),
-        (_, 3) => nearest(10) * 10,
-        _ => minor,
+    let step = currency.charge_step();
+    let nearest = (minor + step / 2) / step * step;
+    match currency.as_str() {
+        code if WHOLE.contains(&code) => nearest / 100,
+        code if HUNDREDTHS.contains(&code) => minor.saturating_mul(100),
+        _ => nearest,
     }
 }
 
-/// The amount of a refund in Stripe's units. The rounded amounts of the refunds of a charge add up to the rounded amount of the charge, so
-/// this one is the difference to those before.
+/// The amount of a refund in Stripe's units. The sum for all refunds of a charge is the rounded amount of the charge.
 fn refunded_units(refund: &Refund) -> i64 {
-    let Money { amount, currency } = refund.amount;
-    let before = refund.refunded_before;
+    let currency = refund.amount.currency;
     let rounded = |amount| minor_units(Money::new(amount, currency));
-    rounded(before + amount) - rounded(before)
+    refund.parts.rounded(rounded)
 }

@@ -11,11 +11,12 @@ use axum::http::StatusCode;
 use functions::stream::sweep;
 use functions::stripe::Stripe;
 use kernel::{Currency, Mode, Money};
+use models::parts::Parts;
 use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
 use tests::localstripe::LocalStripe;
-use tests::{Receiver, TestApp, assert_has, path_of};
+use tests::{Receiver, TestApp, assert_has, path_of, with};
 
 /// The requests that Stripe has received, and its next responses.
 #[derive(Default)]
@@ -320,7 +321,8 @@ async fn a_refund_finds_the_charge_by_its_key() {
         reference: None,
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
-        refunded_before: 0,
+        parts: Parts::of(1190),
+        is_last: true,
         key_expired: false,
     };
     let fake = Fake::start(&[
@@ -433,7 +435,8 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
         reference: Some("pi_4".into()),
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
-        refunded_before: 0,
+        parts: Parts::of(1190),
+        is_last: true,
         key_expired: false,
     };
     let outcome = fake.stripe.refund(&refund).await;
@@ -450,7 +453,8 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         reference: Some("pi_4".into()),
         amount: Money::new(397, Currency::USD),
         is_partial: true,
-        refunded_before: 0,
+        parts: Parts::of(397),
+        is_last: false,
         key_expired: false,
     };
     let sent = "POST /v1/refunds payment_intent=pi_4&amount=397&metadata%5Brefund_key%5D=key-2";
@@ -492,7 +496,8 @@ async fn a_pending_refund_is_unclear_until_it_is_final() {
         reference: Some("pi_4".into()),
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
-        refunded_before: 0,
+        parts: Parts::of(1190),
+        is_last: true,
         key_expired: false,
     };
     let answer = |status| (200, given(status, "key-2"));
@@ -534,38 +539,128 @@ async fn a_refused_search_makes_no_second_intent() {
 
 #[tokio::test]
 async fn partial_refunds_add_up_to_the_rounded_charge() {
-    // A charge of 5.125 is one of 5.130.
-    let kwd = Currency::from_code("kwd").expect("a currency");
-    let cases = [
-        vec![(2562, 2560), (2563, 2570)],
-        vec![(2565, 2570), (2560, 2560)],
-        vec![(6, 10), (5119, 5120)],
-        vec![(4, 0)],
+    // Each charge with the amounts of its refunds, and those of the requests to Stripe.
+    let cases: [(i64, &[(i64, i64)]); 5] = [
+        (5125, &[(2562, 2560), (2563, 2570)]),
+        (5125, &[(2565, 2570), (2560, 2560)]),
+        (5125, &[(6, 10), (5119, 5120)]),
+        (5125, &[(4, 0)]),
+        (5124, &[(5121, 5120), (3, 0)]),
     ];
-    for parts in cases {
-        let mut before = 0;
+    let kwd = Currency::from_code("kwd").expect("a currency");
+    for (charged, parts) in cases {
+        let mut left = Parts::of(charged);
         for (ours, theirs) in parts {
+            let parts = left.take(*ours);
+            let is_last = left.total() == 0;
             let refund = Refund {
                 key: "key-2".into(),
                 charge: "key-1".into(),
                 reference: Some("pi_4".into()),
-                amount: Money::new(ours, kwd),
+                amount: Money::new(*ours, kwd),
                 is_partial: true,
-                refunded_before: before,
+                parts,
+                is_last,
                 key_expired: false,
             };
-            let fake = Fake::start(&[(200, json!({"id": "re_1", "status": "succeeded"}))]).await;
+            let fake = Fake::start(&[(200, given("succeeded", "key-2"))]).await;
             let outcome = fake.stripe.refund(&refund).await.expect("an outcome");
-            if theirs == 0 {
-                assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into()));
+            let requests = fake.requests();
+            if *theirs > 0 {
+                assert!(requests[0].contains(&format!("&amount={theirs}&")));
             } else {
-                assert_eq!(outcome, PaymentOutcome::Succeeded);
-                let sent = fake.requests().remove(0);
-                assert!(sent.contains(&format!("&amount={theirs}&")), "{sent}");
+                assert!(requests.is_empty(), "{requests:?}");
             }
-            before += ours;
+            if *theirs > 0 || is_last {
+                assert_eq!(outcome, PaymentOutcome::Succeeded);
+            } else {
+                assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into()));
+            }
         }
     }
+}
+
+/// A fleet with a wallet in dinars, and the path of its top-up of 30 fils.
+async fn top_up_in_dinars(fake: &Fake, app: &TestApp) -> (String, String) {
+    let body = with(
+        tests::fleet(),
+        json!({"preferences": {"default_currency": "kwd"}}),
+    );
+    let fleet = path_of(&app.alice.create("/v1/fleets", body).await);
+    let card = app.payment_method("pm_1", json!({})).await;
+    fake.answer_next(&[method(), intent("succeeded")]);
+    let body = json!({"amount": 30, "payment_method": card});
+    app.alice.post_ok(&format!("{fleet}/top_up"), body).await;
+    let latest = app.alice.get_ok("/v1/transactions?limit=1").await;
+    let top_up = path_of(latest["data"][0]["id"].as_str().expect("an id"));
+    (fleet, top_up)
+}
+
+#[tokio::test]
+async fn a_failed_partial_refund_is_repeated_for_the_rest() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let (fleet, top_up) = top_up_in_dinars(&fake, &app).await;
+    // Stripe rounds each end of a part: 0, 13, 26 and 30 are 0, 10, 30 and 30.
+    for (amount, outcome, theirs) in [
+        (13, "failed", Some(10)),
+        (13, "succeeded", Some(10)),
+        (13, "succeeded", Some(20)),
+        (4, "succeeded", None),
+    ] {
+        fake.answer_next(&[(200, given(outcome, "key-2"))]);
+        let requests = fake.requests().len();
+        let path = format!("{top_up}/refund");
+        let refund = app.alice.create(&path, json!({"amount": amount})).await;
+        app.drain().await;
+        let refund = app.alice.get_ok(&path_of(&refund)).await;
+        assert_eq!(refund["status"], outcome);
+        let sent = &fake.requests()[requests..];
+        match theirs {
+            Some(theirs) => assert!(sent[0].contains(&format!("&amount={theirs}&"))),
+            None => assert!(sent.is_empty(), "{sent:?}"),
+        }
+    }
+    assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 30);
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 0);
+}
+
+#[tokio::test]
+async fn parts_are_refunded_exactly_after_one_before_them_fails() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let (_, top_up) = top_up_in_dinars(&fake, &app).await;
+    let path = format!("{top_up}/refund");
+    let begin = async || {
+        let refund = app.alice.create(&path, json!({"amount": 15})).await;
+        path_of(&refund)
+    };
+    let status = async |refund: &str| app.alice.get_ok(refund).await["status"].clone();
+    let answer = |status| (200, given(status, "key-2"));
+    fake.answer_next(&[answer("pending"), answer("pending")]);
+    let first = begin().await;
+    app.drain().await;
+    fake.answer_next(&[answer("succeeded")]);
+    let second = begin().await;
+    app.drain().await;
+    assert_eq!(status(&second).await, "succeeded");
+    assert_eq!(status(&first).await, "pending");
+    fake.answer_next(&[answer("failed")]);
+    app.advance(60 * 60).await;
+    assert_eq!(status(&first).await, "failed");
+    fake.answer_next(&[answer("succeeded")]);
+    let again = begin().await;
+    app.drain().await;
+    assert_eq!(status(&again).await, "succeeded");
+    // Stripe rounds 15 to 20. The failed part is repeated with the same amount, so that 30 were refunded.
+    let requests = fake.requests();
+    let amounts: Vec<&str> = requests
+        .iter()
+        .filter(|line| line.starts_with("POST /v1/refunds"))
+        .filter_map(|line| line.split_once("&amount=")?.1.split('&').next())
+        .collect();
+    assert_eq!(amounts, ["20", "10", "20", "20"]);
+    assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 30);
 }
 
 #[tokio::test]

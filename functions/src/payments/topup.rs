@@ -5,6 +5,7 @@
 
 use kernel::{Code, Error, Kind, Money, Origin, Reply, Response};
 use models::api_key::{Resource, Scope};
+use models::parts::Parts;
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};
 use models::stored::Object;
@@ -282,7 +283,8 @@ impl Ending<'_> {
             reference,
             amount: transaction.object.money(),
             is_partial: false,
-            refunded_before: 0,
+            parts: Parts::of(transaction.object.amount),
+            is_last: true,
             key_expired: false,
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
