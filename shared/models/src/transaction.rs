@@ -669,7 +669,8 @@ impl TransactionType {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopUp {
-    /// Amount in minor units of the wallet's currency, 1 to 99,999,999.
+    /// Amount in minor units of the wallet's currency, 1 to 99,999,999. In a currency with three decimals it must be a multiple of 10, in
+    /// `mga` of 100.
     pub amount: TopUpAmount,
     /// Id of the payment method: a card or bank account of the wallet's owner or of the account.
     pub payment_method: Id,
@@ -683,8 +684,19 @@ impl RequestBody for TopUp {}
 pub struct TopUpAmount(i64);
 
 impl TopUpAmount {
-    pub fn minor_units(self) -> i64 {
-        self.0
+    /// Returns the amount in the currency of a wallet.
+    ///
+    /// # Errors
+    /// 400 for an amount that is not a multiple of [`Currency::charge_step`]: the charge would differ from the credit to the wallet.
+    pub fn in_currency(self, currency: Currency) -> Result<Money> {
+        let step = currency.charge_step();
+        if self.0 % step == 0 {
+            return Ok(Money::new(self.0, currency));
+        }
+        let message = format!(
+            "must be a multiple of {step} in {currency}, because cards and bank accounts are charged no other amounts"
+        );
+        Err(Error::invalid("amount", message))
     }
 }
 
