@@ -2,8 +2,10 @@
 //!
 //! A charge is one call that creates and confirms a PaymentIntent, under an idempotency key that is derived from the charge key of this
 //! service: repeating the call returns the result of the first one. Stripe forgets keys after a day at the earliest: a charge that may be
-//! older is searched for by the key in its metadata before a new one is created. Without a clear response — no connection, a time-out, a
-//! 409, 429 or 5xx — the result is an error and not a refusal: it is unknown whether money moved until the same charge is requested again.
+//! older is searched for by the key in its metadata before a new one is created. Searches lag behind, so what they find is read again by
+//! its id. Without a clear response — no connection, a time-out, a 409, 429 or 5xx, a refused search — the result is an error and not a
+//! refusal: it is unknown whether money moved until the same charge is requested again. The same holds for a charge or refund that Stripe
+//! has not finished.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -60,23 +62,11 @@ struct Page {
 
 #[derive(Debug, Deserialize)]
 struct Given {
+    id: String,
     status: String,
     failure_reason: Option<String>,
     #[serde(default)]
     metadata: BTreeMap<String, String>,
-}
-
-impl Given {
-    fn outcome(self) -> PaymentOutcome {
-        match self.status.as_str() {
-            "failed" | "canceled" => PaymentOutcome::Declined(
-                self.failure_reason
-                    .unwrap_or_else(|| "refund_failed".to_owned()),
-            ),
-            // A pending refund has already left the balance at Stripe.
-            _ => PaymentOutcome::Succeeded,
-        }
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,6 +100,7 @@ struct Fault {
     kind: Option<String>,
     code: Option<String>,
     decline_code: Option<String>,
+    message: Option<String>,
 }
 
 impl Fault {
@@ -207,17 +198,31 @@ impl Stripe {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// The object at this path; none if it does not exist.
     async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &[(&str, &str)],
-    ) -> Result<Option<T>> {
+    ) -> Result<ProviderAnswer<T>> {
         let mut url = format!("{}{path}", self.base);
         if !query.is_empty() {
             url = format!("{url}?{}", form(query));
         }
-        match self.send(self.client()?.get(url)).await? {
+        self.send(self.client()?.get(url)).await
+    }
+
+    /// The object at this path, or a list, which both exist. A refusal is an error.
+    async fn read<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T> {
+        match self.get(path, query).await? {
+            ProviderAnswer::Done(found) => Ok(found),
+            ProviderAnswer::Refused(status, fault) => Err(unclear(status, fault)),
+        }
+    }
+
+    /// The payment method of a token; none if there is none.
+    async fn payment_method(&self, token: &str) -> Result<Option<StripeMethod>> {
+        let token: String = url::form_urlencoded::byte_serialize(token.as_bytes()).collect();
+        let path = format!("/v1/payment_methods/{token}");
+        match self.get(&path, &[]).await? {
             ProviderAnswer::Done(found) => Ok(Some(found)),
             ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
                 Err(unclear(status, fault))
@@ -229,12 +234,14 @@ impl Stripe {
     async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
-        key: &str,
+        key: Option<&str>,
         body: &[(&str, &str)],
     ) -> Result<ProviderAnswer<T>> {
-        let request = self.client()?.post(format!("{}{path}", self.base));
+        let mut request = self.client()?.post(format!("{}{path}", self.base));
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
         let request = request
-            .header("idempotency-key", key)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(form(body));
         self.send(request).await
@@ -291,7 +298,7 @@ impl Stripe {
 
     /// The customer a payment method belongs to, which Stripe requires.
     pub(crate) async fn customer(&self, token: &str) -> Result<Option<String>> {
-        let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
+        let method = self.payment_method(token).await?;
         // If there is none, the charge returns the reason.
         Ok(method.and_then(|method| method.customer))
     }
@@ -302,9 +309,9 @@ impl Stripe {
             return Ok(ChargeResult::declined("amount_too_small"));
         }
         if charge.key_expired
-            && let Some(intent) = self.find(&charge.key).await?
+            && let Some(result) = self.found(&charge.key).await?
         {
-            return self.outcome(intent).await;
+            return Ok(result);
         }
         let customer = match &charge.customer {
             Some(customer) => Some(customer.clone()),
@@ -323,14 +330,13 @@ impl Stripe {
         if let Some(customer) = &customer {
             body.push(("customer", customer));
         }
-        match self.post("/v1/payment_intents", &charge.key, &body).await? {
+        let posted = self.post("/v1/payment_intents", Some(&charge.key), &body);
+        match posted.await? {
             ProviderAnswer::Done(intent) => self.outcome(intent).await,
             // Stripe repeats such a response under the same key. Its charges show the effect of the call.
             ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
-                match self.find(&charge.key).await? {
-                    Some(intent) => self.outcome(intent).await,
-                    None => Err(unclear(status, fault)),
-                }
+                let found = self.found(&charge.key).await?;
+                found.ok_or_else(|| unclear(status, fault))
             }
             ProviderAnswer::Refused(status, fault) => Ok(ChargeResult {
                 outcome: refused(status, fault)?,
@@ -339,119 +345,132 @@ impl Stripe {
         }
     }
 
-    /// The PaymentIntent that was created under this key. Searches lag behind by up to a minute.
-    async fn find(&self, key: &str) -> Result<Option<Intent>> {
+    /// The id of the PaymentIntent that was created under this key. Searches lag behind by up to a minute.
+    async fn find(&self, key: &str) -> Result<Option<String>> {
         let query = format!("metadata['charge_key']:'{key}'");
         let path = "/v1/payment_intents/search";
-        let page = self.get::<Page>(path, &[("query", &query)]).await?;
-        Ok(page.and_then(|page| page.data.into_iter().next()))
+        let page = self.read::<Page>(path, &[("query", &query)]).await?;
+        Ok(page.data.into_iter().next().map(|intent| intent.id))
     }
 
-    /// The result of a PaymentIntent. The response to a repeated call is that of the first, so a PaymentIntent that was not final then is
-    /// read again.
+    /// The result of the charge that was made under this key; none if no search finds it.
+    async fn found(&self, key: &str) -> Result<Option<ChargeResult>> {
+        let Some(id) = self.find(key).await? else {
+            return Ok(None);
+        };
+        let intent = self.intent(&id).await?;
+        self.conclude(intent).await.map(Some)
+    }
+
+    async fn intent(&self, id: &str) -> Result<Intent> {
+        self.read(&format!("/v1/payment_intents/{id}"), &[]).await
+    }
+
+    /// The result of the call that creates a PaymentIntent. The response to a repeated call is that of the first, so a PaymentIntent that
+    /// was not final then is read again.
     async fn outcome(&self, intent: Intent) -> Result<ChargeResult> {
+        let intent = match intent.status.as_str() {
+            "processing" | "requires_action" => self.intent(&intent.id).await?,
+            _ => intent,
+        };
+        self.conclude(intent).await
+    }
+
+    /// The result of a PaymentIntent in its present state.
+    async fn conclude(&self, intent: Intent) -> Result<ChargeResult> {
         let reference = Some(intent.id.clone());
-        let outcome = self.end(intent).await?;
+        let outcome = match intent.status.as_str() {
+            "requires_action" => self.cancel(&intent.id).await?,
+            _ => ended(intent)?,
+        };
         Ok(ChargeResult { outcome, reference })
     }
 
-    async fn end(&self, intent: Intent) -> Result<PaymentOutcome> {
-        let over = |intent: &Intent| intent.status != "processing";
-        let intent = if over(&intent) {
-            intent
-        } else {
-            let path = format!("/v1/payment_intents/{}", intent.id);
-            let now = self.get::<Intent>(&path, &[]).await?;
-            now.ok_or_else(|| Error::unavailable("Stripe does not find the charge again"))?
+    /// Cancels a PaymentIntent that the payer would have to authenticate: they are not present, but could still do it later. Its state
+    /// decides if the cancellation fails: it may have had its effect, or the payer has authenticated the payment meanwhile. An idempotency
+    /// key would only make Stripe repeat an error.
+    async fn cancel(&self, id: &str) -> Result<PaymentOutcome> {
+        let path = format!("/v1/payment_intents/{id}/cancel");
+        let error = match self.post::<Intent>(&path, None, &[]).await {
+            Ok(ProviderAnswer::Done(cancelled)) => return ended(cancelled),
+            Ok(ProviderAnswer::Refused(status, fault)) => unclear(status, fault),
+            Err(error) => error,
         };
+        let intent = self.intent(id).await?;
         match intent.status.as_str() {
-            "succeeded" => Ok(PaymentOutcome::Succeeded),
-            // The payer is not present to authenticate. The intent is cancelled, because they could still do it otherwise.
-            "requires_action" => {
-                let path = format!("/v1/payment_intents/{}/cancel", intent.id);
-                let key = format!("cancel-{}", intent.id);
-                match self.post::<Intent>(&path, &key, &[]).await? {
-                    ProviderAnswer::Done(_) => Ok(PaymentOutcome::Declined(
-                        "authentication_required".to_owned(),
-                    )),
-                    ProviderAnswer::Refused(status, fault) => Err(unclear(status, fault)),
-                }
-            }
-            "requires_payment_method" | "canceled" => {
-                let reason = intent.last_payment_error.and_then(Fault::reason);
-                Ok(PaymentOutcome::Declined(
-                    reason.unwrap_or_else(|| "card_declined".to_owned()),
-                ))
-            }
-            status => Err(Error::unavailable(format!("the charge is {status}"))),
+            "requires_action" => Err(error),
+            _ => ended(intent),
         }
     }
 
+    /// Refunds a charge or a part of it. A refund whose key may be forgotten is searched for first, by the key in its metadata.
     async fn send_refund(&self, refund: &Refund) -> Result<PaymentOutcome> {
         let intent = match &refund.reference {
             Some(id) => id.clone(),
             None => match self.find(&refund.charge).await? {
-                Some(intent) => intent.id,
+                Some(id) => id,
                 None => return Err(Error::unavailable("Stripe does not find the charge yet")),
             },
         };
-        if refund.is_partial {
-            return self.refund_part(&intent, refund).await;
-        }
-        let body = [("payment_intent", intent.as_str())];
-        match self
-            .post::<Given>("/v1/refunds", &refund.key, &body)
-            .await?
+        let amount = match refunded_units(refund) {
+            // The other refunds of the charge return all that Stripe has charged.
+            0 if refund.is_last => return Ok(PaymentOutcome::Succeeded),
+            0 => return Ok(PaymentOutcome::Declined("amount_too_small".to_owned())),
+            amount => amount.to_string(),
+        };
+        if refund.key_expired
+            && let Some(given) = self.find_refund(&intent, &refund.key).await?
         {
-            ProviderAnswer::Done(given) => Ok(given.outcome()),
-            // A whole charge is refunded once, so that was the refund of this service.
-            ProviderAnswer::Refused(_, fault) if fault.is("charge_already_refunded") => {
-                Ok(PaymentOutcome::Succeeded)
-            }
-            ProviderAnswer::Refused(status, fault) => refused(status, fault),
+            return self.refund_outcome(given).await;
         }
+        let mut body = vec![("payment_intent", intent.as_str())];
+        if refund.is_partial {
+            body.push(("amount", &amount));
+        }
+        body.push(("metadata[refund_key]", &refund.key));
+        let posted = self.post::<Given>("/v1/refunds", Some(&refund.key), &body);
+        let (status, fault) = match posted.await? {
+            ProviderAnswer::Done(given) => return self.refund_outcome(given).await,
+            ProviderAnswer::Refused(status, fault) => (status, fault),
+        };
+        let is_refunded = fault.is("charge_already_refunded");
+        // Stripe repeats an error of its own under the same key. Its refunds show the effect of the call.
+        if (status.is_server_error() || is_refunded)
+            && let Some(given) = self.find_refund(&intent, &refund.key).await?
+        {
+            return self.refund_outcome(given).await;
+        }
+        // A whole charge is refunded once, so that was the refund of this service.
+        if is_refunded && !refund.is_partial {
+            return Ok(PaymentOutcome::Succeeded);
+        }
+        refused(status, fault)
     }
 
-    /// Refunds a part of a charge. A refund whose key may be forgotten is searched for first, by the key in its metadata. The rounded amounts
-    /// of the refunds of a charge add up to the rounded amount of the charge, so this one is the difference to those before.
-    async fn refund_part(&self, intent: &str, refund: &Refund) -> Result<PaymentOutcome> {
-        let Money { amount, currency } = refund.amount;
-        let before = refund.refunded_before;
-        let rounded = |amount| minor_units(Money::new(amount, currency));
-        let amount = rounded(before + amount) - rounded(before);
-        if amount == 0 {
-            return Ok(PaymentOutcome::Declined("amount_too_small".to_owned()));
-        }
-        if refund.key_expired
-            && let Some(given) = self.find_refund(intent, &refund.key).await?
-        {
-            return Ok(given.outcome());
-        }
-        let amount = amount.to_string();
-        let body = [
-            ("payment_intent", intent),
-            ("amount", amount.as_str()),
-            ("metadata[refund_key]", refund.key.as_str()),
-        ];
-        let posted = self.post::<Given>("/v1/refunds", &refund.key, &body);
-        match posted.await? {
-            ProviderAnswer::Done(given) => Ok(given.outcome()),
-            // Stripe repeats such a response under the same key. Its refunds show the effect of the call.
-            ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
-                match self.find_refund(intent, &refund.key).await? {
-                    Some(given) => Ok(given.outcome()),
-                    None => Err(unclear(status, fault)),
-                }
+    /// The result of a refund. One that was not final at first is read again, as in [`Self::outcome`].
+    async fn refund_outcome(&self, given: Given) -> Result<PaymentOutcome> {
+        let is_final =
+            |given: &Given| ["succeeded", "failed", "canceled"].contains(&&*given.status);
+        let given = if is_final(&given) {
+            given
+        } else {
+            self.read(&format!("/v1/refunds/{}", given.id), &[]).await?
+        };
+        match given.status.as_str() {
+            "succeeded" => Ok(PaymentOutcome::Succeeded),
+            "failed" | "canceled" => {
+                let reason = given.failure_reason;
+                let reason = reason.unwrap_or_else(|| "refund_failed".to_owned());
+                Ok(PaymentOutcome::Declined(reason))
             }
-            ProviderAnswer::Refused(status, fault) => refused(status, fault),
+            status => Err(Error::unavailable(format!("the refund is {status}"))),
         }
     }
 
     /// The refund of a PaymentIntent that was created under this key. Each has a hundred at most, unless nearly all of them are of cents.
     async fn find_refund(&self, intent: &str, key: &str) -> Result<Option<Given>> {
         let query = [("payment_intent", intent), ("limit", "100")];
-        let page = self.get::<Refunds>("/v1/refunds", &query).await?;
-        let found = page.map(|page| page.data).unwrap_or_default();
+        let found = self.read::<Refunds>("/v1/refunds", &query).await?.data;
         let is_ours = |given: &Given| {
             given
                 .metadata
@@ -462,7 +481,7 @@ impl Stripe {
     }
 
     async fn show(&self, token: &str) -> Result<Option<ProviderMethod>> {
-        let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
+        let method = self.payment_method(token).await?;
         Ok(method.map(|method| ProviderMethod {
             card: method.card.map(|card| Card {
                 brand: card.brand,
@@ -497,43 +516,63 @@ impl Payments for Stripe {
     }
 }
 
-fn method_path(token: &str) -> String {
-    let token: String = url::form_urlencoded::byte_serialize(token.as_bytes()).collect();
-    format!("/v1/payment_methods/{token}")
-}
-
 fn form(pairs: &[(&str, &str)]) -> String {
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// The meaning of a refusal: the payer cannot be charged this way. An invalid Stripe key is not the payer's fault.
+/// The meaning of a refusal: the payer cannot be charged this way.
 fn refused(status: StatusCode, fault: Fault) -> Result<PaymentOutcome> {
     if status.is_server_error() {
         return Err(unclear(status, fault));
     }
-    let declined = status == StatusCode::PAYMENT_REQUIRED;
-    match fault.reason() {
-        Some(reason) => Ok(PaymentOutcome::Declined(reason)),
-        None if declined => Ok(PaymentOutcome::Declined("card_declined".to_owned())),
-        None => Err(Error::internal(format!(
-            "Stripe answered {status} without a code"
-        ))),
+    if fault.code.is_none() {
+        tracing::error!(%status, stripe.message = fault.message, "Stripe refused a request without a code");
     }
+    let reason = match status {
+        StatusCode::PAYMENT_REQUIRED => Some("card_declined".to_owned()),
+        _ => fault.kind.clone(),
+    };
+    let reason = fault.reason().or(reason);
+    let reason = reason.unwrap_or_else(|| "invalid_request".to_owned());
+    Ok(PaymentOutcome::Declined(reason))
+}
+
+/// The outcome of a PaymentIntent that requires no action.
+fn ended(intent: Intent) -> Result<PaymentOutcome> {
+    match intent.status.as_str() {
+        "succeeded" => Ok(PaymentOutcome::Succeeded),
+        // This service cancels a PaymentIntent only if the payer would have to authenticate it.
+        "canceled" => Ok(declined(intent, "authentication_required")),
+        "requires_payment_method" => Ok(declined(intent, "card_declined")),
+        status => Err(Error::unavailable(format!("the charge is {status}"))),
+    }
+}
+
+/// The decline of a PaymentIntent, with a reason in case Stripe states none.
+fn declined(intent: Intent, default: &str) -> PaymentOutcome {
+    let reason = intent.last_payment_error.and_then(Fault::reason);
+    PaymentOutcome::Declined(reason.unwrap_or_else(|| default.to_owned()))
 }
 
 fn unclear(status: StatusCode, fault: Fault) -> Error {
     Error::unavailable(format!("Stripe answered {status}: {:?}", fault.reason()))
 }
 
-/// An amount in Stripe's units. In a currency with three decimals the last digit is a zero, as Stripe requires: the
-/// nearest amount is charged, at most half a hundredth more or less.
+/// An amount in Stripe's units. In some currencies Stripe charges only multiples of more than one minor unit: the nearest one is charged.
 fn minor_units(money: Money) -> i64 {
     let (minor, currency) = (money.amount, money.currency);
-    let nearest = |unit: i64| (minor + unit / 2) / unit;
-    match (currency.as_str(), currency.exponent()) {
-        (code, _) if WHOLE.contains(&code) => nearest(100),
-        (code, _) if HUNDREDTHS.contains(&code) => minor.saturating_mul(100),
-        (_, 3) => nearest(10) * 10,
-        _ => minor,
+    let step = currency.charge_step();
+    let nearest = (minor + step / 2) / step * step;
+    match currency.as_str() {
+        code if WHOLE.contains(&code) => nearest / 100,
+        code if HUNDREDTHS.contains(&code) => minor.saturating_mul(100),
+        _ => nearest,
     }
+}
+
+/// The amount of a refund in Stripe's units. The sum for all refunds of a charge is the rounded amount of the charge.
+fn refunded_units(refund: &Refund) -> i64 {
+    let currency = refund.amount.currency;
+    let rounded = |amount| minor_units(Money::new(amount, currency));
+    refund.parts.rounded(rounded)
 }

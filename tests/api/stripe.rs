@@ -8,13 +8,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use functions::stream::sweep;
 use functions::stripe::Stripe;
 use kernel::{Currency, Mode, Money};
+use models::parts::Parts;
 use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
 use tests::localstripe::LocalStripe;
-use tests::{Receiver, TestApp, assert_has};
+use tests::{Receiver, TestApp, assert_has, path_of, with};
 
 /// The requests that Stripe has received, and its next responses.
 #[derive(Default)]
@@ -113,6 +115,16 @@ fn intent(status: &str) -> (u16, Value) {
     (200, json!({"id": "pi_1", "status": status}))
 }
 
+/// The result of a search or a list.
+fn list(data: Value) -> (u16, Value) {
+    (200, json!({"data": data}))
+}
+
+/// A refund of Stripe, made under this key of ours.
+fn given(status: &str, key: &str) -> Value {
+    json!({"id": "re_1", "status": status, "failure_reason": "lost", "metadata": {"refund_key": key}})
+}
+
 fn fault(status: u16, error: Value) -> (u16, Value) {
     (status, json!({"error": error}))
 }
@@ -158,9 +170,18 @@ async fn what_is_refused_is_a_decline_with_the_providers_word() {
         ),
         (vec![(200, failed)], "debit_not_authorized"),
         (
-            vec![intent("requires_action"), intent("canceled")],
+            vec![
+                intent("requires_action"),
+                intent("requires_action"),
+                intent("canceled"),
+            ],
             "authentication_required",
         ),
+        (
+            vec![fault(400, json!({"type": "invalid_request_error"}))],
+            "invalid_request_error",
+        ),
+        (vec![fault(400, json!({}))], "invalid_request"),
     ] {
         let answers: Vec<_> = [method()].into_iter().chain(answers).collect();
         let fake = Fake::start(&answers).await;
@@ -211,15 +232,32 @@ async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
     let found = |status: &str| (200, json!({"data": [{"id": "pi_1", "status": status}]}));
     for (status, want) in [
         ("succeeded", PaymentOutcome::Succeeded),
-        ("canceled", PaymentOutcome::Declined("card_declined".into())),
+        (
+            "requires_payment_method",
+            PaymentOutcome::Declined("card_declined".into()),
+        ),
+        (
+            "canceled",
+            PaymentOutcome::Declined("authentication_required".into()),
+        ),
     ] {
-        let answers = [method(), fault(500, json!({})), found(status)];
+        // The search shows an older state.
+        let answers = [
+            method(),
+            fault(500, json!({})),
+            found("processing"),
+            intent(status),
+        ];
         let fake = Fake::start(&answers).await;
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
         assert_eq!(outcome.expect("an outcome").outcome, want);
         let search =
             "GET /v1/payment_intents/search?query=metadata%5B%27charge_key%27%5D%3A%27key-1%27";
-        assert_eq!(fake.requests()[2], search);
+        assert_eq!(
+            fake.requests()[2..],
+            [search, "GET /v1/payment_intents/pi_1"]
+        );
+        assert_eq!(fake.keys(), ["key-1"], "nothing was charged again");
     }
 }
 
@@ -283,34 +321,44 @@ async fn a_refund_finds_the_charge_by_its_key() {
         reference: None,
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
-        refunded_before: 0,
+        parts: Parts::of(1190),
+        is_last: true,
         key_expired: false,
     };
-    let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
+    let fake = Fake::start(&[
+        found.clone(),
+        (200, json!({"id": "re_1", "status": "succeeded"})),
+    ])
+    .await;
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.requests()[1], "POST /v1/refunds payment_intent=pi_1");
+    let sent = "POST /v1/refunds payment_intent=pi_1&metadata%5Brefund_key%5D=key-2";
+    assert_eq!(fake.requests()[1], sent);
     assert_eq!(fake.keys(), ["key-2"]);
     let fake = Fake::start(&[
-        found,
+        found.clone(),
         (
             200,
-            json!({"status": "failed", "failure_reason": "expired_or_canceled_card"}),
+            json!({"id": "re_1", "status": "failed", "failure_reason": "expired_or_canceled_card"}),
         ),
     ])
     .await;
     let want = PaymentOutcome::Declined("expired_or_canceled_card".into());
     assert_eq!(fake.stripe.refund(&refund).await.expect("an outcome"), want);
     let before = fault(400, json!({"code": "charge_already_refunded"}));
-    let found = (
-        200,
-        json!({"data": [{"id": "pi_1", "status": "succeeded"}]}),
-    );
-    let fake = Fake::start(&[found, before]).await;
-    assert_eq!(
-        fake.stripe.refund(&refund).await.expect("an outcome"),
-        PaymentOutcome::Succeeded
-    );
+    for (refunds, want) in [
+        (json!([]), PaymentOutcome::Succeeded),
+        (
+            json!([given("failed", "key-2")]),
+            PaymentOutcome::Declined("lost".into()),
+        ),
+    ] {
+        let fake = Fake::start(&[found.clone(), before.clone(), list(refunds)]).await;
+        let outcome = fake.stripe.refund(&refund).await;
+        assert_eq!(outcome.expect("an outcome"), want);
+        let listed = "GET /v1/refunds?payment_intent=pi_1&limit=100";
+        assert_eq!(fake.requests()[2..], [listed]);
+    }
     let fake = Fake::start(&[(200, json!({"data": []}))]).await;
     assert_eq!(
         fake.stripe
@@ -364,10 +412,13 @@ async fn a_charge_with_an_expired_key_is_searched_for_in_stripe_first() {
         key_expired: true,
         ..charge(1190, "eur")
     };
-    let answer = found(json!([{"id": "pi_9", "status": "succeeded"}]));
-    let fake = Fake::start(&[answer]).await;
+    let read = (200, json!({"id": "pi_9", "status": "succeeded"}));
+    let answer = found(json!([{"id": "pi_9", "status": "processing"}]));
+    let fake = Fake::start(&[answer, read]).await;
     let result = fake.stripe.charge(&late).await.expect("an outcome");
     assert_eq!(result.reference.as_deref(), Some("pi_9"));
+    assert_eq!(result.outcome, PaymentOutcome::Succeeded);
+    assert_eq!(fake.requests()[1..], ["GET /v1/payment_intents/pi_9"]);
     assert!(fake.keys().is_empty(), "nothing was charged again");
     let fake = Fake::start(&[found(json!([])), method(), intent("succeeded")]).await;
     let result = fake.stripe.charge(&late).await.expect("an outcome");
@@ -377,19 +428,21 @@ async fn a_charge_with_an_expired_key_is_searched_for_in_stripe_first() {
 
 #[tokio::test]
 async fn a_refund_with_the_id_of_its_charge_does_not_search() {
-    let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+    let fake = Fake::start(&[(200, json!({"id": "re_1", "status": "succeeded"}))]).await;
     let refund = Refund {
         key: "key-2".into(),
         charge: "key-1".into(),
         reference: Some("pi_4".into()),
         amount: Money::new(1190, Currency::USD),
         is_partial: false,
-        refunded_before: 0,
+        parts: Parts::of(1190),
+        is_last: true,
         key_expired: false,
     };
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
-    assert_eq!(fake.requests(), ["POST /v1/refunds payment_intent=pi_4"]);
+    let sent = "POST /v1/refunds payment_intent=pi_4&metadata%5Brefund_key%5D=key-2";
+    assert_eq!(fake.requests(), [sent]);
 }
 
 #[tokio::test]
@@ -400,11 +453,12 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         reference: Some("pi_4".into()),
         amount: Money::new(397, Currency::USD),
         is_partial: true,
-        refunded_before: 0,
+        parts: Parts::of(397),
+        is_last: false,
         key_expired: false,
     };
     let sent = "POST /v1/refunds payment_intent=pi_4&amount=397&metadata%5Brefund_key%5D=key-2";
-    let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+    let fake = Fake::start(&[(200, json!({"id": "re_1", "status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&part).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     assert_eq!(fake.requests(), [sent]);
@@ -414,18 +468,19 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
         key_expired: true,
         ..part.clone()
     };
-    let refunds = |key: &str| json!({"data": [{"status": "failed", "failure_reason": "lost", "metadata": {"refund_key": key}}]});
-    let fake = Fake::start(&[(200, refunds("key-2"))]).await;
+    let refunds = |key: &str| list(json!([given("failed", key)]));
+    let fake = Fake::start(&[refunds("key-2")]).await;
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Declined("lost".into()));
     assert_eq!(fake.requests().len(), 1);
-    let fake = Fake::start(&[(200, refunds("key-3")), (200, json!({"status": "pending"}))]).await;
+    let made = (200, given("succeeded", "key-2"));
+    let fake = Fake::start(&[refunds("key-3"), made]).await;
     let outcome = fake.stripe.refund(&late).await.expect("an outcome");
     assert_eq!(outcome, PaymentOutcome::Succeeded);
     assert_eq!(fake.requests()[1], sent);
     // Other parts may have been refunded before, so this refund was not made by this request.
     let before = fault(400, json!({"code": "charge_already_refunded"}));
-    let fake = Fake::start(&[before]).await;
+    let fake = Fake::start(&[before, refunds("key-3")]).await;
     let outcome = fake.stripe.refund(&part).await.expect("an outcome");
     assert_eq!(
         outcome,
@@ -434,39 +489,178 @@ async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
 }
 
 #[tokio::test]
+async fn a_pending_refund_is_unclear_until_it_is_final() {
+    let refund = Refund {
+        key: "key-2".into(),
+        charge: "key-1".into(),
+        reference: Some("pi_4".into()),
+        amount: Money::new(1190, Currency::USD),
+        is_partial: false,
+        parts: Parts::of(1190),
+        is_last: true,
+        key_expired: false,
+    };
+    let answer = |status| (200, given(status, "key-2"));
+    for (status, want) in [
+        ("pending", None),
+        ("succeeded", Some(PaymentOutcome::Succeeded)),
+        ("failed", Some(PaymentOutcome::Declined("lost".into()))),
+    ] {
+        let fake = Fake::start(&[answer("pending"), answer(status)]).await;
+        let outcome = fake.stripe.refund(&refund).await;
+        match want {
+            Some(want) => assert_eq!(outcome.expect("an outcome"), want),
+            None => assert_eq!(
+                outcome.expect_err("unknown").class(),
+                kernel::error::ErrorClass::Unavailable
+            ),
+        }
+        assert_eq!(fake.requests()[1..], ["GET /v1/refunds/re_1"]);
+        assert_eq!(fake.keys(), ["key-2"]);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_search_makes_no_second_intent() {
+    let late = Charge {
+        key_expired: true,
+        ..charge(1190, "eur")
+    };
+    let refusal = fault(400, json!({"type": "invalid_request_error"}));
+    let fake = Fake::start(&[refusal, method(), intent("succeeded")]).await;
+    let outcome = fake.stripe.charge(&late).await;
+    assert_eq!(
+        outcome.expect_err("unknown").class(),
+        kernel::error::ErrorClass::Unavailable
+    );
+    assert_eq!(fake.requests().len(), 1);
+    assert!(fake.keys().is_empty(), "nothing was charged");
+}
+
+#[tokio::test]
 async fn partial_refunds_add_up_to_the_rounded_charge() {
-    // A charge of 5.125 is one of 5.130.
-    let kwd = Currency::from_code("kwd").expect("a currency");
-    let cases = [
-        vec![(2562, 2560), (2563, 2570)],
-        vec![(2565, 2570), (2560, 2560)],
-        vec![(6, 10), (5119, 5120)],
-        vec![(4, 0)],
+    // Each charge with the amounts of its refunds, and those of the requests to Stripe.
+    let cases: [(i64, &[(i64, i64)]); 5] = [
+        (5125, &[(2562, 2560), (2563, 2570)]),
+        (5125, &[(2565, 2570), (2560, 2560)]),
+        (5125, &[(6, 10), (5119, 5120)]),
+        (5125, &[(4, 0)]),
+        (5124, &[(5121, 5120), (3, 0)]),
     ];
-    for parts in cases {
-        let mut before = 0;
+    let kwd = Currency::from_code("kwd").expect("a currency");
+    for (charged, parts) in cases {
+        let mut left = Parts::of(charged);
         for (ours, theirs) in parts {
+            let parts = left.take(*ours);
+            let is_last = left.total() == 0;
             let refund = Refund {
                 key: "key-2".into(),
                 charge: "key-1".into(),
                 reference: Some("pi_4".into()),
-                amount: Money::new(ours, kwd),
+                amount: Money::new(*ours, kwd),
                 is_partial: true,
-                refunded_before: before,
+                parts,
+                is_last,
                 key_expired: false,
             };
-            let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+            let fake = Fake::start(&[(200, given("succeeded", "key-2"))]).await;
             let outcome = fake.stripe.refund(&refund).await.expect("an outcome");
-            if theirs == 0 {
-                assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into()));
+            let requests = fake.requests();
+            if *theirs > 0 {
+                assert!(requests[0].contains(&format!("&amount={theirs}&")));
             } else {
-                assert_eq!(outcome, PaymentOutcome::Succeeded);
-                let sent = fake.requests().remove(0);
-                assert!(sent.contains(&format!("&amount={theirs}&")), "{sent}");
+                assert!(requests.is_empty(), "{requests:?}");
             }
-            before += ours;
+            if *theirs > 0 || is_last {
+                assert_eq!(outcome, PaymentOutcome::Succeeded);
+            } else {
+                assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into()));
+            }
         }
     }
+}
+
+/// A fleet with a wallet in dinars, and the path of its top-up of 30 fils.
+async fn top_up_in_dinars(fake: &Fake, app: &TestApp) -> (String, String) {
+    let body = with(
+        tests::fleet(),
+        json!({"preferences": {"default_currency": "kwd"}}),
+    );
+    let fleet = path_of(&app.alice.create("/v1/fleets", body).await);
+    let card = app.payment_method("pm_1", json!({})).await;
+    fake.answer_next(&[method(), intent("succeeded")]);
+    let body = json!({"amount": 30, "payment_method": card});
+    app.alice.post_ok(&format!("{fleet}/top_up"), body).await;
+    let latest = app.alice.get_ok("/v1/transactions?limit=1").await;
+    let top_up = path_of(latest["data"][0]["id"].as_str().expect("an id"));
+    (fleet, top_up)
+}
+
+#[tokio::test]
+async fn a_failed_partial_refund_is_repeated_for_the_rest() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let (fleet, top_up) = top_up_in_dinars(&fake, &app).await;
+    // Stripe rounds each end of a part: 0, 13, 26 and 30 are 0, 10, 30 and 30.
+    for (amount, outcome, theirs) in [
+        (13, "failed", Some(10)),
+        (13, "succeeded", Some(10)),
+        (13, "succeeded", Some(20)),
+        (4, "succeeded", None),
+    ] {
+        fake.answer_next(&[(200, given(outcome, "key-2"))]);
+        let requests = fake.requests().len();
+        let path = format!("{top_up}/refund");
+        let refund = app.alice.create(&path, json!({"amount": amount})).await;
+        app.drain().await;
+        let refund = app.alice.get_ok(&path_of(&refund)).await;
+        assert_eq!(refund["status"], outcome);
+        let sent = &fake.requests()[requests..];
+        match theirs {
+            Some(theirs) => assert!(sent[0].contains(&format!("&amount={theirs}&"))),
+            None => assert!(sent.is_empty(), "{sent:?}"),
+        }
+    }
+    assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 30);
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 0);
+}
+
+#[tokio::test]
+async fn parts_are_refunded_exactly_after_one_before_them_fails() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let (_, top_up) = top_up_in_dinars(&fake, &app).await;
+    let path = format!("{top_up}/refund");
+    let begin = async || {
+        let refund = app.alice.create(&path, json!({"amount": 15})).await;
+        path_of(&refund)
+    };
+    let status = async |refund: &str| app.alice.get_ok(refund).await["status"].clone();
+    let answer = |status| (200, given(status, "key-2"));
+    fake.answer_next(&[answer("pending"), answer("pending")]);
+    let first = begin().await;
+    app.drain().await;
+    fake.answer_next(&[answer("succeeded")]);
+    let second = begin().await;
+    app.drain().await;
+    assert_eq!(status(&second).await, "succeeded");
+    assert_eq!(status(&first).await, "pending");
+    fake.answer_next(&[answer("failed")]);
+    app.advance(60 * 60).await;
+    assert_eq!(status(&first).await, "failed");
+    fake.answer_next(&[answer("succeeded")]);
+    let again = begin().await;
+    app.drain().await;
+    assert_eq!(status(&again).await, "succeeded");
+    // Stripe rounds 15 to 20. The failed part is repeated with the same amount, so that 30 were refunded.
+    let requests = fake.requests();
+    let amounts: Vec<&str> = requests
+        .iter()
+        .filter(|line| line.starts_with("POST /v1/refunds"))
+        .filter_map(|line| line.split_once("&amount=")?.1.split('&').next())
+        .collect();
+    assert_eq!(amounts, ["20", "10", "20", "20"]);
+    assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 30);
 }
 
 #[tokio::test]
@@ -600,6 +794,116 @@ async fn a_payment_without_a_response_is_retried_under_the_same_key() {
         types,
         ["service.failed", "invoice.paid", "service.succeeded"]
     );
+}
+
+#[tokio::test]
+async fn a_repeated_pay_returns_the_result_of_its_payment() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.create("/v1/invoices", window).await;
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let pay_path = format!("{path}/pay");
+    let body = json!({"payment_method": card}).to_string();
+    let pay = async || {
+        let headers = [("idempotency-key", "k")];
+        let body = Some(body.clone());
+        app.alice.send("POST", &pay_path, body, &headers).await
+    };
+    fake.answer_next(&[method()]);
+    pay().await.expect(503);
+    assert_has!(app.alice.get_ok(&path).await, {"status": "open", "amount_due": 1190});
+    // The payment ends before the request is repeated.
+    let declined = json!({"code": "card_declined", "decline_code": "stolen_card"});
+    fake.answer_next(&[method(), fault(402, declined)]);
+    app.advance(3 * 60).await;
+    let requests = fake.requests().len();
+    for _ in 0..2 {
+        let answer = pay().await.expect(402);
+        assert_eq!(answer.body["decline_code"], "stolen_card");
+    }
+    assert_eq!(fake.requests().len(), requests, "nothing was charged again");
+    let keys = fake.keys();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0], keys[1]);
+}
+
+#[tokio::test]
+async fn a_refused_search_leaves_an_invoice_open_and_is_repeated() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.create("/v1/invoices", window).await;
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let failed = fault(500, json!({}));
+    let refused = fault(400, json!({"type": "invalid_request_error"}));
+    fake.answer_next(&[method(), failed.clone(), refused]);
+    let body = json!({"payment_method": card});
+    let unclear = app.alice.post(&format!("{path}/pay"), body).await;
+    let unclear = unclear.expect(503);
+    assert_has!(app.alice.get_ok(&path).await, {"status": "open", "amount_due": 1190});
+    let transaction = path_of(unclear.body["transaction"].as_str().expect("an id"));
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "pending"});
+    let found = list(json!([{"id": "pi_1", "status": "processing"}]));
+    fake.answer_next(&[method(), failed, found, intent("succeeded")]);
+    app.advance(3 * 60).await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "paid", "amount_due": 0});
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "succeeded"});
+    let requests = fake.requests();
+    let searches = |line: &&String| line.contains("/search?");
+    assert_eq!(requests.iter().filter(searches).count(), 2);
+    let keys = fake.keys();
+    assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
+}
+
+#[tokio::test]
+async fn a_refused_search_leaves_an_old_top_up_pending() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let fleet = path_of(&app.alice.create("/v1/fleets", tests::fleet()).await);
+    let card = app.payment_method("pm_1", json!({})).await;
+    fake.answer_next(&[method()]);
+    let body = json!({"amount": 500, "payment_method": card});
+    let unclear = app.alice.post(&format!("{fleet}/top_up"), body).await;
+    let unclear = unclear.expect(503);
+    let transaction = path_of(unclear.body["transaction"].as_str().expect("an id"));
+    assert_eq!(fake.keys().len(), 1);
+    let answer_all = |answer| fake.answer_next(&vec![answer; 2_000]);
+    answer_all(fault(409, json!({})));
+    app.advance(23 * 60 * 60).await;
+    // From now on Stripe may have forgotten the key, so the charge is searched for.
+    answer_all(fault(400, json!({"type": "invalid_request_error"})));
+    let requests = fake.requests().len();
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    let searches = fake.requests().split_off(requests);
+    assert!(!searches.is_empty());
+    for line in searches {
+        assert!(line.contains("/search?"), "{line}");
+    }
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "pending"});
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 0);
+    fake.answer_next(&[list(json!([])), method(), intent("succeeded")]);
+    app.advance(60 * 60).await;
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "succeeded"});
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 500);
+    let charges = fake.requests();
+    let charges = charges
+        .iter()
+        .filter(|line| line.starts_with("POST /v1/payment_intents "));
+    let keys = fake.keys();
+    assert_eq!(charges.count(), keys.len());
+    assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
 }
 
 #[tokio::test]

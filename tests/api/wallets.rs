@@ -181,6 +181,25 @@ async fn a_wallet_with_money_keeps_its_currency() {
 }
 
 #[tokio::test]
+async fn a_top_up_is_an_amount_that_can_be_charged_exactly() {
+    let app = TestApp::start().await;
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    for (currency, bad, good) in [("kwd", 5125, 5120), ("mga", 5050, 5100)] {
+        let preferences = json!({"preferences": {"default_currency": currency}});
+        let body = with(tests::fleet(), preferences);
+        let fleet = path_of(&app.alice.create("/v1/fleets", body).await);
+        let path = format!("{fleet}/top_up");
+        let refused = app.alice.post(&path, top_up(&method, bad)).await;
+        refused.expect_error(400, None, "amount");
+        let topped = app.alice.post_ok(&path, top_up(&method, good)).await;
+        assert_eq!(topped["wallet_balance"], good);
+    }
+    let transactions = app.alice.get("/v1/transactions").await.ids();
+    assert_eq!(transactions.len(), 2, "nothing was charged");
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn whoever_has_money_is_not_removed() {
     let app = TestApp::start().await;
     let driver = app.alice.create("/v1/drivers", tests::driver()).await;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use futures::future::BoxFuture;
 use kernel::time::hours;
 use kernel::{Error, Result, SignedDuration, Timestamp};
+use models::parts::Parts;
 use models::payment_method::ProviderMethod;
 use models::ports::Clock;
 use models::ports::payments::{Charge, ChargeResult, Payments, Refund, Simulated};
@@ -90,6 +91,22 @@ impl Books {
             refund.charge == key && *outcome == PaymentOutcome::Succeeded
         });
         succeeded.map(|(refund, _)| refund.amount.amount).sum()
+    }
+
+    /// Checks that a refund has parts of its amount, which no other refund of the charge that succeeded has.
+    fn check_parts(&self, refund: &Refund) {
+        assert_eq!(refund.parts.total(), refund.amount.amount);
+        let mut all = Parts::default();
+        let others = self.refunds.values().filter(|(other, outcome)| {
+            other.charge == refund.charge && *outcome == PaymentOutcome::Succeeded
+        });
+        let others = others.map(|(other, _)| other);
+        for part in others.chain([refund]) {
+            all.add(part.parts.clone());
+        }
+        let ranges = all.ranges();
+        let disjoint = ranges.windows(2).all(|pair| pair[0].1 < pair[1].0);
+        assert!(disjoint, "covered twice: {ranges:?}");
     }
 
     /// The number of refunds that succeeded.
@@ -271,6 +288,7 @@ impl Till {
                 books.refunded(&refund.charge) + refund.amount.amount <= charged.amount,
                 "more refunded than charged: {refund:?}"
             );
+            books.check_parts(refund);
             if refund.reference.is_some() {
                 assert_eq!(refund.reference, record.result.reference);
             }

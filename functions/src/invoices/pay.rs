@@ -5,6 +5,7 @@ use kernel::{Code, Error, Id, Kind, Reply, Response};
 use models::api_key::{Resource, Scope};
 use models::invoice::PayInvoice;
 use models::{Fleet, Invoice, PaymentMethod, Stored};
+use table::Recalled;
 use table::access::Items;
 use web::deployment::Need;
 use web::{Body, PathId, Route};
@@ -50,8 +51,18 @@ async fn pay(
 ) -> Result<Response, Error> {
     let mut invoice = request.load::<Invoice>(id).await?;
     // Read after the invoice: a response that was stored in between has changed the invoice.
-    if let Some(first) = payments::answered(&request.app, &request.origin).await? {
-        return Ok(first);
+    let origin = &request.origin;
+    let recalled = match &origin.idempotency {
+        Some(idempotency) => request.store().recall_open(origin, idempotency).await?,
+        None => None,
+    };
+    match recalled {
+        Some(Recalled::Response(first)) => return Ok(first),
+        Some(Recalled::Open(transaction)) => {
+            progress.note(&transaction);
+            return payment::resume(request, invoice, &transaction).await;
+        }
+        None => {}
     }
     let named = match &body.payment_method {
         Some(id) => Some(method(request, &invoice.object, id).await?),

@@ -2,23 +2,15 @@
 //! key that is derived from the invoice and the number of the attempt; then the result is written to both.
 
 use crate::{App, Request};
-use kernel::{Error, Money, Origin, Response};
+use kernel::{Error, Id, Money, Origin, Response};
 use models::invoice::Attempt;
-use models::transaction::PaymentOutcome;
-use models::{Invoice, PaymentMethod, Stored};
+use models::transaction::TransactionStatus;
+use models::{Invoice, PaymentMethod, Stored, Transaction};
 use table::UnitOfWork;
 
-use crate::payments::{self, Bill, Payment, Progress};
+use crate::payments::{self, Bill, Progress};
 
-/// The same origin, for a write that is not the request's last: only the last write uses the idempotency key.
-fn without_idempotency(origin: &Origin) -> Origin {
-    Origin {
-        idempotency: None,
-        ..origin.clone()
-    }
-}
-
-/// Writes the beginning of an attempt.
+/// Writes the beginning of an attempt. The idempotency record of the request refers to its transaction from here on.
 pub async fn begin(
     app: &App,
     origin: &Origin,
@@ -31,31 +23,57 @@ pub async fn begin(
     } = method;
     let transaction = invoice.begin_payment(object, internal, origin.now);
     progress.note(&transaction.id);
-    let origin = without_idempotency(origin);
-    let mut tx = app.store.begin(&origin);
+    let mut transaction = Stored::new(transaction);
+    let mut tx = app.store.begin(origin);
     tx.save(&mut invoice)?;
-    tx.create(&mut Stored::new(transaction))?;
-    tx.commit_without_response().await?;
+    tx.create(&mut transaction)?;
+    tx.commit_open(&transaction.object.id).await?;
     Ok(invoice)
 }
 
 /// Finishes the attempt that was begun, and responds to the request with its result.
 pub async fn settle(request: &Request, invoice: Stored<Invoice>) -> Result<Response, Error> {
     let mut tx = request.begin();
-    let transaction = invoice
-        .internal
-        .attempt
-        .as_ref()
-        .map(|attempt| attempt.transaction.clone());
-    let (invoice, payment) = charge(&request.app, &mut tx, invoice).await?;
-    let response = match payment.outcome {
-        PaymentOutcome::Succeeded => request.respond(&invoice.object)?.into(),
-        PaymentOutcome::Declined(code) => {
-            let transaction = transaction.map(|id| id.to_string()).unwrap_or_default();
-            request.error_response(&payments::declined(&code).with("transaction", transaction))
+    let (invoice, transaction) = charge(&request.app, &mut tx, invoice).await?;
+    let response = response(request, &invoice.object, &transaction.object)?;
+    tx.commit_settled(&transaction.object.id, response).await
+}
+
+/// Responds to the repetition of a request that began this transaction.
+///
+/// # Errors
+/// Those of [`settle`] if the attempt is not finished; `Contended` if it began after the invoice was read.
+pub async fn resume(
+    request: &Request,
+    invoice: Stored<Invoice>,
+    transaction: &Id,
+) -> Result<Response, Error> {
+    let attempt = invoice.internal.attempt.as_ref();
+    if attempt.is_some_and(|attempt| attempt.transaction == *transaction) {
+        return settle(request, invoice).await;
+    }
+    let recorded = request.load::<Transaction>(transaction).await?.object;
+    if recorded.status == TransactionStatus::Pending {
+        return Err(Error::Contended);
+    }
+    let response = response(request, &invoice.object, &recorded)?;
+    let tx = request.begin();
+    tx.commit_settled(transaction, response).await
+}
+
+/// The response that shows the result of an attempt.
+fn response(
+    request: &Request,
+    invoice: &Invoice,
+    transaction: &Transaction,
+) -> Result<Response, Error> {
+    match &transaction.failed_reason {
+        None => request.respond(invoice).map(Response::from),
+        Some(code) => {
+            let declined = payments::declined(code).with("transaction", transaction.id.as_str());
+            Ok(request.error_response(&declined))
         }
-    };
-    tx.commit(response).await
+    }
 }
 
 /// Finishes an attempt that another request started.
@@ -64,7 +82,11 @@ pub async fn settle_alone(
     origin: &Origin,
     invoice: Stored<Invoice>,
 ) -> Result<Stored<Invoice>, Error> {
-    let origin = without_idempotency(origin);
+    // The record of a request with a key is for the attempt that this request begins.
+    let origin = Origin {
+        idempotency: None,
+        ..origin.clone()
+    };
     let mut tx = app.store.begin(&origin);
     let (invoice, _) = charge(app, &mut tx, invoice).await?;
     tx.commit_without_response().await?;
@@ -76,7 +98,7 @@ async fn charge(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     mut invoice: Stored<Invoice>,
-) -> Result<(Stored<Invoice>, Payment), Error> {
+) -> Result<(Stored<Invoice>, Stored<Transaction>), Error> {
     let attempt = invoice.internal.attempt.clone();
     let attempt = attempt.ok_or_else(|| Error::internal("no attempt to pay was begun"))?;
     let method = Stored::with_internal(attempt.method.clone(), attempt.method_internal.clone());
@@ -89,7 +111,7 @@ async fn charge(
     transaction.version = 1;
     tx.save(&mut invoice)?;
     tx.save(&mut transaction)?;
-    Ok((invoice, payment))
+    Ok((invoice, transaction))
 }
 
 /// The amount due, as the attempt charges it.

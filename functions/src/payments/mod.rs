@@ -22,10 +22,10 @@
 //!
 //! A refund that a client requests is a separate transaction. It names the charge by its key and the provider's id, so it needs no payment
 //! method. It returns the charge or a part of it, to its source or to a wallet; the pending and succeeded refunds of a charge together
-//! never exceed the charge. A wallet whose owner was deleted or whose currency changed is replaced by that of the fleet, or else of the
-//! account. If the provider declines it, it ends `failed`, and can be requested again. The same holds for a transaction of
-//! type `adjustment`, which returns the credit of a network: the charge records its amount, and the next refunds that a client requests
-//! return it.
+//! never exceed the charge, and each records its parts of the charge ([`models::parts`]). A wallet whose owner was deleted or whose
+//! currency changed is replaced by that of the fleet, or else of the account. If the provider declines it, it ends `failed`, and can be
+//! requested again. The same holds for a transaction of type `adjustment`, which returns the credit of a network: the charge records its
+//! amount, and the next refunds that a client requests return it.
 //!
 //! A refund of a top-up debits the wallet in the write that creates it, so the wallet never pays for anything with money that is on its way
 //! back. If the provider declines the refund, the wallet is credited in the write that ends it. A wallet whose owner was deleted or whose
@@ -233,7 +233,8 @@ pub async fn refund(
                 reference: reference.clone(),
                 amount,
                 is_partial: refund.internal.is_partial,
-                refunded_before: refund.internal.refunded_before,
+                parts: refund.internal.parts.clone(),
+                is_last: refund.internal.is_last,
                 key_expired: key_expired(refund.object.created, tx.origin()),
             };
             app.payments.of(tenant.mode)?.refund(&refund).await

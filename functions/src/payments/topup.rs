@@ -3,8 +3,9 @@
 //! [`handle`] serves the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be run at any stage,
 //! concurrently and any number of times: the provider's response is the same for all runs, and one of them commits.
 
-use kernel::{Code, Error, Kind, Money, Origin, Reply, Response};
+use kernel::{Code, Error, Kind, Origin, Reply, Response};
 use models::api_key::{Resource, Scope};
+use models::parts::Parts;
 use models::payment_method::{Payer, PaymentMethodType};
 use models::ports::payments::{Charge, ChargeResult, Refund};
 use models::stored::Object;
@@ -40,8 +41,8 @@ pub const fn route(name: &'static str, path: &'static str, resource: Resource) -
 /// Charges a payment method and credits the wallet. Responds with the owner of the wallet.
 ///
 /// # Errors
-/// The 404 of the owner; `payment_method_not_found`; `payment_method_scope_invalid` for a method of another owner or a wallet;
-/// `PaymentInterrupted`.
+/// The 404 of the owner; 400 for an amount that cannot be charged in the currency of the wallet; `payment_method_not_found`;
+/// `payment_method_scope_invalid` for a method of another owner or a wallet; `PaymentInterrupted`.
 pub async fn handle<T: Object>(
     request: Request,
     PathId(id): PathId,
@@ -128,7 +129,7 @@ async fn begin(
     request.app.payments.of(tenant.mode)?;
     let movement = Movement {
         kind: TransactionType::Charge,
-        amount: Money::new(body.amount.minor_units(), owner.currency()),
+        amount: body.amount.in_currency(owner.currency())?,
         description: "Wallet top-up".into(),
         payment_method: Some(method.object.id),
         driver: payer.driver.cloned(),
@@ -282,7 +283,8 @@ impl Ending<'_> {
             reference,
             amount: transaction.object.money(),
             is_partial: false,
-            refunded_before: 0,
+            parts: Parts::of(transaction.object.amount),
+            is_last: true,
             key_expired: false,
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {

@@ -89,7 +89,7 @@ async fn refund(
     };
     let mut covered = Vec::new();
     if let Some(mut charge) = charge {
-        charge.count_refund(&transaction.object);
+        charge.count_refund(&transaction);
         if !matches!(outcome, PaymentOutcome::Succeeded) {
             let refund = &transaction.object;
             payments::undo_refund_of_top_up(app, &mut tx, &mut charge, refund).await?;

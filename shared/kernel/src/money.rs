@@ -213,6 +213,16 @@ impl Currency {
         self.1
     }
 
+    /// Returns the amount, in minor units, of which every charge to a card or bank account is a multiple: 10 for a currency with three
+    /// digits after the point, 100 for the ariary, whose hundredths do not exist, and otherwise 1.
+    pub fn charge_step(self) -> i64 {
+        match self {
+            Self("mga", _) => 100,
+            Self(_, 3) => 10,
+            _ => 1,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         self.0
     }

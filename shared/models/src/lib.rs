@@ -25,6 +25,7 @@ pub mod fleet;
 pub mod invoice;
 pub mod network;
 pub mod operation;
+pub mod parts;
 pub mod party;
 pub mod payment_method;
 pub mod policy;

@@ -109,7 +109,7 @@ pub struct NewPaymentMethod {
     pub kind: PaymentMethodType,
     /// The payment provider's token for the card or bank account; never its number. Required unless the type is `wallet`, for which it must
     /// be omitted. In test mode one of `tok_success`, `tok_declined`, `tok_insufficient_funds`, `tok_expired`; in live mode a provider's
-    /// token such as `tok_…` or `pm_…`.
+    /// token such as `pm_…`.
     pub token: Option<String>,
     /// Id of the driver who owns it; not together with `fleet`. Without either, the account owns it.
     pub driver: Option<Id>,
@@ -185,7 +185,7 @@ fn check_token(token: &str, mode: Mode) -> Result<()> {
         }
         Mode::Live if !is_providers(token) => Err(invalid(
             "token",
-            "expected a token of the payment provider, such as tok_… or pm_…",
+            "expected a token of the payment provider, such as pm_…",
         )),
         _ => Ok(()),
     }

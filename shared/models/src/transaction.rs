@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
+use super::parts::Parts;
 use super::stored::{Object, Stored, is_default};
 use kernel::fields::patch::Change;
 use kernel::fields::text::Description;
@@ -104,9 +105,15 @@ pub struct TransactionInternal {
     /// For a refund: whether it returns only a part of its charge.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_partial: bool,
-    /// For a refund: the part of its charge for which refunds were begun before, in minor units.
+    /// For a refund: the parts of its charge that it returns.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub refunded_before: i64,
+    pub parts: Parts,
+    /// For a refund: whether the refunds that were begun before it cover the rest of its charge.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_last: bool,
+    /// For a charge, or a refund to a wallet: the parts that no pending or successful refund covers; none before its first refund.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrefunded: Option<Parts>,
     /// The time of the next action of the service on a pending refund, or on a top-up that its request did not finish.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
@@ -446,11 +453,24 @@ impl Stored<Transaction> {
         let waiting = TransactionInternal {
             source,
             is_partial: is_of_refund || amount < self.object.amount,
-            refunded_before: self.internal.refunded_before + self.object.amount - left,
+            parts: self.take_parts(amount),
+            is_last: amount == left && (!is_of_refund || self.internal.is_last),
             next_action_at: Some(now),
             ..TransactionInternal::default()
         };
         Ok(Self::with_internal(refund, waiting))
+    }
+
+    /// Takes parts with this total from those that can be refunded.
+    fn take_parts(&mut self, amount: i64) -> Parts {
+        let TransactionInternal {
+            unrefunded, parts, ..
+        } = &mut self.internal;
+        let all = || match self.object.kind {
+            TransactionType::Refund => parts.clone(),
+            _ => Parts::of(self.object.amount),
+        };
+        unrefunded.get_or_insert_with(all).take(amount)
     }
 
     /// Starts a refund of a top-up whose wallet contains `balance`, and returns it with the amount to subtract from the wallet. The default
@@ -536,12 +556,22 @@ impl Stored<Transaction> {
     }
 
     /// Records on a charge that a refund of it has ended. A failed refund can be requested again.
-    pub fn count_refund(&mut self, refund: &Transaction) {
-        self.internal.refunding -= refund.amount;
-        match (refund.status, refund.kind) {
-            (TransactionStatus::Succeeded, _) => self.object.amount_refunded += refund.amount,
-            (_, TransactionType::Adjustment) => self.internal.unreturned += refund.amount,
-            _ => {}
+    pub fn count_refund(&mut self, refund: &Self) {
+        let Transaction {
+            amount,
+            kind,
+            status,
+            ..
+        } = refund.object;
+        self.internal.refunding -= amount;
+        if status == TransactionStatus::Succeeded {
+            self.object.amount_refunded += amount;
+            return;
+        }
+        let parts = refund.internal.parts.clone();
+        self.internal.unrefunded.get_or_insert_default().add(parts);
+        if kind == TransactionType::Adjustment {
+            self.internal.unreturned += amount;
         }
     }
 
@@ -639,7 +669,8 @@ impl TransactionType {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopUp {
-    /// Amount in minor units of the wallet's currency, 1 to 99,999,999.
+    /// Amount in minor units of the wallet's currency, 1 to 99,999,999. In a currency with three decimals it must be a multiple of 10, in
+    /// `mga` of 100.
     pub amount: TopUpAmount,
     /// Id of the payment method: a card or bank account of the wallet's owner or of the account.
     pub payment_method: Id,
@@ -653,8 +684,19 @@ impl RequestBody for TopUp {}
 pub struct TopUpAmount(i64);
 
 impl TopUpAmount {
-    pub fn minor_units(self) -> i64 {
-        self.0
+    /// Returns the amount in the currency of a wallet.
+    ///
+    /// # Errors
+    /// 400 for an amount that is not a multiple of [`Currency::charge_step`]: the charge would differ from the credit to the wallet.
+    pub fn in_currency(self, currency: Currency) -> Result<Money> {
+        let step = currency.charge_step();
+        if self.0 % step == 0 {
+            return Ok(Money::new(self.0, currency));
+        }
+        let message = format!(
+            "must be a multiple of {step} in {currency}, because cards and bank accounts are charged no other amounts"
+        );
+        Err(Error::invalid("amount", message))
     }
 }
 
@@ -704,7 +746,7 @@ mod tests {
         let refund = charge.refund(new, wallet, charge.object.created);
         let mut refund = refund.expect("a refund");
         refund.end_refund(&PaymentOutcome::Succeeded);
-        charge.count_refund(&refund.object);
+        charge.count_refund(&refund);
         refund
     }
 
@@ -733,9 +775,10 @@ mod tests {
             let returned = refund_of(&mut received, amount, None);
             let internal = &returned.internal;
             assert_eq!(internal.source, charge.internal.source);
+            assert!(internal.is_partial && !internal.is_last);
             assert_eq!(
-                (internal.is_partial, internal.refunded_before),
-                (true, before)
+                internal.parts.ranges(),
+                [(before, before + returned.object.amount)]
             );
             assert!(!returned.object.is_of_payment());
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
+use crate::parts::Parts;
 use crate::payment_method::ProviderMethod;
 use crate::test_token::TestToken;
 use crate::transaction::PaymentOutcome;
@@ -114,8 +115,10 @@ pub struct Refund {
     pub amount: Money,
     /// Whether only a part of the charge is refunded; there may be several such refunds. A whole charge is refunded once.
     pub is_partial: bool,
-    /// The part of the charge for which refunds were begun before, in minor units.
-    pub refunded_before: i64,
+    /// The parts of the charge that are refunded.
+    pub parts: Parts,
+    /// Whether the other refunds of the charge cover the rest of it.
+    pub is_last: bool,
     /// Whether this may repeat a refund from so long ago that the provider has forgotten its key.
     pub key_expired: bool,
 }
