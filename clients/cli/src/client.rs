@@ -422,23 +422,29 @@ impl Client {
     /// Returns the service's time: that of a local run, whose clock can be moved; otherwise that of this machine.
     ///
     /// # Errors
-    /// A local address cannot be reached, or it is that of a local runner and its token is missing or wrong.
+    /// As [`Client::local_time`].
     pub async fn now(&self) -> Result<Timestamp, Failure> {
+        Ok(self.local_time().await?.unwrap_or_else(Timestamp::now))
+    }
+
+    /// Returns the time of the local runner. None if the service is another one.
+    ///
+    /// # Errors
+    /// A local address cannot be reached, or it is that of a local runner and its token is missing or wrong.
+    pub async fn local_time(&self) -> Result<Option<Timestamp>, Failure> {
         if !self.is_loopback() {
-            return Ok(Timestamp::now());
+            return Ok(None);
         }
         match self.send(&Request::get("/_local/clock")).await {
             Ok(response) => {
-                let now = response.body["now"]
-                    .as_str()
-                    .and_then(|now| now.parse().ok());
-                Ok(now.unwrap_or_else(Timestamp::now))
+                let now = response.body["now"].as_str();
+                Ok(now.and_then(|now| now.parse().ok()))
             }
             Err(Failure::Refused(refusal)) if refusal.status == 401 => {
                 Err(Failure::needs_local_token(refusal))
             }
             // Another server than the local runner.
-            Err(Failure::Refused(_)) => Ok(Timestamp::now()),
+            Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }

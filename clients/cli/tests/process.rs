@@ -480,7 +480,7 @@ fn bodies(seen: &Seen) -> Vec<Value> {
 #[test]
 fn an_import_sends_batches_of_at_most_1000_lines() {
     let all: Vec<Value> = (0..1001).map(succeeded).collect();
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -514,7 +514,7 @@ fn an_import_sends_batches_of_at_most_1000_lines() {
 fn a_refused_line_is_reported_and_sent_again_with_another_key() {
     let error = json!({"type": "invalid_request_error", "param": "vin", "message": "is in use"});
     let failed = json!({"status": "failed", "result": null, "error": error});
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -571,7 +571,7 @@ fn a_refused_line_is_reported_and_sent_again_with_another_key() {
 fn an_import_continues_after_every_entry_of_its_journal() {
     let ended = |place| results(&[succeeded(place), succeeded(1)], None);
     let known = || ok(json!({"id": "veh_0"}));
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -631,7 +631,7 @@ fn an_import_continues_after_every_entry_of_its_journal() {
 #[test]
 fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
     let hang_ups = (0..20).map(|_| Act::HangUp);
-    let server = Server::start([fleet()].into_iter().chain(hang_ups).collect());
+    let server = Server::without_clock([fleet()].into_iter().chain(hang_ups).collect());
     let tool = Tool::new();
     let file = csv(tool.folder.path(), 3);
     let file = file.to_str().expect("a path").to_owned();
@@ -653,7 +653,7 @@ fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
     child.wait().expect("its end");
     let first = server.seen().remove(1);
 
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -684,7 +684,7 @@ fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
 fn batch_results_are_read_from_all_pages_until_none_is_pending() {
     let next = "/v1/batches/bat_1/results?limit=100&page=page_a";
     let pending = json!({"status": "pending", "result": null, "error": null});
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         running("bat_1"),
@@ -720,7 +720,7 @@ fn batch_results_are_read_from_all_pages_until_none_is_pending() {
 fn drivers_are_attached_after_their_batch_and_not_created_again() {
     let conflict = json!({"type": "invalid_request_error", "code": "driver_fleet_conflict"});
     let driver = |fleets: &[&str]| ok(json!({"id": "drv_1", "fleets": fleets}));
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -768,7 +768,7 @@ fn a_deleted_driver_is_listed_and_the_others_are_imported() {
     let path = file.to_str().expect("a path");
     let gone = || error(404, "invalid_request_error");
     let created = |id: &str| json!({"status": "succeeded", "result": id});
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         ok(json!({"data": []})),
         running("bat_1"),
         completed(),
@@ -798,7 +798,7 @@ fn a_deleted_driver_is_listed_and_the_others_are_imported() {
         results(&[created("drv_3")], None),
     ]);
     acts.extend([gone(), gone(), ok(json!({})), ok(json!({}))]);
-    let server = Server::start(acts);
+    let server = Server::without_clock(acts);
     std::fs::write(
         &journal,
         entries.replace(&base, &format!("{}/", server.url)),
@@ -818,7 +818,7 @@ fn a_batch_of_unknown_outcome_is_not_repeated_after_23_hours() {
     let file = file.to_str().expect("a path");
     let words = import(file);
     let gone = || error(404, "invalid_request_error");
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         error(403, "authentication_error"),
         fleet(),
@@ -867,14 +867,18 @@ fn the_age_of_a_batch_is_that_by_the_clock_of_the_service() {
         let file = csv(tool.folder.path(), 1);
         let words = import(file.to_str().expect("a path"));
         let lost = Act::Respond(403, first, json!({"type": "authentication_error"}));
-        let server = Server::start(vec![
-            at(first),
-            lost,
-            at(second),
-            running("bat_1"),
-            completed(),
-            results(&[succeeded(0)], None),
-        ]);
+        let no_clock = |headers| Act::Respond(404, headers, json!({}));
+        let server = Server::with_clock(
+            vec![
+                at(first),
+                lost,
+                at(second),
+                running("bat_1"),
+                completed(),
+                results(&[succeeded(0)], None),
+            ],
+            vec![no_clock(first), no_clock(second)],
+        );
         assert_eq!(code(&tool.run(&server, &words)), 4);
         let output = tool.run(&server, &words);
         let (expected, requests) = if is_sent_again { (0, 6) } else { (7, 3) };
@@ -885,6 +889,45 @@ fn the_age_of_a_batch_is_that_by_the_clock_of_the_service() {
             stderr(&output)
         );
         assert_eq!(server.seen().len(), requests);
+    }
+}
+
+#[test]
+fn the_age_of_a_batch_is_that_by_the_clock_of_the_local_runner() {
+    let (monday, wednesday) = ("2027-02-01T00:00:00Z", "2027-02-03T00:00:00Z");
+    for (first, second, exit) in [
+        (Some(monday), Some(monday), 0),
+        (Some(monday), Some(wednesday), 7),
+        (Some(wednesday), Some(monday), 7),
+        // The token of the runner is missing.
+        (Some(monday), None, 4),
+        (None, None, 4),
+        (None, Some("2100-01-01T00:00:00Z"), 7),
+    ] {
+        let clock = |now: Option<&str>| match now {
+            Some(now) => ok(json!({"now": now})),
+            None => error(401, "authentication_error"),
+        };
+        let server = Server::with_clock(
+            vec![
+                fleet(),
+                error(403, "authentication_error"),
+                fleet(),
+                running("bat_1"),
+                completed(),
+                results(&[succeeded(0)], None),
+            ],
+            vec![clock(first), clock(second)],
+        );
+        let tool = Tool::new();
+        let file = csv(tool.folder.path(), 1);
+        let words = import(file.to_str().expect("a path"));
+        assert_eq!(code(&tool.run(&server, &words)), 4);
+        let output = tool.run(&server, &words);
+        assert_eq!(code(&output), exit, "{first:?} {second:?} {output:?}");
+        assert_eq!(server.seen().len(), if exit == 0 { 6 } else { 3 });
+        let names_token = stderr(&output).contains("FLEET_LOCAL_TOKEN");
+        assert_eq!(names_token, exit == 4, "{output:?}");
     }
 }
 
@@ -982,7 +1025,7 @@ fn ctrl_c_ends_a_command_that_waits_for_input() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_import_continues_with_its_batch() {
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         Act::Respond(503, "Retry-After: 60\r\n", json!({})),
@@ -1038,9 +1081,10 @@ fn skip_invalid_lists_the_lines_that_are_left_out() {
     std::fs::write(&file, "name,email\nAda,ada@fleet.example\n,nonsense\nBob\n").expect("a file");
     let file = file.to_str().expect("a path");
     let words = ["drivers", "import", file, "--skip-invalid"];
-    let upsert = || Server::start(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
+    let upsert =
+        || Server::without_clock(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
     let created = json!({"status": "succeeded", "result": "drv_1"});
-    let batch = Server::start(vec![
+    let batch = Server::without_clock(vec![
         ok(json!({"data": []})),
         running("bat_1"),
         completed(),

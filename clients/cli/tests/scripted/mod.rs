@@ -55,19 +55,44 @@ pub struct Server {
 
 impl Server {
     pub fn start(acts: Vec<Act>) -> Self {
+        Self::serve(acts, None)
+    }
+
+    /// A server that performs other actions, one after the other, for requests for the clock of the local runner, and responds to them with
+    /// 404 after the last. It does not note these requests.
+    pub fn with_clock(acts: Vec<Act>, clock: Vec<Act>) -> Self {
+        Self::serve(acts, Some(clock))
+    }
+
+    /// A server that is not the local runner, and does not note requests for its clock.
+    pub fn without_clock(acts: Vec<Act>) -> Self {
+        Self::with_clock(acts, Vec::new())
+    }
+
+    fn serve(acts: Vec<Act>, clock: Option<Vec<Act>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let noted = seen.clone();
         std::thread::spawn(move || {
             let mut acts = acts.into_iter();
+            let mut clock = clock.map(Vec::into_iter);
             for stream in listener.incoming() {
                 let mut stream = stream.expect("a connection");
                 let Some(request) = read(&mut stream) else {
                     continue;
                 };
-                noted.lock().expect("a lock").push(request);
-                let response = match acts.next().unwrap_or_else(|| error(418, "api_error")) {
+                let act = match &mut clock {
+                    Some(clock) if request.line == "GET /_local/clock" => {
+                        let act = clock.next();
+                        act.unwrap_or_else(|| error(404, "invalid_request_error"))
+                    }
+                    _ => {
+                        noted.lock().expect("a lock").push(request);
+                        acts.next().unwrap_or_else(|| error(418, "api_error"))
+                    }
+                };
+                let response = match act {
                     Act::Respond(status, headers, body) => {
                         Some((status, headers, body.to_string()))
                     }
