@@ -1198,6 +1198,8 @@ fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
         Some(3),
         "{shown}"
     );
+    let text = shown["problems"].to_string();
+    assert!(text.contains("must be an email address"), "{text}");
     let refused = tool.run(&server, &["drivers", "import", file]);
     assert_eq!(code(&refused), 1);
     assert!(server.seen().is_empty());
