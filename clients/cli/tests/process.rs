@@ -4,6 +4,7 @@ mod scripted;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use scripted::{Act, Seen, Server, Tool, code, error, ok, stderr, stdout};
 use serde_json::{Value, json};
@@ -274,6 +275,16 @@ fn clock_commands_and_relative_times_require_the_runner_token() {
         assert!(stderr(&output).contains("FLEET_LOCAL_TOKEN"), "{words:?}");
         assert_eq!(server.seen().len(), 1, "{words:?}");
     }
+}
+
+#[test]
+fn moving_the_clock_may_take_longer_than_the_time_out() {
+    let moved = json!({"now": "2030-01-01T10:00:00.000Z"});
+    let server = Server::start(vec![Act::Late(Duration::from_secs(2), moved)]);
+    let words = ["clock", "advance", "7d", "--timeout", "1"];
+    let output = Tool::new().run(&server, &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(stdout(&output), "2030-01-01T10:00:00.000Z");
 }
 
 #[test]

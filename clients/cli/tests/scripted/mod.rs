@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -31,6 +32,8 @@ impl Seen {
 pub enum Act {
     /// Responds with a status, headers and a body.
     Respond(u16, &'static str, Value),
+    /// Responds with 200 and a body, after this time.
+    Late(Duration, Value),
     /// Responds with 200 and without a body.
     Empty,
     /// Closes the connection without a response.
@@ -95,6 +98,10 @@ impl Server {
                 let response = match act {
                     Act::Respond(status, headers, body) => {
                         Some((status, headers, body.to_string()))
+                    }
+                    Act::Late(wait, body) => {
+                        std::thread::sleep(wait);
+                        Some((200, "", body.to_string()))
                     }
                     Act::Empty => Some((200, "", String::new())),
                     Act::HangUp => None,
