@@ -83,6 +83,20 @@ pub struct Request {
 pub struct Response {
     pub headers: HeaderMap,
     pub body: Value,
+    /// Whether it is the response to a repetition of the request.
+    pub is_of_repetition: bool,
+}
+
+impl Response {
+    /// The response to a first attempt.
+    fn new(headers: HeaderMap, body: Value) -> Self {
+        let is_of_repetition = false;
+        Self {
+            headers,
+            body,
+            is_of_repetition,
+        }
+    }
 }
 
 impl Request {
@@ -286,7 +300,12 @@ impl Client {
         loop {
             self.wait_for_pause().await;
             let (attempt, failure) = match self.attempt(&url, &request).await {
-                Attempt::Done(response) => return Ok(response),
+                Attempt::Done(response) => {
+                    return Ok(Response {
+                        is_of_repetition: tries > 0,
+                        ..response
+                    });
+                }
                 Attempt::Refused(refusal, wait) => {
                     let repeats = refusal.is_in_flight()
                         || matches!(refusal.status, 429 | 500 | 502 | 503 | 504);
@@ -356,7 +375,7 @@ impl Client {
         if let (302, Some(url)) = (status, headers.get(LOCATION)) {
             // The link contains its own permission, so the key is not sent to it.
             let body = serde_json::json!({"url": String::from_utf8_lossy(url.as_bytes())});
-            return Attempt::Done(Response { headers, body });
+            return Attempt::Done(Response::new(headers, body));
         }
         let text = match response.text().await {
             Ok(text) => text,
@@ -364,11 +383,11 @@ impl Client {
         };
         let body = serde_json::from_str::<Value>(&text);
         match (status, body) {
-            (200..300, Ok(body)) => Attempt::Done(Response { headers, body }),
+            (200..300, Ok(body)) => Attempt::Done(Response::new(headers, body)),
             // Every response of the API has a body.
             (200..300, Err(_)) if text.trim().is_empty() && is_local(&request.path) => {
                 let body = Value::Null;
-                Attempt::Done(Response { headers, body })
+                Attempt::Done(Response::new(headers, body))
             }
             (200..300, Err(error)) => Attempt::Lost(format!("the response is not JSON: {error}")),
             (_, body) => {
@@ -403,23 +422,29 @@ impl Client {
     /// Returns the service's time: that of a local run, whose clock can be moved; otherwise that of this machine.
     ///
     /// # Errors
-    /// A local address cannot be reached, or it is that of a local runner and its token is missing or wrong.
+    /// As [`Client::local_time`].
     pub async fn now(&self) -> Result<Timestamp, Failure> {
+        Ok(self.local_time().await?.unwrap_or_else(Timestamp::now))
+    }
+
+    /// Returns the time of the local runner. None if the service is another one.
+    ///
+    /// # Errors
+    /// A local address cannot be reached, or it is that of a local runner and its token is missing or wrong.
+    pub async fn local_time(&self) -> Result<Option<Timestamp>, Failure> {
         if !self.is_loopback() {
-            return Ok(Timestamp::now());
+            return Ok(None);
         }
         match self.send(&Request::get("/_local/clock")).await {
             Ok(response) => {
-                let now = response.body["now"]
-                    .as_str()
-                    .and_then(|now| now.parse().ok());
-                Ok(now.unwrap_or_else(Timestamp::now))
+                let now = response.body["now"].as_str();
+                Ok(now.and_then(|now| now.parse().ok()))
             }
             Err(Failure::Refused(refusal)) if refusal.status == 401 => {
                 Err(Failure::needs_local_token(refusal))
             }
             // Another server than the local runner.
-            Err(Failure::Refused(_)) => Ok(Timestamp::now()),
+            Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }

@@ -14,6 +14,10 @@ use crate::output::{self, Form};
 /// The interval of requests for the log.
 const INTERVAL: Duration = Duration::from_millis(500);
 
+/// The time-out for moving the clock. The runner does everything that falls due before it responds, which can take minutes, and breaks off
+/// the move if the connection is closed.
+const LONGEST_MOVE: Duration = Duration::from_hours(24);
+
 /// Sends a request to the runner, which requires its token. Other servers do not have these paths.
 ///
 /// # Errors
@@ -59,7 +63,7 @@ pub async fn advance(context: &Context, matches: &ArgMatches) -> Result<(), Fail
     shown(context, &moved)
 }
 
-/// Moves the runner's clock forward.
+/// Moves the runner's clock forward, however long this takes.
 ///
 /// # Errors
 /// As [`show_clock`].
@@ -69,6 +73,7 @@ pub async fn move_clock(context: &Context, seconds: u32) -> Result<Value, Failur
     let request = Request::post("/_local/clock", body);
     let mut settings = context.client.settings.clone();
     settings.max_retries = 0;
+    settings.timeout = LONGEST_MOVE;
     let once = crate::client::Client::new(settings)?;
     match once.send(&request).await {
         Ok(response) => Ok(response.body),

@@ -184,6 +184,22 @@ pub fn create_private(file: &Path) -> std::io::Result<fs::File> {
     options.open(file)
 }
 
+/// Opens a file that other users cannot read, and creates it and its folder if they do not exist.
+///
+/// # Errors
+/// The file or its folder cannot be written.
+pub fn open_private(file: &Path) -> std::io::Result<fs::File> {
+    make_private_folder(file.parent().unwrap_or(Path::new(".")))?;
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(file)
+}
+
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -79,6 +79,41 @@ fn number(text: &str) -> Result<Number, String> {
     number.ok_or_else(|| "must be a number such as 51.5".into())
 }
 
+/// Patterns of the document, with descriptions of the values that match them.
+const SHAPES: [(&str, &str); 6] = [
+    (
+        r"^[!-?A-~]{1,64}@[0-9A-Za-z]([0-9A-Za-z.-]{0,187}[0-9A-Za-z])?$",
+        "an email address",
+    ),
+    (r"^[a-z]{3}$", "a lowercase ISO 4217 currency code"),
+    (
+        r"^[A-Z]{2}$",
+        "a two-letter ISO 3166-1 country code in capitals",
+    ),
+    (
+        r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        "a time of day from 00:00 to 23:59",
+    ),
+    (
+        r"^([!-\x2d\x2f-~][!-~]?|\.[!-\x2d\x2f-~]|[!-~]{3,36})$",
+        "1 to 36 visible ASCII characters, and neither . nor ..",
+    ),
+    (
+        r"^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$",
+        "1 to 64 letters, digits, spaces, dots, slashes or hyphens, the first a letter or digit",
+    ),
+];
+
+/// The message that a text does not match a pattern.
+fn mismatch(pattern: &str) -> String {
+    let shape = SHAPES.iter().find(|(known, _)| *known == pattern);
+    match (pattern, shape) {
+        (r"\S", _) => "must not be blank".into(),
+        (_, Some((_, shape))) => format!("must be {shape}"),
+        (pattern, None) => format!("must match {pattern}"),
+    }
+}
+
 /// Whether one value is within the field's limits.
 fn check(field: &Field, value: &Value) -> Result<(), String> {
     let limits = &field.limits;
@@ -101,10 +136,7 @@ fn check(field: &Field, value: &Value) -> Result<(), String> {
         if let Some(Ok(pattern)) = pattern
             && !pattern.is_match(text)
         {
-            return Err(match pattern.as_str() {
-                r"\S" => "must not be blank".into(),
-                pattern => format!("must match {pattern}"),
-            });
+            return Err(mismatch(pattern.as_str()));
         }
     }
     if let Some(number) = value.as_f64() {
@@ -230,5 +262,19 @@ mod tests {
         (whole.limits.minimum, whole.limits.maximum) = (Some(1.0), Some(9.0));
         assert_eq!(read(&whole, "0").unwrap_err(), "must be at least 1");
         assert_eq!(read(&whole, "10").unwrap_err(), "must be at most 9");
+    }
+
+    #[test]
+    fn a_known_pattern_is_described_in_words() {
+        let mut email = field(Kind::Text);
+        email.limits.pattern = Some(SHAPES[0].0.into());
+        assert_eq!(read(&email, "ada").unwrap_err(), "must be an email address");
+        assert!(read(&email, "ada@fleet.example").is_ok());
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../api/openapi.json");
+        let document = std::fs::read_to_string(document).unwrap();
+        for (pattern, shape) in SHAPES {
+            let member = format!("\"pattern\": {}", json!(pattern));
+            assert!(document.contains(&member), "{shape}: {pattern}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 mod scripted;
 
-use scripted::{Act, Server, Tool, code, error, ok, stderr, stdout};
+use scripted::{Act, Seen, Server, Tool, code, error, ok, stderr, stdout};
 use serde_json::{Value, json};
 
 /// A page of a list.
@@ -258,6 +258,87 @@ fn an_upsert_finds_a_vin_in_either_case() {
     let output = tool.run(&server, &["vehicles", "import", &file, "--upsert"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_eq!(server.seen()[2].body, r#"{"registration_plate":"AB 2"}"#);
+}
+
+/// Imports a driver that the search does not find, with these responses to the requests after it. Returns the summary and the requests.
+fn upserted(acts: Vec<Act>) -> (String, Vec<Seen>) {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    std::fs::write(&file, "name,email\nAda,ada@fleet.example\n").expect("a file");
+    let mut all = vec![ok(json!({"id": "flt_1"})), page(json!([]))];
+    all.extend(acts);
+    let server = Server::start(all);
+    let file = file.to_string_lossy();
+    let words = ["drivers", "import", &file, "--upsert", "--attach", "flt_1"];
+    let output = tool.run(&server, &words);
+    (stdout(&output), server.seen().split_off(2))
+}
+
+/// A driver of an earlier import, with this name and address now.
+fn driver(name: &str, email: &str) -> Act {
+    ok(json!({"id": "drv_1", "name": name, "email": email, "fleets": ["flt_1"]}))
+}
+
+/// The repetition of the response that created that driver.
+fn replayed() -> Act {
+    let body = json!({"id": "drv_1", "fleets": []});
+    Act::Respond(200, "Idempotent-Replayed: true\r\n", body)
+}
+
+#[test]
+fn an_upsert_creates_a_driver_if_the_earlier_one_was_renamed() {
+    let (summary, seen) = upserted(vec![
+        replayed(),
+        driver("Ada", "other@fleet.example"),
+        ok(json!({"id": "drv_2", "fleets": []})),
+        ok(json!({})),
+    ]);
+    assert_eq!(summary, "1 created, 0 done before, 0 refused");
+    let lines: Vec<&str> = seen.iter().map(|request| request.line.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "POST /v1/drivers",
+            "GET /v1/drivers/drv_1",
+            "POST /v1/drivers",
+            "POST /v1/drivers/drv_2/attach",
+        ]
+    );
+    let key = |n: usize| seen[n].header("idempotency-key").expect("a key");
+    assert_eq!(key(2), format!("{}-2", key(0)));
+    assert_eq!(seen[2].body, seen[0].body);
+}
+
+#[test]
+fn an_upsert_counts_only_what_it_has_created_itself() {
+    let kept = || driver("Ada", "ada@fleet.example");
+    for (acts, summary, last) in [
+        // The response to the first attempt is lost.
+        (
+            vec![Act::HangUp, replayed(), kept()],
+            "1 created, 0 done before, 0 refused",
+            "GET /v1/drivers/drv_1",
+        ),
+        (
+            vec![replayed(), kept()],
+            "0 created, 0 done before, 0 refused, 0 updated, 1 unchanged",
+            "GET /v1/drivers/drv_1",
+        ),
+        (
+            vec![
+                replayed(),
+                driver("Bob", "Ada@fleet.example"),
+                ok(json!({})),
+            ],
+            "0 created, 0 done before, 0 refused, 1 updated, 0 unchanged",
+            "POST /v1/drivers/drv_1",
+        ),
+    ] {
+        let requests = acts.len();
+        let (shown, seen) = upserted(acts);
+        assert_eq!((shown.as_str(), seen.len()), (summary, requests));
+        assert_eq!(seen[requests - 1].line, last);
+    }
 }
 
 #[test]

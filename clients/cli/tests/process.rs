@@ -4,6 +4,7 @@ mod scripted;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use scripted::{Act, Seen, Server, Tool, code, error, ok, stderr, stdout};
 use serde_json::{Value, json};
@@ -277,6 +278,16 @@ fn clock_commands_and_relative_times_require_the_runner_token() {
 }
 
 #[test]
+fn moving_the_clock_may_take_longer_than_the_time_out() {
+    let moved = json!({"now": "2030-01-01T10:00:00.000Z"});
+    let server = Server::start(vec![Act::Late(Duration::from_secs(2), moved)]);
+    let words = ["clock", "advance", "7d", "--timeout", "1"];
+    let output = Tool::new().run(&server, &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(stdout(&output), "2030-01-01T10:00:00.000Z");
+}
+
+#[test]
 fn a_profile_has_the_token_of_its_runner() {
     let server = Server::start(vec![ok(json!({"now": "2030-01-01T10:00:00.000Z"}))]);
     let tool = Tool::new();
@@ -480,7 +491,7 @@ fn bodies(seen: &Seen) -> Vec<Value> {
 #[test]
 fn an_import_sends_batches_of_at_most_1000_lines() {
     let all: Vec<Value> = (0..1001).map(succeeded).collect();
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -514,7 +525,7 @@ fn an_import_sends_batches_of_at_most_1000_lines() {
 fn a_refused_line_is_reported_and_sent_again_with_another_key() {
     let error = json!({"type": "invalid_request_error", "param": "vin", "message": "is in use"});
     let failed = json!({"status": "failed", "result": null, "error": error});
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -571,7 +582,7 @@ fn a_refused_line_is_reported_and_sent_again_with_another_key() {
 fn an_import_continues_after_every_entry_of_its_journal() {
     let ended = |place| results(&[succeeded(place), succeeded(1)], None);
     let known = || ok(json!({"id": "veh_0"}));
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -631,7 +642,7 @@ fn an_import_continues_after_every_entry_of_its_journal() {
 #[test]
 fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
     let hang_ups = (0..20).map(|_| Act::HangUp);
-    let server = Server::start([fleet()].into_iter().chain(hang_ups).collect());
+    let server = Server::without_clock([fleet()].into_iter().chain(hang_ups).collect());
     let tool = Tool::new();
     let file = csv(tool.folder.path(), 3);
     let file = file.to_str().expect("a path").to_owned();
@@ -653,7 +664,7 @@ fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
     child.wait().expect("its end");
     let first = server.seen().remove(1);
 
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -684,7 +695,7 @@ fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
 fn batch_results_are_read_from_all_pages_until_none_is_pending() {
     let next = "/v1/batches/bat_1/results?limit=100&page=page_a";
     let pending = json!({"status": "pending", "result": null, "error": null});
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         running("bat_1"),
@@ -720,7 +731,7 @@ fn batch_results_are_read_from_all_pages_until_none_is_pending() {
 fn drivers_are_attached_after_their_batch_and_not_created_again() {
     let conflict = json!({"type": "invalid_request_error", "code": "driver_fleet_conflict"});
     let driver = |fleets: &[&str]| ok(json!({"id": "drv_1", "fleets": fleets}));
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         completed(),
@@ -768,7 +779,7 @@ fn a_deleted_driver_is_listed_and_the_others_are_imported() {
     let path = file.to_str().expect("a path");
     let gone = || error(404, "invalid_request_error");
     let created = |id: &str| json!({"status": "succeeded", "result": id});
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         ok(json!({"data": []})),
         running("bat_1"),
         completed(),
@@ -798,7 +809,7 @@ fn a_deleted_driver_is_listed_and_the_others_are_imported() {
         results(&[created("drv_3")], None),
     ]);
     acts.extend([gone(), gone(), ok(json!({})), ok(json!({}))]);
-    let server = Server::start(acts);
+    let server = Server::without_clock(acts);
     std::fs::write(
         &journal,
         entries.replace(&base, &format!("{}/", server.url)),
@@ -818,7 +829,7 @@ fn a_batch_of_unknown_outcome_is_not_repeated_after_23_hours() {
     let file = file.to_str().expect("a path");
     let words = import(file);
     let gone = || error(404, "invalid_request_error");
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         error(403, "authentication_error"),
         fleet(),
@@ -867,14 +878,18 @@ fn the_age_of_a_batch_is_that_by_the_clock_of_the_service() {
         let file = csv(tool.folder.path(), 1);
         let words = import(file.to_str().expect("a path"));
         let lost = Act::Respond(403, first, json!({"type": "authentication_error"}));
-        let server = Server::start(vec![
-            at(first),
-            lost,
-            at(second),
-            running("bat_1"),
-            completed(),
-            results(&[succeeded(0)], None),
-        ]);
+        let no_clock = |headers| Act::Respond(404, headers, json!({}));
+        let server = Server::with_clock(
+            vec![
+                at(first),
+                lost,
+                at(second),
+                running("bat_1"),
+                completed(),
+                results(&[succeeded(0)], None),
+            ],
+            vec![no_clock(first), no_clock(second)],
+        );
         assert_eq!(code(&tool.run(&server, &words)), 4);
         let output = tool.run(&server, &words);
         let (expected, requests) = if is_sent_again { (0, 6) } else { (7, 3) };
@@ -885,6 +900,45 @@ fn the_age_of_a_batch_is_that_by_the_clock_of_the_service() {
             stderr(&output)
         );
         assert_eq!(server.seen().len(), requests);
+    }
+}
+
+#[test]
+fn the_age_of_a_batch_is_that_by_the_clock_of_the_local_runner() {
+    let (monday, wednesday) = ("2027-02-01T00:00:00Z", "2027-02-03T00:00:00Z");
+    for (first, second, exit) in [
+        (Some(monday), Some(monday), 0),
+        (Some(monday), Some(wednesday), 7),
+        (Some(wednesday), Some(monday), 7),
+        // The token of the runner is missing.
+        (Some(monday), None, 4),
+        (None, None, 4),
+        (None, Some("2100-01-01T00:00:00Z"), 7),
+    ] {
+        let clock = |now: Option<&str>| match now {
+            Some(now) => ok(json!({"now": now})),
+            None => error(401, "authentication_error"),
+        };
+        let server = Server::with_clock(
+            vec![
+                fleet(),
+                error(403, "authentication_error"),
+                fleet(),
+                running("bat_1"),
+                completed(),
+                results(&[succeeded(0)], None),
+            ],
+            vec![clock(first), clock(second)],
+        );
+        let tool = Tool::new();
+        let file = csv(tool.folder.path(), 1);
+        let words = import(file.to_str().expect("a path"));
+        assert_eq!(code(&tool.run(&server, &words)), 4);
+        let output = tool.run(&server, &words);
+        assert_eq!(code(&output), exit, "{first:?} {second:?} {output:?}");
+        assert_eq!(server.seen().len(), if exit == 0 { 6 } else { 3 });
+        let names_token = stderr(&output).contains("FLEET_LOCAL_TOKEN");
+        assert_eq!(names_token, exit == 4, "{output:?}");
     }
 }
 
@@ -982,7 +1036,7 @@ fn ctrl_c_ends_a_command_that_waits_for_input() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_import_continues_with_its_batch() {
-    let server = Server::start(vec![
+    let server = Server::without_clock(vec![
         fleet(),
         running("bat_1"),
         Act::Respond(503, "Retry-After: 60\r\n", json!({})),
@@ -1038,9 +1092,10 @@ fn skip_invalid_lists_the_lines_that_are_left_out() {
     std::fs::write(&file, "name,email\nAda,ada@fleet.example\n,nonsense\nBob\n").expect("a file");
     let file = file.to_str().expect("a path");
     let words = ["drivers", "import", file, "--skip-invalid"];
-    let upsert = || Server::start(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
+    let upsert =
+        || Server::without_clock(vec![ok(json!({"data": []})), ok(json!({"id": "drv_1"}))]);
     let created = json!({"status": "succeeded", "result": "drv_1"});
-    let batch = Server::start(vec![
+    let batch = Server::without_clock(vec![
         ok(json!({"data": []})),
         running("bat_1"),
         completed(),
@@ -1154,6 +1209,8 @@ fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
         Some(3),
         "{shown}"
     );
+    let text = shown["problems"].to_string();
+    assert!(text.contains("must be an email address"), "{text}");
     let refused = tool.run(&server, &["drivers", "import", file]);
     assert_eq!(code(&refused), 1);
     assert!(server.seen().is_empty());
@@ -1185,7 +1242,7 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
         // The second run.
         page(json!([event]), "c2", json!(["evt_1"])),
         // The third one, for other events.
-        ok(json!({"id": "wh_1"})),
+        ok(json!({"id": "wh_2"})),
         error(400, "invalid_request_error"),
     ]);
     let receiver = Server::start(vec![ok(json!({})), ok(json!({}))]);
@@ -1218,8 +1275,8 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
             format!("{events}&cursor=c0&wait=20"),
             format!("{events}&cursor=c0&wait=20"),
             format!("{events}&cursor=c1&wait=20"),
-            "POST /v1/webhook_endpoints/wh_1".to_owned(),
-            format!("{events}&cursor=c2&wait=20"),
+            "POST /v1/webhook_endpoints".to_owned(),
+            events.replace("wh_1", "wh_2"),
         ]
     );
     let deliveries = receiver.seen();
@@ -1236,6 +1293,89 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
 }
 
 #[test]
+fn listen_has_an_endpoint_and_a_position_for_each_set_of_types() {
+    let page = |cursor: &str, events: Value| ok(json!({"data": events, "cursor": cursor}));
+    let event = || json!([{"id": "evt_1", "type": "fleet.created"}]);
+    let mut taken = json!({"type": "invalid_request_error", "message": "There are 16 webhook endpoints already.", "status": 409});
+    taken["request"] = "req_1".into();
+    let service = Server::start(vec![
+        ok(json!({"id": "wh_1"})),
+        page("a0", json!([])),
+        page("a1", event()),
+        ok(json!({"id": "wh_2"})),
+        page("b0", json!([])),
+        page("b1", event()),
+        page("a2", event()),
+        Act::Respond(409, "", taken),
+    ]);
+    let receiver = Server::start((0..3).map(|_| ok(json!({}))).collect());
+    let tool = Tool::new();
+    let listen = |types: &str| {
+        let url = receiver.url.as_str();
+        let words = ["listen", "--forward-to", url, "--count", "1", "--events"];
+        tool.run(&service, &[&words[..], &[types]].concat())
+    };
+    for types in [
+        "fleet.created,fleet.deleted",
+        "fleet.created",
+        "fleet.deleted,fleet.created",
+    ] {
+        let output = listen(types);
+        assert_eq!(code(&output), 0, "{output:?}");
+    }
+    let refused = stderr(&listen("fleet.updated"));
+    for id in ["wh_1", "wh_2"] {
+        let advice = format!("fleet webhook-endpoints delete {id}");
+        assert!(refused.contains(&advice), "{refused}");
+    }
+    let seen = lines(&service);
+    let events = |id, from: &str| format!("GET /v1/webhook_endpoints/{id}/events?limit=1{from}");
+    let create = "POST /v1/webhook_endpoints".to_owned();
+    assert_eq!(
+        seen,
+        [
+            create.clone(),
+            events("wh_1", ""),
+            events("wh_1", "&cursor=a0&wait=20"),
+            create.clone(),
+            events("wh_2", ""),
+            events("wh_2", "&cursor=b0&wait=20"),
+            events("wh_1", "&cursor=a1&wait=20"),
+            create,
+        ]
+    );
+}
+
+#[test]
+fn listen_is_refused_while_another_run_reads_the_same_events() {
+    let busy = Act::Respond(503, "Retry-After: 60\r\n", json!({"type": "api_error"}));
+    let service = Server::start(vec![
+        ok(json!({"id": "wh_1"})),
+        ok(json!({"data": [], "cursor": "c0"})),
+        busy,
+    ]);
+    let tool = Tool::new();
+    let url = "http://127.0.0.1:1/";
+    let words = ["listen", "--forward-to", url, "--count", "1"];
+    let mut first = tool.command(&words);
+    first
+        .env("FLEET_API_URL", &service.url)
+        .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
+        .stderr(std::process::Stdio::null());
+    let mut first = first.spawn().expect("a process");
+    while service.seen().len() < 3 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let second = tool.run(&service, &words);
+    first.kill().expect("a running process");
+    first.wait().expect("its end");
+    assert_eq!(code(&second), 1, "{second:?}");
+    let why = "another `fleet listen` reads these events";
+    assert!(stderr(&second).contains(why), "{second:?}");
+    assert_eq!(service.seen().len(), 3);
+}
+
+#[test]
 fn listen_reports_that_its_endpoint_was_deleted() {
     let page = |data: Value, cursor: &str| ok(json!({"data": data, "cursor": cursor}));
     let event = json!({"id": "evt_1", "type": "fleet.created"});
@@ -1245,21 +1385,13 @@ fn listen_reports_that_its_endpoint_was_deleted() {
         page(json!([]), "c0"),
         gone(),
         ok(json!({"id": "wh_2"})),
-        page(json!([event.clone()]), "c1"),
-        // The second run, for other events.
-        gone(),
-        ok(json!({"id": "wh_3"})),
-        page(json!([]), "c2"),
-        page(json!([event]), "c3"),
+        page(json!([event]), "c1"),
     ]);
-    let receiver = Server::start(vec![ok(json!({})), ok(json!({}))]);
+    let receiver = Server::start(vec![ok(json!({}))]);
     let tool = Tool::new();
-    for (types, endpoint) in [("vehicle.created", "wh_2"), ("fleet.created", "wh_3")] {
-        let url = receiver.url.as_str();
-        let words = ["listen", "--forward-to", url, "--count", "1", "--events"];
-        let output = tool.run(&service, &[&words[..], &[types]].concat());
-        assert_eq!(code(&output), 0, "{output:?}");
-        let created = format!("was deleted; {endpoint} was created in its place");
-        assert!(stderr(&output).contains(&created), "{output:?}");
-    }
+    let words = ["listen", "--forward-to", &receiver.url, "--count", "1"];
+    let output = tool.run(&service, &words);
+    assert_eq!(code(&output), 0, "{output:?}");
+    let created = "was deleted; wh_2 was created in its place";
+    assert!(stderr(&output).contains(created), "{output:?}");
 }

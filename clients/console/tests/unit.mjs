@@ -52,6 +52,7 @@ const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStar
   await import('../src/format.js');
 const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
+const { local } = await import('../src/api/client.js');
 const { digitsOf, money } = await import('../src/money.js');
 
 const HOUR = 3_600_000;
@@ -1171,4 +1172,23 @@ test('labels on the map do not cover each other', () => {
   for (const [index, one] of at.entries())
     for (const other of at.slice(0, index))
       assert.ok(Math.abs(one.x - other.x) >= 130 || Math.abs(one.y - other.y) >= 24);
+});
+
+test('a move of the test clock has no time-out', async () => {
+  const usual = { fetch: globalThis.fetch, timeout: globalThis.AbortSignal.timeout };
+  Object.assign(globalThis, { location: new URL('http://127.0.0.1:8787/') });
+  // Every time-out passes at once.
+  globalThis.AbortSignal.timeout = () => globalThis.AbortSignal.abort();
+  globalThis.fetch = async (_, { signal }) => {
+    signal.throwIfAborted();
+    return globalThis.Response.json({ now: iso(AT) });
+  };
+  try {
+    await assert.rejects(local('GET', '/_local/clock'), { kind: 'timeout' });
+    assert.deepEqual(await local('POST', '/_local/clock', { advance_seconds: 604_800 }), { now: iso(AT) });
+  } finally {
+    globalThis.fetch = usual.fetch;
+    globalThis.AbortSignal.timeout = usual.timeout;
+    Reflect.deleteProperty(globalThis, 'location');
+  }
 });

@@ -442,6 +442,16 @@ def resources() -> str:
     return text.rstrip("\n") + "\n"
 
 
+def describe_thin_payloads() -> None:
+    """Adds to the object of each event the members that a delivery with the payload `thin` has."""
+    for schema in SCHEMAS.values():
+        properties = schema.get("properties", {})
+        subject = properties.get("data", {}).get("properties", {}).get("object")
+        if subject and properties.get("object", {}).get("const") == "event":
+            subject["description"] += " For an endpoint with the `payload` `thin`, it has `id` and `object` alone."
+
+
+describe_thin_payloads()
 inline_objects()
 _requests = {name for name in reachable(bodies()) if "enum" not in SCHEMAS[name]}
 # What requests and responses have alike, such as an address, has two names: that of the class, and one with `Params`.

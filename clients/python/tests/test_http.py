@@ -13,7 +13,7 @@ import pytest
 from fleet_charging import API_VERSION, ApiError, AsyncFleetClient, FleetClient, FleetError, errors
 from fleet_charging.models import AddressParams, Driver, Fleet
 from fleet_charging.errors import NotExpandedError
-from fleet_charging.testing import FakeClock
+from fleet_charging.testing import FakeClock, LocalRunner
 
 Reply = httpx.Response | Exception
 ADDRESS: AddressParams = {"line1": "1", "city": "x", "postal_code": "y", "country": "GB"}
@@ -384,3 +384,32 @@ def test_an_object_is_retrieved_until_it_is_as_wanted_or_the_time_is_over() -> N
 
     with pytest.raises(errors.RequestTimeoutError):
         asyncio.run(wait())
+
+
+def test_a_redirect_without_a_file_is_a_failed_connection() -> None:
+    def link(client: FleetClient) -> str:
+        return client.invoices.retrieve_document("inv_1")
+
+    async def link_async(client: AsyncFleetClient) -> str:
+        return await client.invoices.retrieve_document("inv_1")
+
+    found = httpx.Response(302, headers={"Location": "https://files.example/1"})
+    assert link(Service(found).client()) == "https://files.example/1"
+    for reply in (httpx.Response(302), httpx.Response(200, json={"id": "inv_1"})):
+        service = Service(reply)
+        with pytest.raises(errors.ConnectionFailedError):
+            link(service.client())
+        with pytest.raises(errors.ConnectionFailedError):
+            asyncio.run(link_async(service.async_client()))
+
+
+def test_a_move_of_the_runners_clock_has_no_time_out() -> None:
+    limits: dict[str, object] = {}
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        limits[request.method] = request.extensions["timeout"]["read"]
+        return httpx.Response(200, json={"now": "2027-01-15T09:00:00.000Z"})
+
+    runner = LocalRunner("http://127.0.0.1:8787", "token", transport=httpx.MockTransport(handle))
+    assert runner.advance(86_400) == runner.now() == datetime(2027, 1, 15, 9, tzinfo=UTC)
+    assert limits == {"POST": None, "GET": 30.0}

@@ -1,13 +1,15 @@
 import hashlib
 import hmac
+import inspect
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from fleet_charging import webhooks
 from fleet_charging.errors import SignatureVerificationError
-from fleet_charging.models import Event, Invoice
+from fleet_charging.models import Event, Invoice, InvoiceEventData
 
 SECRET = "whsec_c2FtcGxlIHNpZ25pbmcgc2VjcmV0IQAA"
 BODY = json.dumps(
@@ -43,6 +45,23 @@ def test_an_event_of_an_unknown_type_has_its_members_as_attributes() -> None:
     novelty = getattr(event.data, "object")
     assert (novelty.id, novelty["id"], novelty.parts[0].id, novelty.tags) == ("new_1", "new_1", "part_1", ["a", None])
     assert event.to_dict() == json.loads(body)
+
+
+def test_a_thin_delivery_has_the_id_of_its_object_alone() -> None:
+    body = json.dumps(
+        {"id": "evt_1", "object": "event", "type": "invoice.paid", "data": {"object": {"id": "inv_1", "object": "invoice"}}}
+    )
+    event = verify(sign(STAMP, body=body), body)
+    assert isinstance(event.data.object, Invoice)
+    assert (event.data.object.id, list(event.data.object)) == ("inv_1", ["id", "object"])
+    with pytest.raises(AttributeError):
+        event.data.object.amount_paid
+
+
+def test_the_documentation_names_the_members_of_a_thin_payload() -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    for text in (readme, webhooks.verify.__doc__ or "", inspect.getsource(InvoiceEventData)):
+        assert "thin" in text and "`id` and `object`" in " ".join(text.split())
 
 
 def test_an_event_with_a_time_that_cannot_be_read_is_verified() -> None:

@@ -37,6 +37,18 @@ function expandable(name) {
   return paths;
 }
 
+/** Adds to the object of each event the members that a delivery with the payload `thin` has. */
+function describeThinPayloads() {
+  for (const { properties } of Object.values(schemas)) {
+    const subject = properties?.data?.properties?.object;
+    if (subject && properties.object?.const === "event") {
+      subject.description += " For an endpoint with the `payload` `thin`, it has `id` and `object` alone.";
+    }
+  }
+}
+
+describeThinPayloads();
+
 /** How many members a path of `expand` may have, as the description of the query parameter says. */
 const MAX_LEVELS = 4;
 

@@ -23,6 +23,9 @@ const encoder = new TextEncoder();
 /**
  * Checks the header `Service-Signature` of a delivery and returns its event.
  *
+ * If the `payload` of the endpoint is `thin`, `event.data.object` has `id` and `object` alone, which its type does not show: its other
+ * members are undefined. Retrieve the object by its id.
+ *
  * @param body The raw body, not a parsed and serialized one.
  * @param headers The headers of the delivery.
  * @param secret The endpoint's whole secret, `whsec_…`.

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { SignatureVerificationError, webhooks } from "../src/index.ts";
@@ -29,6 +30,18 @@ test("one good signature among several is enough, because a secret can be rotate
   const [, old] = sign(stamp, "whsec_other").split(",");
   await verify(`${sign(stamp)},${old}`);
   await verify(`t=${stamp},${old},${sign(stamp).split(",")[1]}`);
+});
+
+test("a thin delivery has the id of its object alone, and the documentation says so", async () => {
+  const object = { id: "inv_1", object: "invoice" };
+  const thin = JSON.stringify({ id: "evt_1", object: "event", type: "invoice.paid", data: { object } });
+  const event = await verify(sign("2026-03-02T08:30:00.000Z", secret, thin), thin);
+  assert.ok(event.type === "invoice.paid" && event.data.object.amount_paid === undefined);
+  assert.deepEqual(event.data.object, object);
+  for (const name of ["README.md", "src/webhooks.ts", "src/generated/openapi.ts"]) {
+    const text = readFileSync(new URL(`../${name}`, import.meta.url), "utf8").replaceAll(/\s+(\* )?/g, " ");
+    assert.match(text, /thin.{0,60} has (only )?`id` and `object`/, name);
+  }
 });
 
 test("another secret, body or time is refused", async () => {

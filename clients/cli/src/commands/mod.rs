@@ -150,7 +150,7 @@ fn connection() -> Vec<Arg> {
         valued("timeout", "SECONDS")
             .value_parser(value_parser!(u64).range(1..=3600))
             .default_value("60")
-            .help("How long one attempt may take")
+            .help("How long one attempt may take; moving the clock of the local runner may take longer")
             .help_heading(heading)
             .global(true),
     ]

@@ -160,10 +160,11 @@ pub(super) fn listen() -> Command {
         .about("Forward events to a receiver on this machine, signed as webhooks are")
         .long_about(
             "Forward events to a receiver on this machine, signed as webhooks are.\n\nThe tool reads the account's events from a polling \
-             endpoint, which it makes at the first run, and sends each to the URL as a webhook delivery. It keeps how far it has read: after \
-             sleep, a restart or a lost network it goes on there and misses nothing. It signs with a secret of its own, which it prints: \
-             verify with that secret during development, and with the secret of a webhook endpoint in production. Each event is sent \
-             once; what `fleet events resend` asks for is sent again, and marked. An event arrives some ten seconds after it has happened.",
+             endpoint, which it makes at the first run with a set of event types, and sends each to the URL as a webhook delivery. It keeps \
+             how far it has read of each set: after sleep, a restart or a lost network it goes on there and misses nothing. It signs with \
+             a secret of its own, which it prints: verify with that secret during development, and with the secret of a webhook endpoint \
+             in production. Each event is sent once; what `fleet events resend` asks for is sent again, and marked. An event arrives some \
+             ten seconds after it has happened.",
         )
         .arg(
             valued("forward-to", "URL")

@@ -102,9 +102,47 @@ impl Import {
         }
     }
 
-    /// The service's time; that of this machine if the service does not say it.
-    fn now(&self) -> Timestamp {
+    /// Returns the service's time, by which it forgets keys. The clock of the local runner can be moved, and its header `Date` is the time
+    /// of this machine.
+    ///
+    /// # Errors
+    /// As [`Client::local_time`].
+    async fn now(&self) -> Result<Timestamp, Failure> {
+        Ok(self
+            .client
+            .local_time()
+            .await?
+            .unwrap_or_else(|| self.date()))
+    }
+
+    /// Returns the time by the service's responses; that of this machine if they do not say it.
+    fn date(&self) -> Timestamp {
         self.client.date().unwrap_or_else(Timestamp::now)
+    }
+
+    /// Returns the time for the journal at which a chunk is first sent. Without the token of the local runner it is that of this machine.
+    /// The runner's clock is ahead of it: the lines can become uncertain too early, and are not created twice.
+    ///
+    /// # Errors
+    /// A local address cannot be reached.
+    async fn time_of_sending(&self) -> Result<Timestamp, Failure> {
+        match self.now().await {
+            Err(Failure::Refused(refusal)) if refusal.status == 401 => Ok(self.date()),
+            now => now,
+        }
+    }
+
+    /// Returns whether the service may have forgotten the key of a chunk that an earlier run has sent.
+    ///
+    /// # Errors
+    /// As [`Client::local_time`].
+    async fn is_forgotten(&self, chunk: &Chunk) -> Result<bool, Failure> {
+        if chunk.batch.is_some() {
+            return Ok(true);
+        }
+        let age = self.now().await?.duration_since(chunk.at);
+        // A time that is ahead does not tell the age.
+        Ok(!(-MOST_AHEAD..=KEPT).contains(&age))
     }
 
     /// Imports all lines without an outcome.
@@ -132,11 +170,7 @@ impl Import {
             }
         });
         let pending = self.history.pending().into_iter();
-        let chunks = pending.chain(chunks(
-            new,
-            |key| self.history.chunks.contains_key(key),
-            || self.now(),
-        ));
+        let chunks = pending.chain(chunks(new, |key| self.history.chunks.contains_key(key)));
         let bar = Bar::new(context, self.lines.len() as u64);
         let results: Vec<Vec<Creation>> = stream::iter(chunks)
             .map(|chunk| self.create(chunk, &bar))
@@ -158,7 +192,11 @@ impl Import {
     }
 
     /// Creates the objects of a chunk, and returns the outcomes of those lines that are still in the file.
-    async fn create(&self, chunk: Chunk, bar: &Bar) -> Result<Vec<Creation>, Failure> {
+    async fn create(&self, mut chunk: Chunk, bar: &Bar) -> Result<Vec<Creation>, Failure> {
+        let is_new = !self.history.chunks.contains_key(&chunk.key);
+        if is_new {
+            chunk.at = self.time_of_sending().await?;
+        }
         let known = match &chunk.batch {
             None => None,
             Some(batch) => match self.results(batch, bar).await {
@@ -166,17 +204,12 @@ impl Import {
                 results => Some(results?),
             },
         };
-        let age = self.now().duration_since(chunk.at);
-        // A time that is ahead does not tell the age.
-        let is_recent = (-MOST_AHEAD..=KEPT).contains(&age);
-        let is_forgotten = chunk.batch.is_some() || !is_recent;
         // An interrupted run may have written the outcomes of some lines. Refused lines are then in a later chunk.
         let sent = Progress::Sent(chunk.key.clone());
-        let is_new = !self.history.chunks.contains_key(&chunk.key);
         let is_open = |key: &String| is_new || self.history.lines.get(key) == Some(&sent);
         let results = match known {
             Some(results) => results,
-            None if is_forgotten && !self.retries_uncertain => {
+            None if !is_new && !self.retries_uncertain && self.is_forgotten(&chunk).await? => {
                 let message = format!("was sent at {} without a known outcome", chunk.at);
                 let lines = chunk.lines.into_iter().filter(is_open).filter_map(|key| {
                     let line = *self.lines.get(&key)?;
@@ -316,7 +349,6 @@ pub fn is_in(driver: &Value, fleet: &str) -> bool {
 fn chunks(
     rows: impl Iterator<Item = Row>,
     is_known: impl Fn(&str) -> bool,
-    now: impl Fn() -> Timestamp,
 ) -> impl Iterator<Item = Chunk> {
     let mut rows = rows.peekable();
     std::iter::from_fn(move || {
@@ -332,7 +364,8 @@ fn chunks(
         // Lines that were refused and are sent again together are another batch.
         let mut keys = (1..).map(|attempt| format!("{content}-{attempt}"));
         let key = keys.find(|key| !is_known(key))?;
-        let at = now();
+        // The time is set when the chunk is sent.
+        let at = Timestamp::UNIX_EPOCH;
         (!lines.is_empty()).then_some(Chunk {
             key,
             at,
@@ -355,8 +388,7 @@ mod tests {
             body: json!({"name": "x".repeat(bytes)}),
         };
         let rows = [99_000, 100_000, 1_000, MAX_BYTES, 1].map(row);
-        let chunks: Vec<Chunk> =
-            chunks(rows.into_iter(), |key| key.ends_with("-1"), Timestamp::now).collect();
+        let chunks: Vec<Chunk> = chunks(rows.into_iter(), |key| key.ends_with("-1")).collect();
         let lines: Vec<Vec<String>> = chunks.iter().map(|chunk| chunk.lines.clone()).collect();
         let whole = MAX_BYTES.to_string();
         assert_eq!(

@@ -2,6 +2,10 @@
 //!
 //! Each line is compared with the object, so the file can be imported any number of times, from the beginning, without a journal. No
 //! two lines have the same VIN or address, so lines do not depend on each other.
+//!
+//! The Idempotency-Key of a creation is made from the content of the line, so that an import that was interrupted does not create an
+//! object twice. If the service repeats the response to an earlier request with this key, the object may have been changed since: it is
+//! retrieved, and if it no longer has the VIN or the address, the object of the line is created with another key.
 
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
@@ -17,6 +21,12 @@ use crate::failure::Failure;
 
 /// The members by which objects are found, by the groups of commands.
 const KEYS: [(&str, &str); 2] = [("drivers", "email"), ("vehicles", "vin")];
+
+/// The maximum number of keys with which the creation of the object of a line is tried.
+const MOST_KEYS: u32 = 20;
+
+/// The object of a line and the outcome of the line, or the reason why the line is refused.
+type Put = Result<(Value, LineOutcome), String>;
 
 /// An import that updates existing objects.
 pub struct Upsert {
@@ -95,41 +105,18 @@ impl Upsert {
 
     async fn put(&self, row: Row) -> Result<LineOutcome, Failure> {
         let Row { line, key, body } = row;
-        let refused = |message: String| Ok(LineOutcome::Refused(Problem::of_line(line, message)));
         let value = body[self.key].as_str().unwrap_or_default();
         let search = Request::get(self.create.path.as_str()).with(self.key, value);
         let page = self.client.send(&search.with("limit", "2")).await?.body;
         let found = page["data"].as_array().cloned().unwrap_or_default();
-        let (object, outcome) = match found.as_slice() {
-            [] => {
-                let request = Request::post(self.create.path.as_str(), body).once(key);
-                let created = self.client.send(&request).await?;
-                let is_repeated = created.headers.contains_key("idempotent-replayed");
-                if is_repeated && !self.exists(&created.body).await? {
-                    return refused("the object of this line was deleted within the last 24 hours; change a member, or import it later".into());
-                }
-                (created.body, LineOutcome::Created)
-            }
-            [object] => {
-                let mut changes = changes(object, &body);
-                // The service finds a VIN in upper and in lower case.
-                changes.retain(|name, _| name != self.key || self.can_change(name));
-                let mut fixed = changes.keys().filter(|name| !self.can_change(name));
-                if let Some(name) = fixed.next() {
-                    return refused(format!("{name}: it cannot be changed"));
-                }
-                let outcome = if changes.is_empty() {
-                    LineOutcome::Unchanged
-                } else {
-                    let path = self.path(object);
-                    self.client
-                        .send(&Request::post(path, changes.into()))
-                        .await?;
-                    LineOutcome::Updated
-                };
-                (object.clone(), outcome)
-            }
-            _ => return refused(format!("{}: several objects have this value", self.key)),
+        let put = match found.as_slice() {
+            [] => self.create(&key, &body).await?,
+            [object] => self.update(object, &body).await?,
+            _ => Err(format!("{}: several objects have this value", self.key)),
+        };
+        let (object, outcome) = match put {
+            Ok(put) => put,
+            Err(message) => return Ok(LineOutcome::Refused(Problem::of_line(line, message))),
         };
         match self.attached(&object).await {
             Ok(true) if matches!(outcome, LineOutcome::Unchanged) => Ok(LineOutcome::Updated),
@@ -140,6 +127,65 @@ impl Upsert {
                 Ok(LineOutcome::unattached(line, id, &reason))
             }
         }
+    }
+
+    /// Creates the object of a line, for which the search has found none. An object that an earlier request has created, and that has the
+    /// VIN or the address, is updated instead: the search is eventually consistent.
+    async fn create(&self, key: &str, body: &Value) -> Result<Put, Failure> {
+        for attempt in 1..=MOST_KEYS {
+            let key = match attempt {
+                1 => key.to_owned(),
+                attempt => format!("{key}-{attempt}"),
+            };
+            let request = Request::post(self.create.path.as_str(), body.clone()).once(key);
+            let created = self.client.send(&request).await?;
+            if !created.headers.contains_key("idempotent-replayed") {
+                return Ok(Ok((created.body, LineOutcome::Created)));
+            }
+            let Some(object) = self.retrieve(&created.body).await? else {
+                return Ok(Err("the object of this line was deleted within the last 24 hours; change a member, or import it later".into()));
+            };
+            if !self.is_of_line(&object, body) {
+                continue;
+            }
+            let put = self.update(&object, body).await?;
+            return Ok(put.map(|(object, outcome)| match outcome {
+                // The response to the first attempt was lost.
+                LineOutcome::Unchanged if created.is_of_repetition => {
+                    (object, LineOutcome::Created)
+                }
+                outcome => (object, outcome),
+            }));
+        }
+        Ok(Err(format!(
+            "this line has created {MOST_KEYS} objects within the last 24 hours, which have another {} now; import it later",
+            self.key
+        )))
+    }
+
+    /// Changes the members of an object that differ from those of its line.
+    async fn update(&self, object: &Value, body: &Value) -> Result<Put, Failure> {
+        let mut changes = changes(object, body);
+        // The service finds a VIN in upper and in lower case.
+        changes.retain(|name, _| name != self.key || self.can_change(name));
+        let mut fixed = changes.keys().filter(|name| !self.can_change(name));
+        if let Some(name) = fixed.next() {
+            return Ok(Err(format!("{name}: it cannot be changed")));
+        }
+        let outcome = if changes.is_empty() {
+            LineOutcome::Unchanged
+        } else {
+            let request = Request::post(self.path(object), changes.into());
+            self.client.send(&request).await?;
+            LineOutcome::Updated
+        };
+        Ok(Ok((object.clone(), outcome)))
+    }
+
+    /// Whether an object has the VIN or the address of a line, by the comparison of the service's search.
+    fn is_of_line(&self, object: &Value, body: &Value) -> bool {
+        let value = |of: &Value| of[self.key].as_str().map(|text| text.trim().to_lowercase());
+        value(object) == value(body)
     }
 
     /// Attaches a driver to the fleet if it is not attached yet. Returns whether this was necessary.
@@ -153,10 +199,11 @@ impl Upsert {
         self.client.send(&request).await.map(|_| true)
     }
 
-    async fn exists(&self, object: &Value) -> Result<bool, Failure> {
+    /// Retrieves an object. None if it was deleted.
+    async fn retrieve(&self, object: &Value) -> Result<Option<Value>, Failure> {
         match self.client.send(&Request::get(self.path(object))).await {
-            Ok(_) => Ok(true),
-            Err(Failure::Refused(refusal)) if refusal.status == 404 => Ok(false),
+            Ok(response) => Ok(Some(response.body)),
+            Err(Failure::Refused(refusal)) if refusal.status == 404 => Ok(None),
             Err(failure) => Err(failure),
         }
     }

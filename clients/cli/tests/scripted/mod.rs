@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -31,6 +32,8 @@ impl Seen {
 pub enum Act {
     /// Responds with a status, headers and a body.
     Respond(u16, &'static str, Value),
+    /// Responds with 200 and a body, after this time.
+    Late(Duration, Value),
     /// Responds with 200 and without a body.
     Empty,
     /// Closes the connection without a response.
@@ -55,21 +58,50 @@ pub struct Server {
 
 impl Server {
     pub fn start(acts: Vec<Act>) -> Self {
+        Self::serve(acts, None)
+    }
+
+    /// A server that performs other actions, one after the other, for requests for the clock of the local runner, and responds to them with
+    /// 404 after the last. It does not note these requests.
+    pub fn with_clock(acts: Vec<Act>, clock: Vec<Act>) -> Self {
+        Self::serve(acts, Some(clock))
+    }
+
+    /// A server that is not the local runner, and does not note requests for its clock.
+    pub fn without_clock(acts: Vec<Act>) -> Self {
+        Self::with_clock(acts, Vec::new())
+    }
+
+    fn serve(acts: Vec<Act>, clock: Option<Vec<Act>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let noted = seen.clone();
         std::thread::spawn(move || {
             let mut acts = acts.into_iter();
+            let mut clock = clock.map(Vec::into_iter);
             for stream in listener.incoming() {
                 let mut stream = stream.expect("a connection");
                 let Some(request) = read(&mut stream) else {
                     continue;
                 };
-                noted.lock().expect("a lock").push(request);
-                let response = match acts.next().unwrap_or_else(|| error(418, "api_error")) {
+                let act = match &mut clock {
+                    Some(clock) if request.line == "GET /_local/clock" => {
+                        let act = clock.next();
+                        act.unwrap_or_else(|| error(404, "invalid_request_error"))
+                    }
+                    _ => {
+                        noted.lock().expect("a lock").push(request);
+                        acts.next().unwrap_or_else(|| error(418, "api_error"))
+                    }
+                };
+                let response = match act {
                     Act::Respond(status, headers, body) => {
                         Some((status, headers, body.to_string()))
+                    }
+                    Act::Late(wait, body) => {
+                        std::thread::sleep(wait);
+                        Some((200, "", body.to_string()))
                     }
                     Act::Empty => Some((200, "", String::new())),
                     Act::HangUp => None,

@@ -7,7 +7,7 @@ import { note } from './trace.js';
 
 /** @import { ErrorBody, ErrorKind, LocalResponseTo, Query, ResponseTo, SentRequest } from '../../types' */
 
-/** How long a request may take, in milliseconds. Moving the test clock may take longer: see LOCAL_TIMEOUT. */
+/** How long a request may take, in milliseconds. The runner may take longer: see LOCAL_TIMEOUT. */
 export const TIMEOUT = 15_000;
 const LOCAL_TIMEOUT = 120_000;
 
@@ -131,7 +131,8 @@ export async function request(method, path, body, options = {}) {
 }
 
 /**
- * Calls the runner, beside the API.
+ * Calls the runner, beside the API. A POST moves its clock and has no time-out: the response follows when everything
+ * that fell due is done, and the runner breaks off the move if the connection is closed.
  * @template {'GET' | 'POST'} Method
  * @template {string} Path
  * @param {Method} method
@@ -141,7 +142,8 @@ export async function request(method, path, body, options = {}) {
  * @returns {Promise<LocalResponseTo<Method, Path>>}
  */
 export function local(method, path, body, signal) {
-  const call = { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, signal, local: true };
+  const timeout = method === 'POST' ? null : LOCAL_TIMEOUT;
+  const call = { method, path, body, headers: {}, idempotencyKey: null, timeout, signal, local: true };
   return /** @type {Promise<LocalResponseTo<Method, Path>>} */ (send(path, call));
 }
 
@@ -165,14 +167,14 @@ async function signInAgain(refused, error) {
  * @param {string} url
  * @param {{ method: string, path: string, body: unknown, headers: Record<string, string>, idempotencyKey: string |
  *   null,
- *   timeout: number, signal?: AbortSignal, local: boolean }} call
+ *   timeout: number | null, signal?: AbortSignal, local: boolean }} call
  * @returns {Promise<unknown>} the body of the response
  */
 async function send(url, call) {
   const { method, path, body, headers } = call;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  const timeout = AbortSignal.timeout(call.timeout);
-  const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
+  const timeout = call.timeout === null ? null : AbortSignal.timeout(call.timeout);
+  const signal = AbortSignal.any([timeout, call.signal].filter((one) => one instanceof AbortSignal));
   const began = performance.now();
   note(call.signal, path);
   /** @type {number | null} */
@@ -192,7 +194,7 @@ async function send(url, call) {
     throw refusal(response, text);
   } catch (error) {
     if (error instanceof ApiError || call.signal?.aborted) throw error;
-    if (timeout.aborted) {
+    if (call.timeout !== null && timeout?.aborted) {
       const seconds = call.timeout / 1000;
       throw new ApiError('timeout', t`The service did not respond within ${seconds} seconds.`);
     }

@@ -219,7 +219,8 @@ def _outcome(call: _Call, response: httpx.Response) -> dict[str, Any] | FleetErr
     for listener in call.listeners:
         listener(response)
     if response.status_code == FOUND:
-        return {"url": response.headers["location"]}
+        url = response.headers.get("location")
+        return {"url": url} if url else ConnectionFailedError(f"{call.method} {call.url.path}: the redirect has no Location.")
     try:
         body = response.json()
     except ValueError:
@@ -229,6 +230,14 @@ def _outcome(call: _Call, response: httpx.Response) -> dict[str, Any] | FleetErr
             return ConnectionFailedError(f"{call.method} {call.url.path}: the response is not JSON.")
         body = {}
     return body if response.is_success else error_of(response.status_code, body, response.headers)
+
+
+def _link(path: str, body: dict[str, Any]) -> str:
+    """The URL of a file from the outcome of a request for it."""
+    url = body.get("url")
+    if not isinstance(url, str):
+        raise ConnectionFailedError(f"GET {path}: the response does not redirect to a file.")
+    return url
 
 
 def _failure(call: _Call, error: httpx.HTTPError | TimeoutError) -> FleetError:
@@ -301,8 +310,7 @@ class SyncHttp(_Settings):
         self, path: str, *, query: Mapping[str, Any] | None = None, options: RequestOptions | None = None
     ) -> str:
         """Sends a request that is answered with a redirect to a file, and returns the URL of the file."""
-        url: str = (self.raw("GET", path, None, query, options))["url"]
-        return url
+        return _link(path, self.raw("GET", path, None, query, options))
 
     def raw(
         self,
@@ -387,8 +395,7 @@ class AsyncHttp(_Settings):
         self, path: str, *, query: Mapping[str, Any] | None = None, options: RequestOptions | None = None
     ) -> str:
         """Sends a request that is answered with a redirect to a file, and returns the URL of the file."""
-        url: str = (await self.raw("GET", path, None, query, options))["url"]
-        return url
+        return _link(path, await self.raw("GET", path, None, query, options))
 
     async def raw(
         self,

@@ -10,6 +10,9 @@ import httpx
 
 from ._clock import Clock
 
+TIMEOUT = 30.0
+"""How long a request to a local runner may take, in seconds. A move of its clock may take longer."""
+
 
 class FakeClock(Clock):
     """A clock that stands still except while the client waits. It notes how long the client wanted to wait."""
@@ -40,21 +43,26 @@ class InboxDelivery(TypedDict):
 class LocalRunner:
     """The service that `cargo run` started, beside its API: its clock, which can be moved and stays moved, and its inbox for webhooks."""
 
-    def __init__(self, base_url: str, token: str | None = None) -> None:
-        """`token` is the one that `cargo run` printed, and that of the environment variable `FLEET_LOCAL_TOKEN` unless given."""
+    def __init__(self, base_url: str, token: str | None = None, *, transport: httpx.BaseTransport | None = None) -> None:
+        """`token` is the one that `cargo run` printed, and that of the environment variable `FLEET_LOCAL_TOKEN` unless given.
+
+        `transport` sends the requests, as that of `FleetClient` does.
+        """
         token = token or os.environ.get("FLEET_LOCAL_TOKEN")
         if not token:
             raise ValueError("The token of the local runner is needed: an argument or the environment variable FLEET_LOCAL_TOKEN.")
         self.inbox_url = f"{base_url}/_local/inbox"
-        self._http = httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT, transport=transport)
 
     def now(self) -> datetime:
         """The service's time, from which times in requests have to be computed."""
         return datetime.fromisoformat(_json(self._http.get("/_local/clock"))["now"])
 
     def advance(self, seconds: int) -> datetime:
-        """Moves the clock; everything that is due in between is done. Returns the time then."""
-        response = self._http.post("/_local/clock", json={"advance_seconds": seconds})
+        """Moves the clock; everything that is due in between is done, which can take minutes. Returns the time then."""
+        # The runner breaks off the move if the connection is closed.
+        response = self._http.post("/_local/clock", json={"advance_seconds": seconds}, timeout=httpx.Timeout(TIMEOUT, read=None))
         return datetime.fromisoformat(_json(response)["now"])
 
     def inbox(self) -> list[InboxDelivery]:

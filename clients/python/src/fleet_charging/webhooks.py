@@ -32,6 +32,9 @@ def verify(
     `body` is the raw body, not a parsed and serialized one; `secret` is the endpoint's whole secret, `whsec_…`; `now` is the
     present time in seconds since 1970, the system's unless given.
 
+    If the `payload` of the endpoint is `thin`, `event.data.object` has `id` and `object` alone: its other members raise `AttributeError`.
+    Retrieve the object by its id.
+
     Raises `SignatureVerificationError` if the secret is empty, if the delivery is not signed with it, or was signed too long ago.
     """
     if not secret:

@@ -1,13 +1,14 @@
 //! `fleet listen`: forwards events to a receiver on this machine, signed like webhooks.
 //!
 //! A service on AWS cannot reach a receiver on a laptop, so the tool reads the events from a polling endpoint and delivers them
-//! itself. It creates the endpoint at the first run, and stores its id and the position of the last read event in a file beside the
-//! configuration. Therefore it continues at that position after sleep, a restart or a loss of the network. Events of a page that was
-//! not completely forwarded are forwarded again. It signs with its own secret, which is generated once and stored in the
-//! configuration.
+//! itself. It creates the endpoint at the first run with a set of event types, and stores its id and the position of the last read event
+//! in a file beside the configuration ([`places`]). Therefore it continues at that position after sleep, a restart or a loss of the
+//! network. Events of a page that was not completely forwarded are forwarded again. It signs with its own secret, which is generated
+//! once and stored in the configuration.
 
-use std::collections::BTreeMap;
-use std::fs;
+mod places;
+
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -15,11 +16,11 @@ use base64::engine::general_purpose::STANDARD;
 use clap::ArgMatches;
 use hmac::{Hmac, Mac as _};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use url::Url;
 
+use self::places::Entry;
 use crate::client::Request;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -105,34 +106,9 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
     }
 }
 
-/// The position up to which the events of one account were read.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Place {
-    /// The polling endpoint.
-    endpoint: String,
-    /// The types of events that it is subscribed to.
-    events: Vec<String>,
-    /// None until the first response.
-    cursor: Option<String>,
-}
-
-type Places = BTreeMap<String, Place>;
-
-fn places() -> Result<Places, Failure> {
-    let file = profile::file()?.with_file_name("listen.json");
-    match fs::read_to_string(&file) {
-        Ok(text) => serde_json::from_str(&text)
-            .map_err(|error| Failure::Local(format!("{}: {error}", file.display()))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Places::default()),
-        Err(error) => Err(Failure::Local(format!("{}: {error}", file.display()))),
-    }
-}
-
 /// The events of an account, from the position at which the last run ended.
 struct Feed {
-    /// A description of the account: the address, the masked key, and the account.
-    name: String,
-    place: Place,
+    entry: Entry,
     /// Whether the last request could not reach the service.
     is_lost: bool,
 }
@@ -141,44 +117,23 @@ impl Feed {
     /// Opens the feed of a polling endpoint for these types of events. The endpoint is created unless an earlier run has created it.
     ///
     /// # Errors
-    /// The endpoint cannot be created or changed, or the file cannot be used.
-    async fn open(
-        context: &Context,
-        mut events: Vec<String>,
-        from_now: bool,
-    ) -> Result<Self, Failure> {
-        if events.is_empty() {
-            events.push("*".to_owned());
-        }
+    /// The endpoint cannot be created, another run reads its events, or the file cannot be used.
+    async fn open(context: &Context, events: Vec<String>, from_now: bool) -> Result<Self, Failure> {
         let settings = &context.client.settings;
         let key = settings.api_key.as_deref().map(masked).unwrap_or_default();
         let account = settings.account.as_deref().unwrap_or_default();
-        let name = format!("{} {key} {account}", settings.base_url);
-        let place = places()?.remove(&name).unwrap_or_default();
+        let account = format!("{} {key} {account}", settings.base_url);
         let mut feed = Self {
-            name,
-            place,
+            entry: Entry::open(&file()?, &account, events)?,
             is_lost: false,
         };
         if from_now {
-            feed.place.cursor = None;
+            feed.entry.place.cursor = None;
         }
-        if feed.place.endpoint.is_empty() {
-            feed.make(context, events).await?;
-        } else if feed.place.events != events {
-            let path = format!("/v1/webhook_endpoints/{}", feed.place.endpoint);
-            let change = Request::post(path, json!({"enabled_events": events}));
-            match context.client.send(&change).await {
-                Err(Failure::Refused(refusal)) if refusal.status == 404 => {
-                    feed.make_again(context, events).await?;
-                }
-                changed => {
-                    changed?;
-                    feed.place.events = events;
-                }
-            }
+        if feed.entry.place.endpoint.is_empty() {
+            feed.make(context).await?;
         }
-        if feed.place.cursor.is_none() {
+        if feed.entry.place.cursor.is_none() {
             let begin = feed.next(context, 1).await?;
             feed.keep(&begin)?;
         }
@@ -186,24 +141,43 @@ impl Feed {
     }
 
     /// Creates an endpoint.
-    async fn make(&mut self, context: &Context, events: Vec<String>) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// The service refuses it. The message of a 409 names the endpoints of earlier runs, because an account has a maximum number.
+    async fn make(&mut self, context: &Context) -> Result<(), Failure> {
+        let events = &self.entry.place.events;
         let new =
             json!({"type": "polling", "enabled_events": events, "application": "fleet listen"});
         let request = Request::post("/v1/webhook_endpoints", new);
-        let endpoint = context.client.send(&request).await?.body;
-        self.place = Place {
-            endpoint: endpoint["id"].as_str().unwrap_or_default().to_owned(),
-            events,
-            cursor: None,
+        let endpoint = match context.client.send(&request).await {
+            Err(Failure::Refused(mut refusal)) if refusal.status == 409 => {
+                let message = refusal.member("message").unwrap_or_default();
+                refusal.body["message"] = format!("{message}{}", self.advice()?).into();
+                return Err(Failure::Refused(refusal));
+            }
+            endpoint => endpoint?.body,
         };
-        self.save()
+        let place = &mut self.entry.place;
+        place.endpoint = endpoint["id"].as_str().unwrap_or_default().to_owned();
+        place.cursor = None;
+        self.entry.save()
+    }
+
+    /// The endpoints that earlier runs created for other types, as lines that follow a message.
+    fn advice(&self) -> Result<String, Failure> {
+        let others = self.entry.others()?.into_iter();
+        let lines = others.map(|other| {
+            let (endpoint, events) = (other.endpoint, other.events.join(", "));
+            format!("\n  `fleet webhook-endpoints delete {endpoint}` deletes that of `fleet listen` for {events}")
+        });
+        Ok(lines.collect())
     }
 
     /// Creates an endpoint in place of one that was deleted, and says so on standard error: events are missing.
-    async fn make_again(&mut self, context: &Context, events: Vec<String>) -> Result<(), Failure> {
-        self.make(context, events).await?;
+    async fn make_again(&mut self, context: &Context) -> Result<(), Failure> {
+        self.make(context).await?;
         if !context.quiet {
-            let endpoint = &self.place.endpoint;
+            let endpoint = &self.entry.place.endpoint;
             eprintln!(
                 "The polling endpoint was deleted; {endpoint} was created in its place. Events before its creation are not forwarded."
             );
@@ -218,9 +192,9 @@ impl Feed {
     /// The service refuses the request.
     async fn next(&mut self, context: &Context, limit: u64) -> Result<Value, Failure> {
         loop {
-            let path = format!("/v1/webhook_endpoints/{}/events", self.place.endpoint);
+            let path = format!("/v1/webhook_endpoints/{}/events", self.entry.place.endpoint);
             let mut request = Request::get(path).with("limit", limit.to_string());
-            if let Some(cursor) = &self.place.cursor {
+            if let Some(cursor) = &self.entry.place.cursor {
                 let longest = context
                     .client
                     .settings
@@ -243,8 +217,7 @@ impl Feed {
             };
             match &failure {
                 Failure::Refused(refusal) if refusal.status == 404 => {
-                    let events = self.place.events.clone();
-                    self.make_again(context, events).await?;
+                    self.make_again(context).await?;
                 }
                 Failure::Refused(refusal) if refusal.member("param") == Some("cursor") => {
                     return Err(Failure::Local(format!(
@@ -270,19 +243,17 @@ impl Feed {
     /// The file cannot be written.
     fn keep(&mut self, page: &Value) -> Result<(), Failure> {
         let cursor = page["cursor"].as_str().map(str::to_owned);
-        if cursor != self.place.cursor {
-            self.place.cursor = cursor;
-            self.save()?;
+        if cursor != self.entry.place.cursor {
+            self.entry.place.cursor = cursor;
+            self.entry.save()?;
         }
         Ok(())
     }
+}
 
-    fn save(&self) -> Result<(), Failure> {
-        let mut all = places()?;
-        all.insert(self.name.clone(), self.place.clone());
-        let text = serde_json::to_string_pretty(&all).map_err(Failure::local)?;
-        profile::replace(&profile::file()?.with_file_name("listen.json"), &text)
-    }
+/// The file of the positions.
+fn file() -> Result<PathBuf, Failure> {
+    Ok(profile::file()?.with_file_name("listen.json"))
 }
 
 /// The receiver of deliveries.
@@ -411,9 +382,17 @@ fn hmac(key: &[u8], parts: &[&str]) -> Vec<u8> {
 
 /// The secret of the configuration, which is generated at the first use.
 fn kept_secret() -> Result<String, Failure> {
+    if let Some(secret) = Config::read()?.listen_secret {
+        return Ok(secret);
+    }
+    places::locked(&file()?, new_secret)
+}
+
+/// Generates the secret of the configuration, unless another run has done so.
+fn new_secret() -> Result<String, Failure> {
     let mut config = Config::read()?;
-    if let Some(secret) = &config.listen_secret {
-        return Ok(secret.clone());
+    if let Some(secret) = config.listen_secret {
+        return Ok(secret);
     }
     let mut bytes = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
         .map(uuid::Uuid::into_bytes)
