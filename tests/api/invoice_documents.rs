@@ -1,14 +1,15 @@
 //! `GET /v1/invoices/{id}/document`: the PDF and the XML of final invoices.
 
 use serde_json::{Value, json};
-use tests::{Client, Crew, TestApp, TestResponse, id_of, with};
+use tests::{Client, Crew, TestApp, TestResponse, id_of, path_of, with};
 
 use crate::books::{buyer, finalized, own, seller};
 
 async fn ask(client: &Client, invoice: &Value, format: &str) -> TestResponse {
-    let id = id_of(invoice);
-    let path = format!("/v1/invoices/{id}/document?format={format}");
-    client.get(&path).await
+    let path = path_of(id_of(invoice));
+    client
+        .get(&format!("{path}/document?format={format}"))
+        .await
 }
 
 /// Downloads a document without a key.
@@ -112,6 +113,34 @@ async fn documents_are_made_after_the_finalization() {
     app.alice.post_ok(&path, json!({})).await;
     app.drain().await;
     assert_eq!(document(&app, &invoice, "cii").await.text, cii);
+}
+
+#[tokio::test]
+async fn a_credited_line_is_described_as_on_its_invoice() {
+    let app = TestApp::start().await;
+    let (_, window) = billed(&app, "de").await;
+    let invoice = finalized(&app.alice, window).await;
+    let line = &invoice["line_items"][0]["id"];
+    let billed = document(&app, &invoice, "ubl").await.text;
+    let credit = async |change: Value| {
+        let lines = json!([with(json!({"line_item": line}), change)]);
+        let note = json!({"invoice": invoice["id"], "lines": lines});
+        let note = app.alice.post_ok("/v1/credit_notes", note).await;
+        document(&app, &note, "ubl").await.text
+    };
+    let name = |document: &str| {
+        let (_, item) = document.split_once("<cac:Item>").expect("an item");
+        content(item, "cbc:Name").to_owned()
+    };
+    let part = credit(json!({"amount": 190})).await;
+    for document in [&billed, &part] {
+        assert!(name(document).contains("Ladevorgang"), "{document}");
+    }
+    for element in ["cbc:StartDate", "cbc:EndDate"] {
+        assert_eq!(content(&part, element), content(&billed, element));
+    }
+    let rest = credit(json!({})).await;
+    assert!(!rest.contains(" at "), "{rest}");
 }
 
 #[tokio::test]

@@ -4,10 +4,11 @@ use documents::{Document, DocumentKind, Line, Period, PrecedingInvoice, Unit};
 use kernel::time::millis;
 use kernel::{Error, Tenant, Timestamp};
 use models::credit_note::CreditNoteLine;
-use models::invoice::Issued;
+use models::invoice::{Issued, LineItem};
 use models::{CreditNote, Invoice, Stored};
 
 use super::Documented;
+use super::invoice::{lines_of, lines_of_invoice};
 use super::parties::{buyer, category, currency, language, seller};
 use crate::App;
 
@@ -25,14 +26,32 @@ impl Documented for CreditNote {
         let invoice = app.store.get::<Invoice>(tenant, &note.invoice).await?;
         let issued = invoice.internal.issued.as_ref();
         let issued = issued.ok_or_else(|| Error::internal("a credit note of a draft"))?;
-        Ok(of_credit_note(note, &invoice.object, issued))
+        let credited = if note.lines.iter().any(|line| line.line_item.is_some()) {
+            lines_of_invoice(app, tenant, &invoice.object).await?
+        } else {
+            Vec::new()
+        };
+        Ok(of_credit_note(note, &invoice.object, issued, &credited))
     }
 }
 
-fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Document {
+/// `credited` has the lines of the invoice, if the note credits some of them.
+fn of_credit_note(
+    note: &CreditNote,
+    invoice: &Invoice,
+    issued: &Issued,
+    credited: &[LineItem],
+) -> Document {
     let (seller_zone, buyer_zone) = (issued.seller_zone.rules(), issued.buyer_zone.rules());
     let day = |at: Timestamp| at.date_in(&seller_zone);
-    let lines: Vec<Line> = note.lines.iter().flat_map(lines_of).collect();
+    let lines = note.lines.iter().flat_map(|line| {
+        let mut credited = credited.iter();
+        match credited.find(|credited| Some(&credited.id) == line.line_item.as_ref()) {
+            Some(credited) => lines_of(&part_of(credited, line), issued.language, &buyer_zone),
+            None => amounts_of(line),
+        }
+    });
+    let lines: Vec<Line> = lines.collect();
     let gross = documents::Totals::of(&lines).map_or(note.amount, |totals| totals.gross);
     Document {
         kind: DocumentKind::CreditNote,
@@ -58,13 +77,25 @@ fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Docu
         refunded: 0,
         rounding: note.amount - gross,
         lines,
-        time_zone: None,
+        time_zone: Some(issued.buyer_zone.as_str().to_owned()),
     }
 }
 
-/// The document lines for a line of the credit note: one for each tax rate.
-fn lines_of(line: &CreditNoteLine) -> impl Iterator<Item = Line> {
-    line.taxes.iter().map(|rate| Line {
+/// The credited part of a line of the invoice. The energy is that of the whole line, so a part of it has none.
+fn part_of(line: &LineItem, credit: &CreditNoteLine) -> LineItem {
+    let is_whole = credit.net == line.net && credit.taxes.len() == line.taxes.len();
+    let mut part = line.clone();
+    if !is_whole {
+        part.energy_wh = 0;
+        part.tax_components.clear();
+    }
+    (part.net, part.tax, part.taxes) = (credit.net, credit.tax, credit.taxes.clone());
+    part
+}
+
+/// The document lines for an amount of the whole invoice: one for each tax rate.
+fn amounts_of(line: &CreditNoteLine) -> Vec<Line> {
+    let lines = line.taxes.iter().map(|rate| Line {
         description: line.description.clone(),
         quantity: 1.into(),
         unit: Unit::Piece,
@@ -78,5 +109,6 @@ fn lines_of(line: &CreditNoteLine) -> impl Iterator<Item = Line> {
         station: None,
         session: None,
         reservation: None,
-    })
+    });
+    lines.collect()
 }

@@ -39,25 +39,31 @@ async fn document_of(
     tenant: &Tenant,
     invoice: &Stored<Invoice>,
 ) -> Result<Document, Error> {
-    let mut lines = Vec::new();
-    let mut page_request = PageRequest::first(BATCH);
-    loop {
-        let page = app
-            .store
-            .lines(tenant, &invoice.object, &page_request)
-            .await?;
-        let last = page.items.last().map(|line| line.id.clone());
-        lines.extend(page.items);
-        match last {
-            Some(last) if page.older => page_request.from = Cursor::After(last),
-            _ => break,
-        }
-    }
+    let mut lines = lines_of_invoice(app, tenant, &invoice.object).await?;
     // Oldest first.
     lines.reverse();
     let issued = invoice.internal.issued.as_ref();
     let issued = issued.ok_or_else(|| Error::internal("a final invoice that was not issued"))?;
     Ok(of_invoice(&invoice.object, issued, &lines))
+}
+
+/// Reads all lines of an invoice, newest first.
+pub(super) async fn lines_of_invoice(
+    app: &App,
+    tenant: &Tenant,
+    invoice: &Invoice,
+) -> Result<Vec<LineItem>, Error> {
+    let mut lines = Vec::new();
+    let mut page_request = PageRequest::first(BATCH);
+    loop {
+        let page = app.store.lines(tenant, invoice, &page_request).await?;
+        let last = page.items.last().map(|line| line.id.clone());
+        lines.extend(page.items);
+        match last {
+            Some(last) if page.older => page_request.from = Cursor::After(last),
+            _ => return Ok(lines),
+        }
+    }
 }
 
 fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Document {
@@ -94,7 +100,7 @@ fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Documen
 }
 
 /// The document lines for a line of the invoice: one for each tax rate, that of the energy price with the energy.
-fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
+pub(super) fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
     let none = TaxAmount {
         country: None,
         tax_percent: "0".to_owned().try_into().unwrap_or_default(),

@@ -43,6 +43,11 @@ pub(super) struct Totals {
     pub(super) single: Vec<Cell>,
 }
 
+/// Returns the whole seconds of the time of one session, so that the same sessions have the same sum in whatever groups they are added.
+fn whole_seconds(time: SignedDuration) -> SignedDuration {
+    SignedDuration::from_secs(time.as_secs())
+}
+
 impl Totals {
     /// Adds a session. An active one lasts until now.
     pub(super) fn add(&mut self, session: &ChargingSession, now: Timestamp) {
@@ -58,11 +63,11 @@ impl Totals {
             self.priced_energy += session.energy();
         }
         let duration = ended.since(started);
-        let duration = duration.max(SignedDuration::ZERO);
+        let duration = whole_seconds(duration.max(SignedDuration::ZERO));
         self.duration += duration;
         let charged = session.state.charged().ended.unwrap_or(ended);
         let charging = charged.since(started);
-        self.charging += charging.clamp(SignedDuration::ZERO, duration);
+        self.charging += whole_seconds(charging.clamp(SignedDuration::ZERO, duration));
         let total = session.total();
         self.net += total.net;
         self.tax += total.tax();
