@@ -219,6 +219,12 @@ async fn a_reservation_at_a_forbidden_time_is_blocked() {
     let blocked = reserve(json!({})).await;
     blocked.expect_error(403, "policy_blocked", None);
     assert_has!(blocked.body, {"policy": id, "rule": "time_windows"});
+    let batch = json!({"operation": "create_reservation", "bodies": [app.reservation(&crew, 300)]});
+    let batch = app.alice.post_ok("/v1/batches", batch).await;
+    app.drain().await;
+    let results = format!("{}/results", path_of(id_of(&batch)));
+    let results = app.alice.get_ok(&results).await;
+    assert_has!(results["data"][0]["error"], {"policy": id, "rule": "time_windows"});
     assert!(app.alice.get("/v1/reservations").await.ids().is_empty());
     // A window that can be moved into the allowed time is accepted.
     let reservation = reserve(json!({"latest_end": app.in_minutes(700)})).await;

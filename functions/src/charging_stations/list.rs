@@ -78,7 +78,7 @@ pub struct Filters {
     reservable: Option<bool>,
     /// With `until`: only stations with a connector that is free for the whole time.
     from: Option<Timestamp>,
-    /// With `from`: only stations with a connector that is free for the whole time.
+    /// With `from`: only stations with a connector that is free for the whole time. At most 7 days after `from`.
     until: Option<Timestamp>,
     /// Id of a driver: only stations among the `preferred_charging_stations` of this driver.
     driver: Option<Id>,

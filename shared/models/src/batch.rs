@@ -153,7 +153,8 @@ pub enum BatchResultStatus {
     Failed,
 }
 
-/// The reason why a body of a batch was refused: the error that a request with this body would have received.
+/// The reason why a body of a batch was refused: the error that a request with this body would have received, without the list of all
+/// parameters at fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchError {
     /// Class of the error.
@@ -170,6 +171,14 @@ pub struct BatchError {
     pub param: Option<String>,
     /// URL of the documentation of the code.
     pub doc_url: Option<String>,
+    /// With `policy_blocked`: id of the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub policy: Option<String>,
+    /// With `policy_blocked`: the rule of the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub rule: Option<String>,
 }
 
 /// The stored result of one body of a batch.
