@@ -806,6 +806,33 @@ async fn a_vehicle_with_another_plug_gets_another_connector() {
 }
 
 #[tokio::test]
+async fn another_plug_does_not_avoid_the_fee_of_a_late_cancellation() {
+    for is_cancelled in [true, false] {
+        let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+        let (path, vehicle) = of_two_plugs(&app).await;
+        app.advance(102 * 60).await;
+        let change = json!({"charging_standard": "CHAdeMO"});
+        app.alice.post_ok(&vehicle, change).await;
+        app.drain().await;
+        let kept = json!({"status": "confirmed", "connector": "1", "fee_due": 300});
+        for _ in 0..2 {
+            let shown = app.alice.get_ok(&path).await;
+            assert_eq!(with(shown.clone(), kept.clone()), shown);
+            app.advance(5 * 60).await;
+        }
+        let status = if is_cancelled {
+            let cancel = format!("{path}/cancel");
+            app.alice.post_ok(&cancel, json!({})).await;
+            "cancelled"
+        } else {
+            app.advance(30 * 60).await;
+            "expired"
+        };
+        assert_has!(app.alice.get_ok(&path).await, {"status": status, "fee_due": 300});
+    }
+}
+
+#[tokio::test]
 async fn a_plug_that_changes_before_the_confirmation_is_the_one_matched() {
     let app = TestApp::start().await;
     let (path, vehicle) = of_two_plugs(&app).await;

@@ -310,18 +310,37 @@ impl Reservation {
 
     /// Checks whether cancelling is free: while no connector is reserved or another one is searched, until
     /// [`Self::free_cancellation_until`], and once the connector could not be used in its window.
-    fn is_free_to_cancel(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_free_to_cancel(&self, now: Timestamp) -> bool {
         match &self.state {
-            ReservationState::Pending { .. }
-            | ReservationState::Confirmed {
+            ReservationState::Pending { .. } => true,
+            ReservationState::Confirmed {
                 step: Step::Rematch { .. },
                 ..
-            } => true,
+            } if !self.has_other_plug() => true,
             ReservationState::Confirmed { reserved, .. } if reserved.was_lost => true,
             _ => self
                 .free_cancellation_until()
                 .is_some_and(|last| now <= last),
         }
+    }
+
+    /// Checks whether another connector is searched only because the vehicle has another plug now.
+    fn has_other_plug(&self) -> bool {
+        match &self.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: Step::Rematch {
+                    by_tenant: true, ..
+                },
+            } => !reserved.is_refused(),
+            _ => false,
+        }
+    }
+
+    /// Checks whether the reserved connector is kept although the vehicle has another plug now and no other connector fits: cancelling is
+    /// not free any more, so the fee stays due.
+    pub(super) fn is_kept_for_its_fee(&self, now: Timestamp) -> bool {
+        self.has_other_plug() && self.reservation_fee > 0 && !self.is_free_to_cancel(now)
     }
 
     /// Checks whether cancelling is free only because the connector was reserved late.

@@ -122,10 +122,8 @@ impl Stored<Reservation> {
 
     /// Checks whether the reserved EVSE is not kept free for the reservation.
     pub fn is_refused(&self) -> bool {
-        self.object.state.reserved().is_some_and(|reserved| {
-            let mut refused = reserved.refused_evses.iter();
-            refused.any(|refused| refused.is(&reserved.station, &reserved.evse))
-        })
+        let reserved = self.object.state.reserved();
+        reserved.is_some_and(|reserved| reserved.is_refused())
     }
 }
 

@@ -284,6 +284,12 @@ impl ReservationState {
 }
 
 impl Reserved {
+    /// Checks whether the EVSE is not kept free for the reservation.
+    pub(super) fn is_refused(&self) -> bool {
+        let mut refused = self.refused_evses.iter();
+        refused.any(|refused| refused.is(&self.station, &self.evse))
+    }
+
     /// Returns the time at which the reservation expires if the vehicle has not arrived. Until then the network keeps the EVSE free.
     pub fn expires(&self) -> Timestamp {
         self.window.from.plus(GRACE)

@@ -234,7 +234,8 @@ impl Stored<Reservation> {
 
     /// Records an attempt that found no connector. The next attempt follows in 5 minutes, or the reservation fails if it is too late or
     /// another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation that has lost
-    /// its connector finds no other one, the reason is `station_unavailable`.
+    /// its connector finds no other one, the reason is `station_unavailable`. One that is not free to cancel, and whose vehicle has got
+    /// another plug, keeps its connector.
     pub fn record_failed_attempt(
         &mut self,
         reason: FailedReason,
@@ -246,6 +247,9 @@ impl Stored<Reservation> {
             FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
         );
         let next_attempt = self.next_attempt(now);
+        if self.object.is_kept_for_its_fee(now) {
+            return self.keep_for_its_fee(next_attempt);
+        }
         let is_last = hopeless || next_attempt > self.object.last_attempt();
         let earlier = self.object.match_summary.take().filter(|_| !hopeless);
         self.object.match_summary = summary.or(earlier);
@@ -272,6 +276,20 @@ impl Stored<Reservation> {
             if is_confirmed {
                 self.record(EventType::ReservationUnassigned);
             }
+        }
+    }
+
+    /// Keeps the reserved connector. Another one is searched until the window starts.
+    fn keep_for_its_fee(&mut self, next_attempt: Timestamp) {
+        if let ReservationState::Confirmed { reserved, step } = &mut self.object.state {
+            *step = if next_attempt < reserved.window.from {
+                Step::Rematch {
+                    next_attempt,
+                    by_tenant: true,
+                }
+            } else {
+                Step::Arrival
+            };
         }
     }
 
