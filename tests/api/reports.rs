@@ -297,7 +297,9 @@ async fn an_active_session_is_reported_as_it_is_now() {
     assert!((0..1000).contains(&later), "{energy} Wh, then {shown}");
     assert_has!(entries[0], {"sessions": 1, "duration_seconds": 1800, "charging_seconds": 1800});
     assert!((11_000..12_000).contains(&energy), "{energy}");
-    let gross = entries[0]["gross_minor_units"].as_i64().expect("an integer");
+    let gross = entries[0]["gross_minor_units"]
+        .as_i64()
+        .expect("an integer");
     assert!((495..540).contains(&gross), "{gross}");
 }
 
