@@ -375,6 +375,31 @@ async fn a_uid_that_another_account_has_by_now_stays_valid() {
 }
 
 #[tokio::test]
+async fn the_only_claim_of_an_erased_uid_succeeds() {
+    let (app, cpo) = Connected::start().await;
+    for claims in [1, 2] {
+        let (child, uid) = child_with_card(&app).await;
+        let mut cards = Vec::new();
+        for _ in 0..claims {
+            let client = app.other_account(Mode::Test).await;
+            let crew = app.crew(&client).await;
+            let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
+            let card = client.create("/v1/charge_cards", card).await;
+            cards.push((client, format!("/v1/charge_cards/{card}")));
+        }
+        erase_closed(&app, &child).await;
+        app.drain().await;
+        // Of two claims, an operator chooses.
+        let status = if claims == 1 { "active" } else { "pending" };
+        for (client, path) in &cards {
+            assert_has!(client.get_ok(path).await, {"status": status});
+        }
+        let sent = tokens_sent(&cpo, &uid);
+        assert_has!(sent[sent.len() - 1], {"valid": claims == 1});
+    }
+}
+
+#[tokio::test]
 async fn objects_of_networks_that_name_an_erased_card_are_gone() {
     let (app, cpo) = Connected::start().await;
     let (child, uid) = child_with_card(&app).await;

@@ -94,6 +94,18 @@ impl CardUidUse {
         self.claims.iter().find(|claim| claim.card == *card)
     }
 
+    /// Returns the only claim of a uid whose holder's account was erased: no other account can want the uid back.
+    pub fn heir(&self) -> Option<&CardClaim> {
+        let is_erased = self
+            .token
+            .as_ref()
+            .is_some_and(CardToken::is_of_erased_account);
+        match &self.claims[..] {
+            [only] if is_erased => Some(only),
+            _ => None,
+        }
+    }
+
     /// Returns whether a new card of the account holds the uid at once. This is so if no card holds it, and there are no claims or the
     /// account was its last holder. Otherwise the card has to wait for a decision.
     ///
