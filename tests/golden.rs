@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::types::AttributeValue;
 use kernel::{Id, Kind};
 use ocpi::object::Module;
@@ -179,7 +180,27 @@ async fn adjust_session(app: &TestApp, network: &Connected) {
 /// # Panics
 /// The table cannot be read.
 pub async fn all_items(app: &TestApp) -> BTreeMap<(String, String), Value> {
-    let pages = table(app).scan().table_name(&app.running().table);
+    items_of(&table(app), &app.running().table).await
+}
+
+/// All items of the table of a runner, as [`all_items`] returns them. The runner prints the address, the name and the access key.
+///
+/// # Panics
+/// The table cannot be read.
+pub async fn items_at(
+    url: &str,
+    name: &str,
+    access_key: &str,
+) -> BTreeMap<(String, String), Value> {
+    let mut settings = client::tuned(&functions::aws::config(), SLACK);
+    settings.set_endpoint_url(Some(url.to_owned()));
+    let credentials = Credentials::from_keys(access_key, "secret", None);
+    settings.set_credentials_provider(Some(SharedCredentialsProvider::new(credentials)));
+    items_of(&Client::from_conf(settings.build()), name).await
+}
+
+async fn items_of(client: &Client, table: &str) -> BTreeMap<(String, String), Value> {
+    let pages = client.scan().table_name(table);
     let mut pages = pages.into_paginator().items().send();
     let mut all = BTreeMap::new();
     while let Some(item) = pages.next().await {

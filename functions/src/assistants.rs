@@ -14,7 +14,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
 use futures::FutureExt as _;
@@ -79,8 +79,8 @@ where
         clock,
         sources: SourceLimiter::new(rate),
     });
-    let handler = post(move |request: Request| async move { assistants.serve(request).await });
-    Router::new().route(PATH, handler)
+    let handler = move |request: Request| async move { assistants.serve(request).await };
+    Router::new().route(PATH, post(handler.clone()).fallback(handler))
 }
 
 impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
@@ -89,14 +89,19 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
         let id = Id::new(Kind::Request, self.clock.now());
         let span = edge::span(&request, &id);
         let served = async {
-            let began = Instant::now();
+            let (began, method) = (Instant::now(), request.method().clone());
             let mut response = self.limited(request, &id).await;
+            let headers = response.headers_mut();
             if let Ok(id) = HeaderValue::from_str(id.as_str()) {
-                response.headers_mut().insert("service-request-id", id);
+                headers.insert("service-request-id", id);
             }
+            let version = HeaderValue::from_static(version::CURRENT);
+            headers.insert(version::HEADER, version);
+            let no_store = HeaderValue::from_static("no-store");
+            headers.insert(header::CACHE_CONTROL, no_store);
             let status = response.status().as_u16();
             let duration_ms = began.elapsed().as_millis() as u64;
-            tracing::info!(http.method = "POST", http.path = PATH, status, duration_ms);
+            tracing::info!(http.method = %method, http.path = PATH, status, duration_ms);
             response
         };
         served.instrument(span).await
@@ -112,6 +117,9 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
             Ok(connection) => connection,
             Err(error) => return refused(&error, id, ""),
         };
+        if parts.method != Method::POST {
+            return refused(&Error::method_not_allowed(), id, &base_url);
+        }
         let source = parts.extensions.get::<Source>().copied();
         if let Err(limited) = self.sources.take(source, Instant::now()) {
             return refused(&limited, id, &base_url);
@@ -150,7 +158,15 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
         };
         let request = axum::http::Request::from_parts(parts, content);
         let response = mcp::respond(Arc::new(api), Exposure::Any, request).await;
-        Ok(response.map(Body::new))
+        match response.status() {
+            StatusCode::NOT_ACCEPTABLE => Err(Error::not_acceptable(
+                "The header Accept must name application/json and text/event-stream.",
+            )),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Err(Error::unsupported_media_type(
+                "The content type of the body must be application/json.",
+            )),
+            _ => Ok(response.map(Body::new)),
+        }
     }
 }
 

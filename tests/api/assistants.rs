@@ -1,6 +1,6 @@
 //! `POST /mcp`, the tools for assistants.
 
-use kernel::{Mode, Resource};
+use kernel::{Mode, Resource, version};
 use serde_json::{Value, json};
 use tests::{Client, TestApp, TestResponse, assert_has, driver, id_of, vehicle, with};
 use web::Method;
@@ -242,12 +242,45 @@ async fn a_malformed_message_is_a_json_rpc_error() {
             "{body}"
         );
     }
-    let text = [HEADERS[0], ("content-type", "text/plain")];
-    let refused = app
-        .alice
-        .send("POST", "/mcp", Some("{".to_owned()), &text)
-        .await;
-    refused.expect(415);
+}
+
+#[tokio::test]
+async fn an_error_of_the_transport_has_the_form_of_the_api() {
+    let app = TestApp::start().await;
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let json = HEADERS[1];
+    let refusals = [
+        (vec![json], 406, "Accept"),
+        (vec![json, ("accept", "*/*")], 406, "Accept"),
+        (vec![json, ("accept", "application/json")], 406, "Accept"),
+        (
+            vec![HEADERS[0], ("content-type", "text/plain")],
+            415,
+            "Content-Type",
+        ),
+    ];
+    for (headers, status, param) in refusals {
+        let body = Some(message.to_string());
+        let refused = app.alice.send("POST", "/mcp", body, &headers).await;
+        let refused = refused.expect(status);
+        assert_eq!(refused.header("content-type"), "application/json");
+        assert_has!(refused.body, {"object": "error", "type": "invalid_request_error", "param": param, "status": status,
+            "request": refused.header("service-request-id")});
+    }
+    for (key, body, status) in [
+        (&app.alice, message.to_string(), 200),
+        (&app.alice, "{".to_owned(), 400),
+        (&app.anon, message.to_string(), 401),
+    ] {
+        let response = key
+            .send("POST", "/mcp", Some(body), &HEADERS)
+            .await
+            .expect(status);
+        assert!(response.header("service-request-id").starts_with("req_"));
+        assert_eq!(response.header("service-version"), version::CURRENT);
+        assert_eq!(response.header("cache-control"), "no-store");
+        assert_eq!(response.header("content-type"), "application/json");
+    }
 }
 
 #[tokio::test]
@@ -255,11 +288,9 @@ async fn only_post_with_a_body_of_at_most_256_kib_is_served() {
     let app = TestApp::start().await;
     for method in ["GET", "DELETE"] {
         let refused = app.alice.send(method, "/mcp", None, &HEADERS).await;
-        assert_eq!(refused.expect(405).header("allow"), "POST", "{method}");
+        assert_eq!(refused.header("allow"), "POST", "{method}");
+        assert_has!(refused.expect(405).body, {"object": "error", "status": 405});
     }
-    let accepts_all = [("accept", "*/*"), ("content-type", "application/json")];
-    let refused = app.alice.send("POST", "/mcp", None, &accepts_all).await;
-    assert_eq!(refused.expect(406).header("content-type"), "text/plain");
     let large = json!({"name": "show", "arguments": {"id": "x".repeat(256 * 1024)}});
     let refused = send(&app.alice, "tools/call", large).await.expect(400);
     assert_eq!(refused.body["message"], "The body is larger than 256 KiB.");

@@ -16,6 +16,9 @@
 //! The documents of final invoices and of credit notes are not deleted, because they have to be kept for the legal term. They are stored
 //! below `documents/<account>/` in the bucket; missing documents are made before anything is deleted, and the response counts them.
 //!
+//! Of the charge cards, their uids and contract ids are kept for 90 days with tokens that are no longer valid: a network that has missed this
+//! change would go on accepting the cards. Sessions and CDRs of networks that match no session and name one of these cards are deleted as well.
+//!
 //! Data outside this service is not deleted: customers and payment methods at the payment provider, sessions and CDRs at charging networks,
 //! logs until their retention ends, and the table's backups for 35 days.
 
@@ -252,7 +255,7 @@ async fn delete_page(
     stream::iter(schedules.iter().map(Ok))
         .try_for_each_concurrent(SIDE_BY_SIDE, |name| app.schedules.remove(name))
         .await?;
-    app.store.erase(traces, accounts).await?;
+    app.store.erase(traces, accounts, app.now()).await?;
     at.counts.rows += items;
     at.counts.schedules += schedules.len() as u64;
     at.deleted_in_pass += items;

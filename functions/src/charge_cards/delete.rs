@@ -1,5 +1,6 @@
 //! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks are notified that its token is no longer valid. Its `uid` can be
-//! used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides.
+//! used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides,
+//! because the account may want the `uid` back.
 
 use crate::Request;
 use kernel::{Code, Deleted, Error, Kind, Reply, Resource};

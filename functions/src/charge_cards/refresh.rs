@@ -5,7 +5,9 @@
 //! the relay sends it to every connected network. Work on many cards is done a few cards at a time.
 //!
 //! The worker also creates the app card of a driver, expires cards, and removes deleted drivers and vehicles from cards. It follows the uid
-//! of a card: the card that holds the uid is notified of claims, and a decision changes the status of both cards.
+//! of a card: the card that holds the uid is notified of claims, and a decision changes the status of both cards. When the account of the
+//! card that holds a uid is erased and exactly one card claims the uid then, that card has it. When only the card is deleted, the account
+//! may want the uid back for another card, so the claims wait for an operator.
 //!
 //! Work on all cards of an account is divided: one message plans, and sends a message for each page of cards, so that the pages are
 //! processed in parallel.
@@ -299,6 +301,10 @@ async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         let uid = card.object.uid.as_str().to_owned();
         let uid_use = app.store.card_uid(tenant.mode, &uid).await?;
         let ours = Subject::new(tenant.clone(), id.clone());
+        // The relay then changes the status of the card, as after the decision of an operator.
+        if let Some(heir) = uid_use.heir().filter(|claim| claim.card == ours) {
+            tx.decide_card_uid(&uid, &uid_use, Some(heir))?;
+        }
         let holds_uid = uid_use.holder() == Some(&ours);
         let mut changed = card.expire(origin.now);
         if holds_uid || uid_use.claim_of(&ours).is_some() {

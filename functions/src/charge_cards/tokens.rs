@@ -39,7 +39,8 @@ pub async fn on_change(app: &App, mode: Mode, uid: &str, record: &StreamRecord) 
     Ok(())
 }
 
-/// Refreshes the cards that a change of a uid concerns: those that claimed it or held it before, and the one that holds it now.
+/// Refreshes the cards that a change of a uid concerns: those that claimed it or held it before, and the one that holds it now, or the only
+/// one that is left to hold it.
 async fn refresh_cards(app: &App, mode: Mode, uid: &str, record: &StreamRecord) -> Result<()> {
     let (old, new) = (text_of(&record.old, "card"), text_of(&record.new, "card"));
     // A new card is refreshed anyway, so the item that says which card holds the uid matters only when it changes.
@@ -51,8 +52,9 @@ async fn refresh_cards(app: &App, mode: Mode, uid: &str, record: &StreamRecord) 
     for card in [old, new].into_iter().flatten() {
         cards.push(serde_json::from_str(card).map_err(Error::permanent)?);
     }
-    let token = app.store.card_token(mode, uid).await?;
-    cards.extend(token.and_then(|token| token.card));
+    let uid_use = app.store.card_uid(mode, uid).await?;
+    cards.extend(uid_use.holder().cloned());
+    cards.extend(uid_use.heir().map(|claim| claim.card.clone()));
     for card in cards {
         RefreshTokens::of(&card.tenant, &card.id).send(app).await?;
     }

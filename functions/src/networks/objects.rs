@@ -1,9 +1,10 @@
 //! Objects of networks that are only stored at first, as they are received: tariffs, sessions, CDRs and the parties of a hub.
 
 use crate::App;
-use kernel::{Error, Mode};
-use models::network::ObjectId;
-use ocpi::object::{Refusal, Update};
+use kernel::{Error, Mode, Timestamp};
+use models::network::{Module, ObjectId};
+use ocpi::cost::CdrToken;
+use ocpi::object::{Refusal, Update, updated_at};
 use serde_json::Value;
 use table::networks::{ReceivedObject, shared_origin};
 
@@ -21,11 +22,12 @@ pub async fn store(
     id: &ObjectId,
     change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
 ) -> Replied<Update> {
-    Ok(store_from(app, party.mode, id, change).await??)
+    Ok(store_from(app, party.mode, id, None, change).await??)
 }
 
-/// Stores an object that was received through a network. `change` returns the change of the stored object, if one exists; it is called
-/// again after a concurrent change of the object.
+/// Stores an object that was received through a network, unless it names the card of an erased account, or an unknown token and an update
+/// before `oldest`. `change` returns the change of the stored object, if one exists; it is called again after a concurrent change of the
+/// object.
 ///
 /// # Errors
 /// `Contended` if the object is changed continuously; `Unavailable` if DynamoDB cannot be reached. The inner result is that of `change`.
@@ -33,6 +35,7 @@ pub async fn store_from(
     app: &App,
     mode: Mode,
     id: &ObjectId,
+    oldest: Option<Timestamp>,
     change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
 ) -> Result<Result<Update, Refusal>, Error> {
     let origin = shared_origin(mode, app.now());
@@ -46,6 +49,15 @@ pub async fn store_from(
         let (Update::New(object) | Update::Changed(object)) = &update else {
             return Ok(Ok(update));
         };
+        if before.is_none() && names_erased_card(app, mode, id, object, oldest).await? {
+            let (module, party) = (id.module().as_str(), id.party().to_string());
+            tracing::info!(
+                module,
+                party,
+                "an object with the token of an erased account, or an old one with an unknown token, was not stored"
+            );
+            return Ok(Ok(Update::Stale));
+        }
         let object = object.clone();
         let received = match stored {
             None => ReceivedObject::new(id.clone(), object, origin.now),
@@ -61,6 +73,33 @@ pub async fn store_from(
         Ok(Ok(update))
     };
     COLLISIONS.after_collisions(COLLISION_ATTEMPTS, store).await
+}
+
+/// Returns whether a session or a CDR that is not stored yet names the card of an erased account, or an unknown token if it was last
+/// updated before `oldest`.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+async fn names_erased_card(
+    app: &App,
+    mode: Mode,
+    id: &ObjectId,
+    object: &Value,
+    oldest: Option<Timestamp>,
+) -> Result<bool, Error> {
+    if !matches!(id.module(), Module::Sessions | Module::Cdrs) {
+        return Ok(false);
+    }
+    let Some(named) = CdrToken::named_in(object) else {
+        return Ok(false);
+    };
+    Ok(match app.store.card_token(mode, &named.uid).await? {
+        Some(token) => token.is_of_erased_account() && token.may_be(&named),
+        None => {
+            let times = updated_at(object, app.now()).zip(oldest);
+            times.is_some_and(|(updated, oldest)| updated < oldest)
+        }
+    })
 }
 
 /// Deletes an object.

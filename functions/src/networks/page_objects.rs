@@ -14,6 +14,7 @@ use ocpi::tariff::Tariff;
 use ocpi::token::ClientInfo;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use table::networks::UNMATCHED_KEPT;
 use table::pulls::Pull;
 
 use super::{hubs, objects, stations};
@@ -162,7 +163,10 @@ impl PageObjects<'_> {
             Some(_) if id.module() == Module::Cdrs => Ok(Update::Stale),
             before => put(before, object.clone(), now),
         };
-        let stored = objects::store_from(self.app, network.mode, id, change).await?;
+        // A network of that age has listed older objects before. The unmatched ones have expired; a full pull would store them again.
+        let expired = now.plus(-UNMATCHED_KEPT);
+        let oldest = (network.created < expired).then_some(expired);
+        let stored = objects::store_from(self.app, network.mode, id, oldest, change).await?;
         Ok(stored.map_err(refused).map(|update| Outcome {
             id: Some(id.clone()),
             is_changed: update != Update::Stale,

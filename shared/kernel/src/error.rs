@@ -53,6 +53,10 @@ pub enum ErrorClass {
     Forbidden,
     NotFound,
     MethodNotAllowed,
+    /// The request accepts none of the content types of the response.
+    NotAcceptable,
+    /// The body of the request has another content type than the operation reads.
+    UnsupportedMediaType,
     /// The request did not arrive completely in time.
     TimedOut,
     /// The request does not fit the current state.
@@ -78,6 +82,8 @@ impl ErrorClass {
                 "Check the id, and that the key belongs to the account and the mode of the object."
             }
             Self::MethodNotAllowed => "Use one of the methods that the header Allow lists.",
+            Self::NotAcceptable => "Send the header Accept that message names.",
+            Self::UnsupportedMediaType => "Send the header Content-Type that message names.",
             Self::Conflict => {
                 "Retrieve the object, and repeat the request only if its state allows it."
             }
@@ -329,6 +335,16 @@ impl Error {
     pub fn request_timeout() -> Self {
         let message = "The body of the request did not arrive completely in time.";
         Self::refused(ErrorClass::TimedOut, message)
+    }
+
+    /// Returns the error for a request that accepts none of the content types of the response.
+    pub fn not_acceptable(message: &'static str) -> Self {
+        Self::refused(ErrorClass::NotAcceptable, message).at("Accept")
+    }
+
+    /// Returns the error for a body of another content type than the operation reads.
+    pub fn unsupported_media_type(message: &'static str) -> Self {
+        Self::refused(ErrorClass::UnsupportedMediaType, message).at("Content-Type")
     }
 
     /// Returns the error for a conflict without a code of its own.

@@ -2,8 +2,9 @@
 
 use rust_decimal::Decimal;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::reader::{moment, number, optional_number, optional_text, text};
+use super::reader::{lenient, moment, number, optional_number, optional_text, text};
 use kernel::Timestamp;
 
 /// An amount of money, in the currency of its object.
@@ -76,6 +77,11 @@ pub struct CdrToken {
 }
 
 impl CdrToken {
+    /// Returns the token that a received session or CDR names, if it can be read.
+    pub fn named_in(object: &Value) -> Option<Self> {
+        lenient(object.get("cdr_token")?).ok()
+    }
+
     /// Returns whether a party may have issued the token: it names that party, or none.
     pub fn is_of(&self, country_code: &str, party_id: &str) -> bool {
         let is = |named: &Option<String>, own: &str| {

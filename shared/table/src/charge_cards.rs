@@ -4,9 +4,10 @@
 //! found; and one for its uid. The last is written in the transaction that creates the card. For the card that holds the uid, it contains
 //! the token as networks have received it, as soon as there is one. For a pending card it is the account's claim, below the same partition
 //! key. When the card that holds a uid is deleted, the token stays for 90 days, so that networks that pull see that it is no longer valid.
-//! If no card claims the uid, a new card can have it at once.
+//! If no card claims the uid, a new card can have it at once. When the account of the card is erased, the token stays as long, without the
+//! account and with those fields only that networks require.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::item::{STATE, read_state, state};
 use super::keys::{self, Key, Partition};
@@ -16,9 +17,11 @@ use super::{Item, Store, key_item, n, new_item, number, s, string};
 use kernel::time::{days, millis};
 use kernel::{Code, Error, Id, Kind, Mode, Result, SignedDuration, Tenant, Timestamp};
 use models::charge_card::{CardStatus, CardUid};
+use models::charging::card::may_be_contract_of_token;
 use models::ports::network::Subject;
 use models::token::Token;
 use models::{ChargeCard, Driver, Stored};
+use ocpi::cost::CdrToken;
 
 /// The time for which the token of a deleted card is kept.
 const TOKEN_KEPT: SignedDuration = days(90);
@@ -28,7 +31,7 @@ const TOKEN_KEPT: SignedDuration = days(90);
 pub struct CardToken {
     /// The card; `None` after it was deleted.
     pub card: Option<Subject>,
-    /// The account whose card had the uid last, after that card was deleted.
+    /// The account whose card had the uid last, after that card was deleted; `None` after the account was erased.
     pub last_account: Option<Id>,
     /// The token as networks have received it; `None` before it was sent for the first time.
     pub token: Option<Token>,
@@ -91,6 +94,18 @@ impl CardUidUse {
         self.claims.iter().find(|claim| claim.card == *card)
     }
 
+    /// Returns the only claim of a uid whose holder's account was erased: no other account can want the uid back.
+    pub fn heir(&self) -> Option<&CardClaim> {
+        let is_erased = self
+            .token
+            .as_ref()
+            .is_some_and(CardToken::is_of_erased_account);
+        match &self.claims[..] {
+            [only] if is_erased => Some(only),
+            _ => None,
+        }
+    }
+
     /// Returns whether a new card of the account holds the uid at once. This is so if no card holds it, and there are no claims or the
     /// account was its last holder. Otherwise the card has to wait for a decision.
     ///
@@ -116,7 +131,7 @@ impl CardUidUse {
 }
 
 impl CardToken {
-    fn read(item: &Item) -> Result<Self> {
+    pub(super) fn read(item: &Item) -> Result<Self> {
         let card = string(item, CARD);
         let card = (!card.is_empty()).then(|| serde_json::from_str(card));
         let token = item.contains_key(STATE).then(|| read_state(item));
@@ -155,6 +170,49 @@ impl CardToken {
             item.insert(STATE.into(), state(token)?);
         }
         Ok(item)
+    }
+
+    /// Returns whether the token is that of a card whose account was erased.
+    pub fn is_of_erased_account(&self) -> bool {
+        self.card.is_none() && self.last_account.is_none() && self.token.is_some()
+    }
+
+    /// Returns whether a session or a CDR that names this uid may mean the token: it names no other party, and no contract of another card.
+    pub fn may_be(&self, named: &CdrToken) -> bool {
+        self.token.as_ref().is_some_and(|token| {
+            let contract = named.contract_id.as_ref();
+            named.is_of(token.owner.country_code(), token.owner.party_id())
+                && contract.is_none_or(|contract| may_be_contract_of_token(token, contract))
+        })
+    }
+
+    /// Returns whether the card with the uid, or the one that had it last, is of one of these accounts.
+    pub(super) fn is_of_any(&self, accounts: &BTreeSet<Id>) -> bool {
+        let holder = self.card.as_ref().map(|card| &card.tenant.account);
+        let account = holder.or(self.last_account.as_ref());
+        account.is_some_and(|account| accounts.contains(account))
+    }
+
+    /// Returns the item that replaces that of a uid when the account of its card is erased, and the version that was read. Of the token
+    /// it contains what networks require, and that it is invalid.
+    ///
+    /// # Errors
+    /// A permanent `Internal` if the item cannot be read, or has no token.
+    pub(super) fn erasure(item: &Item, mode: Mode, now: Timestamp) -> Result<(Item, u64)> {
+        let mut erased = Self::read(item)?;
+        let Some(token) = erased.token.clone() else {
+            return Err(Error::permanent("a uid without a token"));
+        };
+        let (read, uid) = (erased.version, token.uid.clone());
+        (erased.card, erased.last_account) = (None, None);
+        erased.update(Token {
+            group_id: None,
+            visual_number: None,
+            valid: false,
+            last_updated: now,
+            ..token
+        });
+        Ok((erased.item(mode, &uid, now)?, read))
     }
 
     /// Makes the token invalid for networks, if there is one.

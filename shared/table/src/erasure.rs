@@ -3,7 +3,7 @@
 //! An item belongs to an account by its partition key ([`keys::account_of`]), whatever kind of item it is. Items that belong to no account,
 //! such as calendars, objects of charging networks and ids of the payment provider, are found by their content: each contains the account
 //! of its session, reservation or customer. The calendar of an EVSE contains entries of other accounts too, so only the entries of the
-//! erased accounts are removed.
+//! erased accounts are removed. Of the uids of charge cards, their invalid tokens are kept ([`super::erased_cards`]).
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,10 @@ use futures::stream::{self, TryStreamExt as _};
 use jiff::civil::Date;
 
 use super::calendars::REVISION;
+use super::item::STATE;
 use super::keys::{self, Key, Partition};
 use super::list::all_items;
+use super::networks::is_unmatched;
 use super::scan::{Pass, each_text};
 use super::search::{AT_A_TIME, deletion};
 use super::unit_of_work::Write;
@@ -44,12 +46,14 @@ pub struct Traces {
     items: Vec<Item>,
     /// Calendars that contain entries of other accounts.
     calendars: Vec<Item>,
+    /// Uids of charge cards whose tokens networks have received.
+    tokens: Vec<Item>,
 }
 
 impl Traces {
     /// Returns the number of items that are deleted or changed.
     pub fn count(&self) -> u64 {
-        (self.items.len() + self.calendars.len()) as u64
+        (self.items.len() + self.calendars.len() + self.tokens.len()) as u64
     }
 
     /// Returns the objects that have not ended: sessions, reservations, and in live mode invoices and payments.
@@ -114,7 +118,7 @@ impl Store {
         limit: Option<u32>,
     ) -> Result<(Traces, Pass)> {
         let (items, next) = self.next_items(pass, None, limit, true).await?;
-        let mut traces = Traces::default();
+        let (mut traces, mut unmatched) = (Traces::default(), Vec::new());
         for item in items {
             let pk = string(&item, "pk");
             let goes = match keys::account_of(pk) {
@@ -124,20 +128,26 @@ impl Store {
                 Some(_) => keys::is_idempotency_record(pk) && names_any(&item, accounts)?,
                 None => keys::is_about_accounts(pk) && names_any(&item, accounts)?,
             };
-            if goes && keys::is_shared_calendar(pk) {
+            if !goes {
+                unmatched.extend(Some(item).filter(is_unmatched));
+            } else if keys::is_shared_calendar(pk) {
                 traces.calendars.push(item);
-            } else if goes {
+            } else if keys::is_charge_token(pk, string(&item, "sk")) && item.contains_key(STATE) {
+                traces.tokens.push(item);
+            } else {
                 traces.items.push(item);
             }
         }
+        let unmatched = self.naming_cards_of(accounts, unmatched).await?;
+        traces.items.extend(unmatched);
         Ok((traces, next))
     }
 
-    /// Deletes items, and removes the entries of the accounts from calendars.
+    /// Deletes items, removes the entries of the accounts from calendars, and leaves the invalid tokens of charge cards.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached or leaves items undeleted.
-    pub async fn erase(&self, traces: Traces, accounts: &Accounts) -> Result<()> {
+    pub async fn erase(&self, traces: Traces, accounts: &Accounts, now: Timestamp) -> Result<()> {
         // A batch may contain each key only once.
         let mut keys: BTreeSet<(String, String)> = traces.items.iter().map(key_of).collect();
         for item in &traces.items {
@@ -154,6 +164,9 @@ impl Store {
             .await?;
         stream::iter(traces.calendars.into_iter().map(Ok))
             .try_for_each_concurrent(BATCHES, |item| self.leave_calendar(item, accounts))
+            .await?;
+        stream::iter(traces.tokens.into_iter().map(Ok))
+            .try_for_each_concurrent(BATCHES, |item| self.keep_invalid_token(item, now))
             .await
     }
 

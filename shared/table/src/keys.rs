@@ -44,13 +44,13 @@
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
 //! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
 //! | network of a party | `<mode>#OCPI#PARTY#<country>*<party>` | `#` | |
-//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that match no session of this service `<mode>#OCPI#UNMATCHED` by time |
+//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that match no session of this service `<mode>#OCPI#UNMATCHED` by time, with `ttl` 90 days after they were received |
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
 //! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
 //! | charging session that was created last for a use of a charge card | `<acct>#<mode>#<ccd>` | `USED` | `ttl` a day after |
 //! | additions to the charge cards of a driver | `<acct>#<mode>#CARDS#<drv>` | `#` | |
-//! | uid of a charge card, and its token | `<mode>#OCPI#CARD#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update; `ttl` 90 days after the card was deleted |
+//! | uid of a charge card, and its token | `<mode>#OCPI#CARD#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update; `ttl` 90 days after the card was deleted, or its account erased |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
@@ -1047,6 +1047,11 @@ pub fn parse_charge_token(pk: &str) -> Option<(Mode, String)> {
     let (what, uid) = rest.split_once('#')?;
     let mode = mode.parse().ok().filter(|_| what == CARD)?;
     Some((mode, uid.to_owned()))
+}
+
+/// Returns whether an item is the token of a charge card, and not a claim of its uid.
+pub fn is_charge_token(pk: &str, sk: &str) -> bool {
+    sk == ALONE && parse_charge_token(pk).is_some()
 }
 
 /// Returns the account of the `pk` of an account's own item.

@@ -10,6 +10,7 @@ pub mod deflate;
 pub mod deliveries;
 mod delivery_log;
 mod entries;
+mod erased_cards;
 pub mod erasure;
 pub mod export;
 pub mod feeds;

@@ -12,7 +12,8 @@ use super::keys::{self, Key, Partition};
 use super::stored_item::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, stored_item, string};
-use kernel::{Error, Id, Kind, Mode, Origin, Result, Tenant, Timestamp};
+use kernel::time::days;
+use kernel::{Error, Id, Kind, Mode, Origin, Result, SignedDuration, Tenant, Timestamp};
 use models::charging_station::ConnectorStatus;
 use models::network::{Module, ObjectId, Owner, PartyId};
 use models::ports::network::Subject;
@@ -40,6 +41,9 @@ impl ById for Network {
         }
     }
 }
+
+/// The time for which a session or a CDR that belongs to no session of this service is kept, after it was last received.
+pub const UNMATCHED_KEPT: SignedDuration = days(90);
 
 /// An object as it was received.
 #[derive(Debug, Clone, PartialEq)]
@@ -304,11 +308,22 @@ impl Store {
     }
 }
 
-const RAW: &str = "raw";
+/// The attribute with an object as it was received.
+pub(super) const RAW: &str = "raw";
+/// The attribute with the session or the reservation that an object belongs to.
+pub(super) const MATCHED: &str = "matched";
+
+/// Returns whether an item is a session or a CDR of a network that belongs to no session of this service.
+pub(super) fn is_unmatched(item: &Item) -> bool {
+    let object = keys::parse_ocpi_object(string(item, "pk"));
+    let module = object.map(|(_, id)| id.module());
+    matches!(module, Some(Module::Sessions | Module::Cdrs)) && !item.contains_key(MATCHED)
+}
+
 fn read_object(item: Item, id: &ObjectId) -> Result<ReceivedObject> {
     let received = Timestamp::parse(string(&item, "received")).map_err(Error::permanent)?;
     let station = string(&item, "station");
-    let matched = string(&item, "matched");
+    let matched = string(&item, MATCHED);
     let matched = if matched.is_empty() {
         None
     } else {
@@ -364,7 +379,7 @@ impl ReceivedObject {
         }
         if let Some(matched) = &self.matched {
             let matched = serde_json::to_string(matched).map_err(Error::internal)?;
-            item.insert("matched".into(), s(matched));
+            item.insert(MATCHED.into(), s(matched));
         }
         // The stream relays only items that have a version: those that cause further actions.
         if matches!(module, Module::Tariffs | Module::Sessions | Module::Cdrs) {
@@ -373,6 +388,8 @@ impl ReceivedObject {
         let listed = match module {
             Module::Locations => Some((Partition::LocationsOf { mode, owner }, id.order())),
             Module::Sessions | Module::Cdrs if self.matched.is_none() => {
+                let expiry = self.received.plus(UNMATCHED_KEPT);
+                item.insert("ttl".into(), n(expiry.unix_seconds()));
                 let name = format!("{} {id}", self.received);
                 Some((Partition::Unmatched { mode }, name))
             }

@@ -219,12 +219,23 @@ fn contract_id(party: &PartyId, card: &ChargeCard) -> String {
 /// placeholders, so that only one in the form of an eMAID can be that of another card. Separators, upper and lower case and a check digit
 /// do not matter.
 pub fn may_be_contract_of(card: &ChargeCard, contract_id: &str) -> bool {
+    may_be_contract(&contract_of(card), contract_id)
+}
+
+/// Returns whether a network that names a contract id may mean the card that a token represents, as [`may_be_contract_of`] does.
+pub fn may_be_contract_of_token(token: &Token, contract_id: &str) -> bool {
+    let own = token.contract_id.rsplit('-').next().unwrap_or_default();
+    may_be_contract(own, contract_id)
+}
+
+/// Returns whether a contract id may be the one with this part after its party.
+fn may_be_contract(own: &str, contract_id: &str) -> bool {
     let characters = contract_id.chars().filter(char::is_ascii_alphanumeric);
     let characters = characters.collect::<String>().to_ascii_uppercase();
     let is_emaid = matches!(characters.len(), EMAID..=EMAID_WITH_CHECK_DIGIT)
         && characters.starts_with(|first: char| first.is_ascii_alphabetic())
         && characters[PROVIDER..].starts_with('C');
-    !is_emaid || characters[PROVIDER..EMAID] == contract_of(card)
+    !is_emaid || characters[PROVIDER..EMAID] == *own
 }
 
 /// Returns the part of a card's contract id that follows the party.
