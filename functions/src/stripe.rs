@@ -380,15 +380,17 @@ impl Stripe {
     async fn conclude(&self, intent: Intent) -> Result<ChargeResult> {
         let reference = Some(intent.id.clone());
         let outcome = match intent.status.as_str() {
-            "requires_action" => self.cancel(&intent.id).await?,
+            "requires_action" | "requires_confirmation" | "requires_capture" => {
+                self.cancel(&intent.id).await?
+            }
             _ => ended(intent)?,
         };
         Ok(ChargeResult { outcome, reference })
     }
 
-    /// Cancels a PaymentIntent that the payer would have to authenticate: they are not present, but could still do it later. Its state
-    /// decides if the cancellation fails: it may have had its effect, or the payer has authenticated the payment meanwhile. An idempotency
-    /// key would only make Stripe repeat an error.
+    /// Cancels a PaymentIntent that somebody would have to authenticate, confirm or capture: they are not present, but could still do it
+    /// later. Its state decides if the cancellation fails: it may have had its effect, or the payer has authenticated the payment meanwhile.
+    /// An idempotency key would only make Stripe repeat an error.
     async fn cancel(&self, id: &str) -> Result<PaymentOutcome> {
         let path = format!("/v1/payment_intents/{id}/cancel");
         let error = match self.post::<Intent>(&path, None, &[]).await {
@@ -570,9 +572,14 @@ fn minor_units(money: Money) -> i64 {
     }
 }
 
-/// The amount of a refund in Stripe's units. The sum for all refunds of a charge is the rounded amount of the charge.
+/// The amount of a refund in Stripe's units. The sum for all refunds of a charge is the rounded amount of the charge. A refund that has
+/// recorded no parts is rounded by itself.
 fn refunded_units(refund: &Refund) -> i64 {
-    let currency = refund.amount.currency;
+    let Money { amount, currency } = refund.amount;
     let rounded = |amount| minor_units(Money::new(amount, currency));
-    refund.parts.rounded(rounded)
+    if refund.parts.total() == amount {
+        refund.parts.rounded(rounded)
+    } else {
+        rounded(amount)
+    }
 }

@@ -451,7 +451,7 @@ async fn a_reservation_is_kept_while_its_session_is_pending() {
             assert_has!(stage.reservation().await, {"status": "confirmed", "charging_session": session["id"]});
         } else {
             stage.app.advance(4 * 60).await;
-            assert_has!(stage.reservation().await, {"status": "expired", "charging_session": null, "fee_due": 300});
+            assert_has!(stage.reservation().await, {"status": "expired", "charging_session": null, "fee_due": 0});
         }
     }
 }
@@ -462,7 +462,8 @@ async fn nothing_is_due_for_a_reservation_whose_session_was_refused() {
         ("REJECTED", 0),
         ("EVSE_INOPERATIVE", 0),
         ("EVSE_OCCUPIED", 0),
-        ("TIMEOUT", 300),
+        ("TIMEOUT", 0),
+        ("ACCEPTED", 300),
     ] {
         let (stage, _) = kept(300).await;
         stage.app.advance(5 * 60).await;

@@ -810,27 +810,30 @@ async fn a_repeated_pay_returns_the_result_of_its_payment() {
     let card = app.payment_method("pm_1", json!({})).await;
     let pay_path = format!("{path}/pay");
     let body = json!({"payment_method": card}).to_string();
-    let pay = async || {
-        let headers = [("idempotency-key", "k")];
+    let pay = async |key: &str| {
+        let headers = [("idempotency-key", key)];
         let body = Some(body.clone());
         app.alice.send("POST", &pay_path, body, &headers).await
     };
-    fake.answer_next(&[method()]);
-    pay().await.expect(503);
+    // The second request joins the payment that the first one has begun.
+    for key in ["begun", "joined"] {
+        fake.answer_next(&[method()]);
+        pay(key).await.expect(503);
+    }
     assert_has!(app.alice.get_ok(&path).await, {"status": "open", "amount_due": 1190});
     // The payment ends before the request is repeated.
     let declined = json!({"code": "card_declined", "decline_code": "stolen_card"});
     fake.answer_next(&[method(), fault(402, declined)]);
     app.advance(3 * 60).await;
     let requests = fake.requests().len();
-    for _ in 0..2 {
-        let answer = pay().await.expect(402);
+    for key in ["begun", "joined", "joined"] {
+        let answer = pay(key).await.expect(402);
         assert_eq!(answer.body["decline_code"], "stolen_card");
     }
     assert_eq!(fake.requests().len(), requests, "nothing was charged again");
     let keys = fake.keys();
-    assert_eq!(keys.len(), 2);
-    assert_eq!(keys[0], keys[1]);
+    assert_eq!(keys.len(), 3);
+    assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
 }
 
 #[tokio::test]

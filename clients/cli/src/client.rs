@@ -90,11 +90,10 @@ pub struct Response {
 impl Response {
     /// The response to a first attempt.
     fn new(headers: HeaderMap, body: Value) -> Self {
-        let is_of_repetition = false;
         Self {
             headers,
             body,
-            is_of_repetition,
+            is_of_repetition: false,
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::output::{self, Form};
 /// The interval of requests for the log.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The time-out for moving the clock. The runner does everything that falls due before it responds, which can take minutes, and breaks off
-/// the move if the connection is closed.
+/// The time-out for moving the clock. The runner does everything that falls due before it responds, which can take minutes. It goes on if
+/// the connection is closed, so a repetition would move the clock once more.
 const LONGEST_MOVE: Duration = Duration::from_hours(24);
 
 /// Sends a request to the runner, which requires its token. Other servers do not have these paths.

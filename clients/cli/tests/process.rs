@@ -1364,6 +1364,11 @@ fn listen_is_refused_while_another_run_reads_the_same_events() {
         .stderr(std::process::Stdio::null());
     let mut first = first.spawn().expect("a process");
     while service.seen().len() < 3 {
+        assert_eq!(
+            first.try_wait().expect("a state"),
+            None,
+            "it has ended by itself"
+        );
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let second = tool.run(&service, &words);

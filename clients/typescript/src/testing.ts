@@ -83,8 +83,9 @@ export class LocalRunner {
 }
 
 /**
- * Sends a POST and waits for the response however long it takes: the runner breaks off a move of its clock if the connection is closed.
- * The `fetch` of Node closes it after five minutes, so that `fetch` is used only where there are no modules of Node.
+ * Sends a POST and waits for the response however long it takes: the runner goes on with a move of its clock if the connection is closed,
+ * so a repetition would move the clock once more. The `fetch` of Node closes it after five minutes, so it is used only where there are no
+ * modules of Node.
  */
 async function post(url: URL, headers: Record<string, string>, body: string): Promise<Response> {
   const node = globalThis.process?.getBuiltinModule?.(url.protocol === "https:" ? "node:https" : "node:http");

@@ -19,7 +19,7 @@ test("a move of the clock may take longer than fetch waits for a response", asyn
   const requests: string[] = [];
   const server = createServer(async (request, response) => {
     requests.push(`${request.headers.authorization} ${request.method} ${request.url} ${await textOf(request)}`);
-    setTimeout(() => response.end(JSON.stringify({ now })), request.method === "POST" ? 1000 : 0);
+    setTimeout(() => response.end(JSON.stringify({ now })), request.method === "POST" ? 3000 : 0);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const runner = new LocalRunner(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "token");

@@ -3,9 +3,9 @@
 
 use crate::App;
 use kernel::{Error, Id, Origin, Result, Tenant};
-use models::ChargingSession;
 use models::ports::JobSubject;
 use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
+use models::{ChargingSession, Vehicle};
 use serde::{Deserialize, Serialize};
 
 use crate::function::Function;
@@ -17,6 +17,16 @@ use crate::networks::{operator, workers};
 pub struct ClearProfile {
     pub tenant: Tenant,
     pub session: Id,
+}
+
+/// Whether the station of a session belongs to the site of its vehicle: the vehicle may have come back.
+async fn is_at_its_site(app: &App, tenant: &Tenant, session: &ChargingSession) -> Result<bool> {
+    let (site, vehicle) = tokio::try_join!(
+        app.store.site_of_station(tenant, &session.charging_station),
+        app.store.find::<Vehicle>(tenant, &session.vehicle),
+    )?;
+    let own = vehicle.and_then(|vehicle| vehicle.object.site);
+    Ok(site.is_some() && site == own)
 }
 
 impl Job for ClearProfile {
@@ -36,8 +46,12 @@ impl Job for ClearProfile {
         let Self { tenant, session } = &self;
         let mut stored = app.store.find::<ChargingSession>(tenant, session).await?;
         if let Some(active) = &mut stored
-            && active.forget_profile()
+            && active.profile().is_some()
         {
+            if is_at_its_site(app, tenant, &active.object).await? {
+                return Ok(());
+            }
+            active.forget_profile();
             let origin = Origin::background(tenant.clone(), app.now());
             app.store.save(&origin, active).await?;
         }

@@ -25,8 +25,8 @@ use models::charging_session::profile::SessionProfile;
 use models::{ChargingSession, Stored};
 
 impl OnChange for ChargingSession {
-    /// Plans the sites of the station again, also those of other accounts, when a session at a network's station is to start, begins or ends, and with the result of a
-    /// charging profile. Clears a profile when the session ends.
+    /// Plans the sites of the station again, also those of other accounts, when a session at a network's station is to start, begins or
+    /// ends, and with the result of a charging profile. Clears a profile when the session ends.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let Change { tenant, after, .. } = change;
         let before = change.before.as_ref();

@@ -414,7 +414,7 @@ async fn waive_unused_fee(
     session: &Stored<ChargingSession>,
 ) -> Result<(), Error> {
     if let Some(mut reservation) = reservation_of(app, &tx.origin().tenant, session).await?
-        && reservation.refuse_session()
+        && reservation.refuse_session(&session.internal.evse, tx.origin().now)
     {
         tx.save(&mut reservation)?;
     }
@@ -466,6 +466,9 @@ async fn extend_hold(
     for entry in session.unkept_reservations(&evse, &vehicle, now) {
         rematch::make_room(app, origin, session, entry).await?;
     }
+    let held_alone = session.is_vehicle_taken(&vehicle, now);
+    // The other session of the vehicle may end soon: then this one holds the vehicle as well.
+    let next = if held_alone { now.plus(MINUTE) } else { next };
     let taken_from = session.evse_taken_from(&evse, now);
     let until = taken_from.map_or(next, |from| from.min(next));
     // If the time is reserved for another vehicle, no entry is written, and the calendars are read again in a minute.
@@ -474,7 +477,6 @@ async fn extend_hold(
         until: if is_free { until } else { now.plus(MINUTE) },
         ..requested.window
     });
-    let held_alone = session.is_vehicle_taken(&vehicle, now);
     if is_free {
         let hold = CalendarHold::of_session(session);
         tx.hold_at(&calendars, &hold, |owner| {

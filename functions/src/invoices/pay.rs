@@ -78,6 +78,8 @@ async fn pay(
         progress.note(&attempt.transaction);
         let another = attempt.method.id != method.object.id;
         if !another {
+            // A repetition of this request returns the result of the attempt that it has joined.
+            request.begin().commit_open(&attempt.transaction).await?;
             return payment::settle(request, invoice).await;
         }
         invoice = match payment::settle_alone(&request.app, &request.origin, invoice).await? {

@@ -20,8 +20,8 @@ use crate::reservations::replan::ReplanNeeds;
 use crate::sites::plan_again;
 use crate::stream::change::{Change, OnChange};
 use kernel::{Id, Kind, Result, Tenant};
-use models::Vehicle;
 use models::charging::calendar::CalendarOwner;
+use models::{ChargingSession, Vehicle};
 use std::collections::BTreeSet;
 
 impl OnChange for Vehicle {
@@ -92,11 +92,14 @@ async fn rematch_for_plug(app: &App, tenant: &Tenant, vehicle: &Vehicle) -> Resu
     Ok(())
 }
 
-/// Requests that the charging profile of a vehicle that has left its site is cleared.
+/// Requests that the charging profile of a vehicle that has left its site is cleared, if it has one.
 async fn clear_profiles(app: &App, tenant: &Tenant, vehicle: &Id) -> Result<()> {
     for session in holders(app, tenant, vehicle, Kind::ChargingSession).await? {
-        let tenant = tenant.clone();
-        ClearProfile { tenant, session }.send(app).await?;
+        let stored = app.store.find::<ChargingSession>(tenant, &session).await?;
+        if stored.is_some_and(|stored| stored.profile().is_some()) {
+            let tenant = tenant.clone();
+            ClearProfile { tenant, session }.send(app).await?;
+        }
     }
     Ok(())
 }

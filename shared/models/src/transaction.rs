@@ -445,6 +445,7 @@ impl Stored<Transaction> {
             status: TransactionStatus::Pending,
             ..self.object.clone()
         };
+        let parts = self.take_parts(amount);
         self.internal.refunding += amount;
         let source = match wallet {
             Some(owner) => Some(ChargeSource::Wallet { owner }),
@@ -453,7 +454,7 @@ impl Stored<Transaction> {
         let waiting = TransactionInternal {
             source,
             is_partial: is_of_refund || amount < self.object.amount,
-            parts: self.take_parts(amount),
+            parts,
             is_last: amount == left && (!is_of_refund || self.internal.is_last),
             next_action_at: Some(now),
             ..TransactionInternal::default()
@@ -461,16 +462,24 @@ impl Stored<Transaction> {
         Ok(Self::with_internal(refund, waiting))
     }
 
-    /// Takes parts with this total from those that can be refunded.
+    /// Takes parts with this total from those that can be refunded. A charge whose first refunds have recorded no parts has lost its first
+    /// units to them.
     fn take_parts(&mut self, amount: i64) -> Parts {
         let TransactionInternal {
-            unrefunded, parts, ..
+            unrefunded,
+            parts,
+            refunding,
+            ..
         } = &mut self.internal;
-        let all = || match self.object.kind {
-            TransactionType::Refund => parts.clone(),
-            _ => Parts::of(self.object.amount),
-        };
-        unrefunded.get_or_insert_with(all).take(amount)
+        let unrefunded = unrefunded.get_or_insert_with(|| {
+            let mut all = match self.object.kind {
+                TransactionType::Refund => parts.clone(),
+                _ => Parts::of(self.object.amount),
+            };
+            drop(all.take(self.object.amount_refunded + *refunding));
+            all
+        });
+        unrefunded.take(amount)
     }
 
     /// Starts a refund of a top-up whose wallet contains `balance`, and returns it with the amount to subtract from the wallet. The default
@@ -568,8 +577,9 @@ impl Stored<Transaction> {
             self.object.amount_refunded += amount;
             return;
         }
-        let parts = refund.internal.parts.clone();
-        self.internal.unrefunded.get_or_insert_default().add(parts);
+        if let Some(unrefunded) = &mut self.internal.unrefunded {
+            unrefunded.add(refund.internal.parts.clone());
+        }
         if kind == TransactionType::Adjustment {
             self.internal.unreturned += amount;
         }

@@ -5,6 +5,7 @@
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of API keys, fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
 //! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; `payment`: `<acct>#<mode>#OPEN#<0 to 3>` by id, of a reservation while it is open, and of a session while it is open and may outlast a day, or names a payment method, unless it fulfils a reservation that names the same |
+//! | session that was over more than 14 days after its creation | | | also `network`: `<acct>#<mode>#SESSIONS#<yyyy-mm>` by id |
 //! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>`; of a pending one by need `<mode>#PLANNED#<chst>` by id |
 //! | transaction | | | also `payment`: of one that pays an invoice, of its refunds and of those of a session, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |

@@ -22,7 +22,8 @@ const MAX_TIME_TO_FINAL_PRICE: SignedDuration = days(14);
 /// The maximum time after which a charging network reports a session that is found by its end.
 const LATEST: SignedDuration = days(7);
 
-/// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them.
+/// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them,
+/// and at the end all late ones.
 pub struct Sessions<'a> {
     entries: Entries<'a>,
     late: Option<Late<'a>>,

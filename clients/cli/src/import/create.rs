@@ -141,7 +141,7 @@ impl Import {
             return Ok(true);
         }
         let age = self.now().await?.duration_since(chunk.at);
-        // A time that is ahead does not tell the age.
+        // The age is unknown if the time is ahead.
         Ok(!(-MOST_AHEAD..=KEPT).contains(&age))
     }
 

@@ -61,7 +61,7 @@ class LocalRunner:
 
     def advance(self, seconds: int) -> datetime:
         """Moves the clock; everything that is due in between is done, which can take minutes. Returns the time then."""
-        # The runner breaks off the move if the connection is closed.
+        # The runner goes on if the connection is closed, so a repetition would move the clock once more.
         response = self._http.post("/_local/clock", json={"advance_seconds": seconds}, timeout=httpx.Timeout(TIMEOUT, read=None))
         return datetime.fromisoformat(_json(response)["now"])
 

@@ -182,7 +182,7 @@ impl Charge {
             u64::from(self.power.min(of_curve))
         };
         let taper = self.taper.as_ref();
-        // Without a taper, the charge is as at the end of a battery's.
+        // Without a taper there is one piece, as at the end of a battery's charge.
         let last = FULL - 1;
         let mut level = Some(taper.map_or(last, |taper| taper.level.min(last)));
         iter::from_fn(move || {

@@ -210,11 +210,11 @@ pub enum SessionFailedReason {
 }
 
 impl SessionFailedReason {
-    /// Checks whether the network, the charging point or the site has refused the session, so that the vehicle could not charge.
+    /// Checks whether the network or the charging point has kept the vehicle from charging. The limit of a site is its owner's.
     pub fn is_refusal(self) -> bool {
         match self {
-            Self::NetworkRejected | Self::OutOfOrder | Self::SiteLimit | Self::Other => true,
-            Self::NetworkTimeout | Self::NotPluggedIn => false,
+            Self::NetworkRejected | Self::NetworkTimeout | Self::OutOfOrder | Self::Other => true,
+            Self::NotPluggedIn | Self::SiteLimit => false,
         }
     }
 }

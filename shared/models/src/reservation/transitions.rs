@@ -336,31 +336,38 @@ impl Stored<Reservation> {
         now: Timestamp,
     ) -> bool {
         match &mut self.object.state {
-            ReservationState::Confirmed {
-                reserved,
-                step: step @ Step::Arrival,
-            } if reserved.station == *station && is_lost(reserved) => {
-                let begins = reserved.window.from > now;
-                if begins {
-                    *step = Step::Rematch {
-                        next_attempt: now,
-                        by_tenant: false,
-                    };
+            ReservationState::Confirmed { reserved, step }
+                if reserved.station == *station && !reserved.was_lost && is_lost(reserved) =>
+            {
+                match step {
+                    Step::Arrival if reserved.window.from <= now => reserved.was_lost = true,
+                    Step::Arrival
+                    | Step::Rematch {
+                        by_tenant: true, ..
+                    } => {
+                        *step = Step::Rematch {
+                            next_attempt: now,
+                            by_tenant: false,
+                        };
+                    }
+                    Step::Rematch { .. } | Step::Charging { .. } => return false,
                 }
-                begins || !mem::replace(&mut reserved.was_lost, true)
+                true
             }
             _ => false,
         }
     }
 
-    /// Notes that a session could not be started at the reserved connector, so that no fee is due if the vehicle does not charge. Returns
-    /// whether that is new.
-    pub fn refuse_session(&mut self) -> bool {
+    /// Notes that the network or the charging point has refused a session at the reserved EVSE after the start of the window, so that no
+    /// fee is due if the vehicle does not charge. Returns whether that is new.
+    pub fn refuse_session(&mut self, evse: &str, now: Timestamp) -> bool {
         match &mut self.object.state {
             ReservationState::Confirmed {
                 reserved,
                 step: Step::Arrival,
-            } => !mem::replace(&mut reserved.was_lost, true),
+            } if reserved.window.from <= now && reserved.evse.eq_ignore_ascii_case(evse) => {
+                !mem::replace(&mut reserved.was_lost, true)
+            }
             _ => false,
         }
     }

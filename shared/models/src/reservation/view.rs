@@ -51,7 +51,8 @@ struct View {
     /// when cancelling is free, and if the policy is `non_refundable`.
     free_cancellation_until: Option<Timestamp>,
     /// The amount due, in minor units of `currency`: the `reservation_fee` from the confirmation on; 0 before, after a failure or a free
-    /// cancellation, and if the connector could not be used in its window and the vehicle has not charged. If the reservation is not used and
+    /// cancellation, and if the connector could not be used in its window, or the network or the charging point has refused a session there,
+    /// and the vehicle has not charged. If the reservation is not used and
     /// the charging network bills more than the `reservation_fee` for it, the amount that the network bills. When the reservation has ended,
     /// the amount is charged to `payment_method`.
     fee_due: i64,

@@ -56,7 +56,11 @@ impl Totals {
             SessionStatus::Active => now,
             _ => started,
         };
-        let ended = session.state.ended().unwrap_or(last);
+        let is_unused = matches!(
+            session.status(),
+            SessionStatus::Failed | SessionStatus::Cancelled
+        ) && session.energy() == 0;
+        let ended = session.state.ended().filter(|_| !is_unused).unwrap_or(last);
         self.by_status[place(session.status())] += 1;
         self.energy += session.energy();
         if !session.is_billed_by_adjustment() {
@@ -75,7 +79,9 @@ impl Totals {
         self.due += session.amount_due();
         self.first = Some(self.first.map_or(started, |first| first.min(started)));
         self.last = Some(self.last.map_or(started, |last| last.max(started)));
-        self.vehicles.insert(session.vehicle.clone());
+        if !is_unused {
+            self.vehicles.insert(session.vehicle.clone());
+        }
         self.drivers.insert(session.driver.clone());
     }
 
