@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use kernel::Mode;
+use kernel::time::days;
 use serde_json::{Value, json};
 use tests::{
     Client, TestApp, TestResponse, assert_contains, assert_has, driver, fleet, id_of, path_of, with,
@@ -126,6 +128,23 @@ async fn an_error_says_whether_a_parameter_is_missing_or_unknown() {
     let hook = json!({"enabled_events": ["*"]});
     let missing = app.alice.post("/v1/webhook_endpoints", hook).await;
     assert_eq!(code_of(missing), "parameter_missing");
+}
+
+#[tokio::test]
+async fn a_rate_that_a_wrong_clock_has_written_is_forgotten() {
+    let app = TestApp::start_with(|options| options.rate = 20).await;
+    let account = app.alice.account.clone().expect("an account");
+    let tomorrow = app.now().plus(days(1)).unix_millis() * 1000;
+    let put = tests::golden::table(&app).put_item();
+    let put = put
+        .table_name(&app.running().table)
+        .item("pk", AttributeValue::S(format!("{account}#test#RATE")))
+        .item("sk", AttributeValue::S("#".into()))
+        .item("full_at", AttributeValue::N(tomorrow.to_string()));
+    put.send().await.expect("an item");
+    for _ in 0..20 {
+        app.alice.get("/v1/fleets").await.expect(200);
+    }
 }
 
 #[tokio::test]

@@ -410,6 +410,13 @@ async fn a_session_of_another_account_reduces_the_others_at_once() {
     scene.app.drain().await;
     tap(&depot, 1, uid).await;
     assert_eq!(depot.limits()[0], 8_000);
+    // Nothing says when that session ends.
+    depot.accept().await;
+    for _ in 0..4 {
+        scene.app.advance(16 * 60).await;
+        depot.accept().await;
+        assert_eq!(rounded(&depot.profile().await["limit_w"]), 8_000);
+    }
 }
 
 #[tokio::test]

@@ -837,6 +837,42 @@ async fn a_repeated_pay_returns_the_result_of_its_payment() {
 }
 
 #[tokio::test]
+async fn a_payment_that_is_not_decided_is_tried_every_hour() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.create("/v1/invoices", window).await;
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let pay = json!({"payment_method": card});
+    let unclear = app.alice.post(&format!("{path}/pay"), pay).await;
+    let transaction = unclear.expect(503).body["transaction"].clone();
+    let top_up = json!({"amount": 500, "payment_method": card});
+    let own = format!(
+        "/v1/accounts/{}/topup",
+        app.alice.account.clone().expect("an account")
+    );
+    app.alice.post(&own, top_up).await.expect(503);
+    app.advance(2 * 3600).await;
+    let before = fake.requests().len();
+    app.advance(10 * 3600).await;
+    let tries = fake.requests().len() - before;
+    assert!(
+        (18..=22).contains(&tries),
+        "{tries} requests for two payments in ten hours"
+    );
+    fake.answer_next(&[method(), intent("succeeded"), method(), intent("succeeded")]);
+    app.advance(3600).await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "paid", "amount_due": 0});
+    let transaction = path_of(transaction.as_str().expect("an id"));
+    assert_has!(app.alice.get_ok(&transaction).await, {"status": "succeeded"});
+}
+
+#[tokio::test]
 async fn a_refused_search_leaves_an_invoice_open_and_is_repeated() {
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;

@@ -3,6 +3,7 @@
 
 use crate::App;
 use kernel::{Error, Id, Origin, Result, Tenant};
+use models::charging_session::SessionStatus;
 use models::ports::JobSubject;
 use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
 use models::{ChargingSession, Vehicle};
@@ -46,14 +47,15 @@ impl Job for ClearProfile {
         let Self { tenant, session } = &self;
         let mut stored = app.store.find::<ChargingSession>(tenant, session).await?;
         if let Some(active) = &mut stored
-            && active.profile().is_some()
+            && active.object.status() == SessionStatus::Active
         {
             if is_at_its_site(app, tenant, &active.object).await? {
                 return Ok(());
             }
-            active.forget_profile();
-            let origin = Origin::background(tenant.clone(), app.now());
-            app.store.save(&origin, active).await?;
+            if active.forget_profile() {
+                let origin = Origin::background(tenant.clone(), app.now());
+                app.store.save(&origin, active).await?;
+            }
         }
         let network = stored.and_then(|stored| stored.internal.network);
         let Some((network, session)) =

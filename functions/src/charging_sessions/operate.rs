@@ -366,7 +366,8 @@ pub async fn writes_of_change<'a>(
     } else if !is.is_open() {
         let mut released = Vec::new();
         let hold = before.object.state.hold();
-        if hold.is_some_and(|hold| now < hold.until) {
+        // The EVSE may be held for longer than the vehicle.
+        if hold.is_some_and(|hold| now < hold.until.plus(HOLD)) {
             released.push(CalendarHold::of_session(before));
         }
         if was != Some(Completed)
@@ -466,19 +467,30 @@ async fn extend_hold(
     for entry in session.unkept_reservations(&evse, &vehicle, now) {
         rematch::make_room(app, origin, session, entry).await?;
     }
-    let held_alone = session.is_vehicle_taken(&vehicle, now);
-    // The other session of the vehicle may end soon: then this one holds the vehicle as well.
-    let next = if held_alone { now.plus(MINUTE) } else { next };
     let taken_from = session.evse_taken_from(&evse, now);
     let until = taken_from.map_or(next, |from| from.min(next));
-    // If the time is reserved for another vehicle, no entry is written, and the calendars are read again in a minute.
-    let is_free = now < until;
-    session.keep(Window {
-        until: if is_free { until } else { now.plus(MINUTE) },
+    let held = Window {
+        until,
         ..requested.window
+    };
+    // If the time is reserved for another vehicle, no entry is written. Then, and while another session holds the vehicle, the calendars
+    // are read again in a minute.
+    let is_free = now < until;
+    let held_alone = session.is_vehicle_taken(&vehicle, now);
+    let kept_until = if is_free && !held_alone {
+        until
+    } else {
+        now.plus(MINUTE)
+    };
+    session.keep(Window {
+        until: kept_until,
+        ..held
     });
     if is_free {
-        let hold = CalendarHold::of_session(session);
+        let hold = CalendarHold {
+            window: held,
+            ..CalendarHold::of_session(session)
+        };
         tx.hold_at(&calendars, &hold, |owner| {
             !held_alone || matches!(owner, CalendarOwner::Evse { .. })
         })?;

@@ -49,7 +49,17 @@ impl Job for CheckInvoice {
             None => Ok(()),
             Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, invoice).await,
             Some(Concern::LostPayment) => {
-                payment::settle_alone(app, &origin, invoice).await.map(drop)
+                match payment::settle_alone(app, &origin, invoice.clone()).await {
+                    Err(error @ Error::Unavailable(_)) => {
+                        // A bank debit of some days raises no alarm.
+                        if !invoice.wait_for_provider(origin.now) {
+                            return Err(error);
+                        }
+                        tracing::warn!(%error, "an invoice is not paid yet; it is tried again in an hour");
+                        app.store.save(&origin, &mut invoice).await
+                    }
+                    settled => settled.map(drop),
+                }
             }
             Some(Concern::Final) => {
                 let finalize = || finalize_due(app, &origin, id);

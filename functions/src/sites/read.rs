@@ -68,24 +68,24 @@ pub(super) async fn inputs(
     let mut sessions = sessions(app, tenant, holders, now).await?;
     let elsewhere = elsewhere(&mut sessions, &site.object, execution);
     let starts = starts(&sessions);
-    let Attached { own, mut others } =
-        attach(&mut vehicles, sessions, &takers, |one| &mut one.sessions);
+    let mut attached = attach(&mut vehicles, sessions, &takers, |one| &mut one.sessions);
     attach(&mut vehicles, elsewhere, &takers, |one| &mut one.elsewhere);
     if execution == Execution::Simulation {
-        others.clear();
+        attached.others.clear();
     }
+    let reserved = reserved(taken, &attached, now);
     let stations: Vec<ChargingStation> =
         stations.into_iter().map(|station| station.object).collect();
     Ok(PlanInputs {
         execution,
         vehicles,
-        others,
+        others: attached.others,
         starts,
         days: days.into_iter().map(|day| day.object).collect(),
         zone: site.object.time_zone.rules(),
         tariff: tariff(&stations, site.object.currency),
         offered: (!site.object.stations.is_empty()).then(|| strongest(&stations)),
-        reserved: reserved(taken, &own),
+        reserved,
     })
 }
 
@@ -384,12 +384,32 @@ async fn calendars(
     Ok((owners, calendars))
 }
 
+/// The time ahead for which a session of another vehicle or account counts: its end is not known, and the site is planned again in each
+/// slot.
+const FORESEEN: SignedDuration = HOUR;
+
 /// The times of the entries of other holders at each EVSE, with its power.
-fn reserved(taken: Vec<(Vec<Entry>, u32)>, own: &HashSet<Id>) -> Vec<(Vec<Window>, u32)> {
+fn reserved(
+    taken: Vec<(Vec<Entry>, u32)>,
+    attached: &Attached,
+    now: Timestamp,
+) -> Vec<(Vec<Window>, u32)> {
+    let is_other = |entry: &Entry| !attached.own.contains(&entry.holder);
+    let is_active = |entry: &Entry| {
+        let mut others = attached.others.iter();
+        now < entry.window.until || others.any(|other| other.id == entry.holder)
+    };
+    let window = |entry: Entry| {
+        let has_begun = entry.holder.is(Kind::ChargingSession) && entry.window.from <= now;
+        let mut window = entry.window;
+        if has_begun && is_active(&entry) {
+            window.until = window.until.max(now.plus(FORESEEN));
+        }
+        window
+    };
     let reserved = taken.into_iter().map(|(entries, power)| {
-        let others = entries.into_iter();
-        let others = others.filter(|entry| !own.contains(&entry.holder));
-        (others.map(|entry| entry.window).collect(), power)
+        let others = entries.into_iter().filter(is_other);
+        (others.map(window).collect(), power)
     });
     reserved.collect()
 }

@@ -54,8 +54,31 @@ impl Job for SettleTransaction {
         } = &self;
         // A credit note of a refund may lose its number to a concurrent one.
         let run = || settle(app, tenant, id);
-        BACKOFF.after_collisions(SETTLE_ATTEMPTS, run).await
+        match BACKOFF.after_collisions(SETTLE_ATTEMPTS, run).await {
+            Err(error @ Error::Unavailable(_)) => wait(app, tenant, id, error).await,
+            settled => settled,
+        }
     }
+}
+
+/// Postpones a transaction that the provider has not decided for an hour, so that a bank debit of some days raises no alarm.
+///
+/// # Errors
+/// The error before that.
+async fn wait(app: &App, tenant: &Tenant, id: &Id, error: Error) -> Result<(), Error> {
+    let now = app.now();
+    let found = app.store.find::<Transaction>(tenant, id).await?;
+    let is_pending =
+        |found: &Stored<Transaction>| found.object.status == TransactionStatus::Pending;
+    let Some(mut pending) = found.filter(is_pending) else {
+        return Err(error);
+    };
+    if !pending.wait_for_provider(now) {
+        return Err(error);
+    }
+    tracing::warn!(%error, "a transaction is not settled yet; it is tried again in an hour");
+    let origin = Origin::background(tenant.clone(), now);
+    app.store.save(&origin, &mut pending).await
 }
 
 /// The maximum number of attempts to settle a transaction in one run.

@@ -29,6 +29,10 @@ fn main() -> ExitCode {
     };
     runtime.block_on(async {
         let json = options.json;
+        let terminated = match terminated() {
+            Ok(terminated) => terminated,
+            Err(error) => return failed(&error),
+        };
         let running = match Running::start(options).await {
             Ok(running) => running,
             Err(error) => return failed(&error),
@@ -39,7 +43,11 @@ fn main() -> ExitCode {
         if let Err(error) = introduce(&running, json) {
             return failed(&error);
         }
-        match stopped().await {
+        let stopped = tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            () = terminated => Ok(()),
+        };
+        match stopped {
             Ok(()) => running.stop().await,
             Err(error) => return failed(&error),
         }
@@ -47,19 +55,19 @@ fn main() -> ExitCode {
     })
 }
 
-/// Waits for Ctrl-C, or for the signal with which service managers end a process.
-async fn stopped() -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminated = signal(SignalKind::terminate())?;
-        tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => interrupted,
-            _ = terminated.recv() => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+/// The signal with which service managers end a process, from the moment of this call on.
+#[cfg(unix)]
+fn terminated() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminated = signal(SignalKind::terminate())?;
+    Ok(async move {
+        terminated.recv().await;
+    })
+}
+
+#[cfg(not(unix))]
+fn terminated() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(std::future::pending())
 }
 
 /// Reports why the service did not start, in the format in which wrong options are reported.

@@ -12,7 +12,7 @@ use super::parts::Parts;
 use super::stored::{Object, Stored, is_default};
 use kernel::fields::patch::Change;
 use kernel::fields::text::Description;
-use kernel::time::{MINUTE, minutes};
+use kernel::time::{HOUR, MINUTE, minutes};
 use kernel::{Currency, Error, Id, Kind, Money, Result, SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -86,6 +86,8 @@ impl Object for Transaction {
 
 /// The time in which the request has to finish a top-up. After that `settle-transaction` finishes it.
 const LEASE: SignedDuration = MINUTE;
+/// The time after which the state of a payment that the provider has not decided is read in these pauses: bank debits take days.
+pub const UNDECIDED: SignedDuration = HOUR;
 /// The pause before a refund that the provider declined is retried.
 const REFUND_RETRY: SignedDuration = minutes(10);
 
@@ -548,6 +550,15 @@ impl Stored<Transaction> {
     pub fn redirect(&mut self, wallet: Id) {
         self.internal.source = Some(ChargeSource::Wallet { owner: wallet });
         self.object.destination = Some(RefundDestination::Wallet);
+    }
+
+    /// Postpones the next attempt to settle a pending transaction, if the provider has not decided for an hour. Returns whether it did.
+    pub fn wait_for_provider(&mut self, now: Timestamp) -> bool {
+        let is_undecided = self.object.created.plus(UNDECIDED) <= now;
+        if is_undecided {
+            self.internal.next_action_at = Some(now.plus(UNDECIDED));
+        }
+        is_undecided
     }
 
     /// Ends a pending refund.

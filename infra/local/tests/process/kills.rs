@@ -279,10 +279,10 @@ async fn a_request_interrupted_by_a_kill_has_one_effect_when_repeated() {
     process.kill();
 }
 
+/// A process ends cleanly when it receives a signal.
 #[cfg(unix)]
-#[tokio::test]
-async fn ctrl_c_ends_it_cleanly() {
-    let folder = Folder::new("ctrl-c");
+async fn ends_cleanly(signal: &str) {
+    let folder = Folder::new(&format!("signal{signal}"));
     let mut process = Process::start(&folder);
     process.client.get_ok("/v1/fleets").await;
     // The notices of changes, whose response continues until the end.
@@ -293,7 +293,7 @@ async fn ctrl_c_ends_it_cleanly() {
     let notices = notices.bearer_auth(token).send().await.expect("a response");
     assert_eq!(notices.status(), 200);
     let sent = Command::new("kill")
-        .args(["-INT", &process.child.id().to_string()])
+        .args([signal, &process.child.id().to_string()])
         .status()
         .expect("kill runs");
     assert!(sent.success());
@@ -309,6 +309,52 @@ async fn ctrl_c_ends_it_cleanly() {
     }
     process.kill();
     panic!("it did not end");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ctrl_c_and_a_service_manager_end_it_cleanly() {
+    for signal in ["-INT", "-TERM"] {
+        ends_cleanly(signal).await;
+    }
+}
+
+#[tokio::test]
+async fn a_move_of_the_clock_goes_on_when_its_client_hangs_up() {
+    let folder = Folder::new("hang-up");
+    let process = Process::start(&folder);
+    let clock = format!("{}/_local/clock", process.base_url);
+    let now = async || process.operator.get_ok(&clock).await["now"].clone();
+    let moment = |time: &Value| time.as_str().and_then(|time| Timestamp::parse(time).ok());
+    let before = moment(&now().await).expect("a time");
+    let token = process.introduction["token"].as_str().expect("a token");
+    let http = reqwest::Client::builder().no_proxy().build();
+    let http = http.expect("a client");
+    let mut hung_up = 0;
+    for round in 0..8 {
+        let bodies: Vec<Value> = (0..12).map(|number| named(round * 12 + number)).collect();
+        let batch = json!({"operation": "create_fleet", "bodies": bodies});
+        process.client.post_ok("/v1/batches", batch).await;
+        for patience in [4, 20, 60] {
+            let moved = http.post(&clock).bearer_auth(token);
+            let moved = moved.json(&json!({"advance_seconds": 60}));
+            let moved = moved.timeout(Duration::from_millis(patience));
+            hung_up += i32::from(moved.send().await.is_err());
+        }
+    }
+    assert!(hung_up > 0, "every move was too fast");
+    let after = moment(&process.advance(60).await["now"]).expect("a time");
+    assert!(after.since(before) >= minutes(24), "{before} {after}");
+    let created = "/v1/events?type=fleet.created&limit=100";
+    let created = process.client.get_ok(created).await;
+    assert_eq!(created["data"].as_array().map(Vec::len), Some(96));
+    process.kill();
+}
+
+/// The body of a fleet.
+fn named(number: i32) -> Value {
+    json!({"name": format!("Fleet {number}"), "email": "ops@fleet.example",
+        "address": {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}})
 }
 
 #[tokio::test]

@@ -194,6 +194,9 @@ pub struct Attempt {
     pub begun: Timestamp,
     /// The transaction of the charge, pending until the attempt ends.
     pub transaction: Id,
+    /// When the provider is asked again, if it has not decided for an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Timestamp>,
 }
 
 /// The data that is added to an invoice when it is finalized.

@@ -8,7 +8,7 @@ use crate::check_size;
 use crate::event_type::EventType;
 use crate::payment_method::{PaymentMethod, PaymentMethodInternal};
 use crate::stored::Stored;
-use crate::transaction::{Transaction, TransactionStatus};
+use crate::transaction::{Transaction, TransactionStatus, UNDECIDED};
 use kernel::fields::patch::Change;
 use kernel::time::millis;
 use kernel::{Code, Error, Id, Kind, Result, Timestamp};
@@ -76,7 +76,8 @@ impl Stored<Invoice> {
             ..
         } = &self.internal;
         let is = |status| self.object.status == status;
-        let lost = attempt.as_ref().map(|attempt| attempt.begun.plus(LEASE));
+        let lost = |attempt: &Attempt| attempt.due.unwrap_or(attempt.begun.plus(LEASE));
+        let lost = attempt.as_ref().map(lost);
         let overdue = self.object.due_date.plus(millis(1));
         let overdue = (!overdue_notified).then_some(overdue);
         let unpaid = self.object.paid_at.filter(|_| *sessions_unpaid);
@@ -217,12 +218,24 @@ impl Stored<Invoice> {
             method_internal,
             begun: now,
             transaction: Id::new(Kind::Transaction, now),
+            due: None,
         };
         let transaction = self
             .object
             .transaction(&attempt, TransactionStatus::Pending);
         self.internal.attempt = Some(attempt);
         transaction
+    }
+
+    /// Postpones the end of an attempt to pay, if the provider has not decided for an hour. Returns whether it did.
+    pub fn wait_for_provider(&mut self, now: Timestamp) -> bool {
+        match &mut self.internal.attempt {
+            Some(attempt) if attempt.begun.plus(UNDECIDED) <= now => {
+                attempt.due = Some(now.plus(UNDECIDED));
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Ends an attempt to pay, and returns the transaction of its charge with the outcome.
