@@ -3,7 +3,7 @@
 //! An item belongs to an account by its partition key ([`keys::account_of`]), whatever kind of item it is. Items that belong to no account,
 //! such as calendars, objects of charging networks and ids of the payment provider, are found by their content: each contains the account
 //! of its session, reservation or customer. The calendar of an EVSE contains entries of other accounts too, so only the entries of the
-//! erased accounts are removed. Of the uids of charge cards, their invalid tokens are kept ([`super::erased_cards`]).
+//! erased accounts are removed. Of the uids of charge cards, their invalid tokens are kept (`erased_cards.rs`).
 
 use std::collections::BTreeSet;
 
