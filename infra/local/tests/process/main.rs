@@ -153,16 +153,16 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The number of files below a folder, without the journals that SQLite leaves when its process is killed.
+/// The number of files below a folder, without the journals of SQLite and the half-written file that a killed process leaves.
 fn kept_files(folder: &Path) -> usize {
-    let is_journal = |path: &PathBuf| {
+    let is_left = |path: &PathBuf| {
         let name = path.display().to_string();
-        ["-journal", "-shm", "-wal"]
+        ["-journal", "-shm", "-wal", ".new"]
             .iter()
             .any(|end| name.ends_with(end))
     };
     let files = files_below(folder).into_iter();
-    files.filter(|path| !is_journal(path)).count()
+    files.filter(|path| !is_left(path)).count()
 }
 
 /// Runs the service until it ends by itself, as it should when the start is refused. Returns its exit code and its messages.
