@@ -132,7 +132,8 @@ export async function request(method, path, body, options = {}) {
 
 /**
  * Calls the runner, beside the API. A POST moves its clock and has no time-out: the response follows when everything
- * that fell due is done. The runner goes on if the connection is closed, so a repetition would move the clock once more.
+ * that fell due is done. The runner goes on if the connection is closed, so a repetition would move the clock once
+ * more.
  * @template {'GET' | 'POST'} Method
  * @template {string} Path
  * @param {Method} method
