@@ -14,6 +14,8 @@ use super::{events, names, parts};
 
 /// Members of responses that are omitted when they have no value; every other member is always present.
 const SOMETIMES: &[(&str, &str)] = &[
+    ("BatchError", "policy"),
+    ("BatchError", "rule"),
     ("Account", "key"),
     ("ApiKey", "secret"),
     ("Vehicle", "warnings"),
