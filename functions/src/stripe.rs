@@ -539,11 +539,11 @@ fn refused(status: StatusCode, fault: Fault) -> Result<PaymentOutcome> {
     Ok(PaymentOutcome::Declined(reason))
 }
 
-/// The outcome of a PaymentIntent that requires no action.
+/// The outcome of a PaymentIntent that waits for no person.
 fn ended(intent: Intent) -> Result<PaymentOutcome> {
     match intent.status.as_str() {
         "succeeded" => Ok(PaymentOutcome::Succeeded),
-        // This service cancels a PaymentIntent only if the payer would have to authenticate it.
+        // This service cancels a PaymentIntent only if it waits for somebody, usually for the payer to authenticate it.
         "canceled" => Ok(declined(intent, "authentication_required")),
         "requires_payment_method" => Ok(declined(intent, "card_declined")),
         status => Err(Error::unavailable(format!("the charge is {status}"))),

@@ -748,6 +748,19 @@ async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
     assert_eq!(fake.requests().len(), 2);
 }
 
+/// The path of an open invoice of 1190, and a payment method.
+async fn open_invoice(app: &TestApp) -> (String, String) {
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.create("/v1/invoices", window).await;
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    (path, card)
+}
+
 #[tokio::test]
 async fn a_payment_without_a_response_is_retried_under_the_same_key() {
     // Amounts due are easier to set up in test mode. The demo of an embedded table has a card as well.
@@ -758,14 +771,7 @@ async fn a_payment_without_a_response_is_retried_under_the_same_key() {
         &["service.succeeded", "service.failed", "invoice.paid"],
     )
     .await;
-    let crew = app.crew(&app.alice).await;
-    app.completed_session(&crew, json!({})).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let id = app.alice.create("/v1/invoices", window).await;
-    let path = format!("/v1/invoices/{id}");
-    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
-    finalized.expect(200);
-    let card = app.payment_method("pm_1", json!({})).await;
+    let (path, card) = open_invoice(&app).await;
     let pay = async || {
         let body = json!({"payment_method": card});
         app.alice.post(&format!("{path}/pay"), body).await
@@ -800,14 +806,7 @@ async fn a_payment_without_a_response_is_retried_under_the_same_key() {
 async fn a_repeated_pay_returns_the_result_of_its_payment() {
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;
-    let crew = app.crew(&app.alice).await;
-    app.completed_session(&crew, json!({})).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let id = app.alice.create("/v1/invoices", window).await;
-    let path = format!("/v1/invoices/{id}");
-    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
-    finalized.expect(200);
-    let card = app.payment_method("pm_1", json!({})).await;
+    let (path, card) = open_invoice(&app).await;
     let pay_path = format!("{path}/pay");
     let body = json!({"payment_method": card}).to_string();
     let pay = async |key: &str| {
@@ -840,14 +839,7 @@ async fn a_repeated_pay_returns_the_result_of_its_payment() {
 async fn a_payment_that_is_not_decided_is_tried_every_hour() {
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;
-    let crew = app.crew(&app.alice).await;
-    app.completed_session(&crew, json!({})).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let id = app.alice.create("/v1/invoices", window).await;
-    let path = format!("/v1/invoices/{id}");
-    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
-    finalized.expect(200);
-    let card = app.payment_method("pm_1", json!({})).await;
+    let (path, card) = open_invoice(&app).await;
     let pay = json!({"payment_method": card});
     let unclear = app.alice.post(&format!("{path}/pay"), pay).await;
     let transaction = unclear.expect(503).body["transaction"].clone();
@@ -880,14 +872,7 @@ async fn a_payment_that_is_not_decided_is_tried_every_hour() {
 async fn a_refused_search_leaves_an_invoice_open_and_is_repeated() {
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;
-    let crew = app.crew(&app.alice).await;
-    app.completed_session(&crew, json!({})).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let id = app.alice.create("/v1/invoices", window).await;
-    let path = format!("/v1/invoices/{id}");
-    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
-    finalized.expect(200);
-    let card = app.payment_method("pm_1", json!({})).await;
+    let (path, card) = open_invoice(&app).await;
     let failed = fault(500, json!({}));
     let refused = fault(400, json!({"type": "invalid_request_error"}));
     fake.answer_next(&[method(), failed.clone(), refused]);

@@ -18,6 +18,15 @@ const CREATE: [&str; 6] = [
     "ada@fleet.example",
 ];
 
+/// Waits until a process has sent this number of requests.
+fn await_requests(server: &Server, count: usize, child: &mut std::process::Child) {
+    while server.seen().len() < count {
+        let state = child.try_wait().expect("a state");
+        assert_eq!(state, None, "it has ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_post_is_retried_with_the_same_idempotency_key() {
     let server = Server::start(vec![
@@ -652,14 +661,7 @@ fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
         .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
         .spawn()
         .expect("a process");
-    while server.seen().len() < 2 {
-        assert_eq!(
-            child.try_wait().expect("a state"),
-            None,
-            "it has ended by itself"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    await_requests(&server, 2, &mut child);
     child.kill().expect("a kill");
     child.wait().expect("its end");
     let first = server.seen().remove(1);
@@ -1363,14 +1365,7 @@ fn listen_is_refused_while_another_run_reads_the_same_events() {
         .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
         .stderr(std::process::Stdio::null());
     let mut first = first.spawn().expect("a process");
-    while service.seen().len() < 3 {
-        assert_eq!(
-            first.try_wait().expect("a state"),
-            None,
-            "it has ended by itself"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    await_requests(&service, 3, &mut first);
     let second = tool.run(&service, &words);
     first.kill().expect("a running process");
     first.wait().expect("its end");
