@@ -234,6 +234,7 @@ fn line(entry: &Entry) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tempfile::TempDir;
 
     use super::*;
 
@@ -245,8 +246,11 @@ mod tests {
         }
     }
 
-    fn file() -> PathBuf {
-        tempfile::tempdir().unwrap().keep().join("journal")
+    /// The file, in a folder that is deleted with the test.
+    fn file() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        (folder, path)
     }
 
     fn chunk(key: &str, lines: &[&str]) -> Entry {
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_next_run_reads_the_outcomes_of_lines() {
-        let path = file();
+        let (_folder, path) = file();
         let (journal, history) = Journal::open(&path, &target()).unwrap();
         assert!(history.lines.is_empty());
         for entry in [
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_was_cut_off_is_removed_wherever_it_was_cut() {
-        let path = file();
+        let (_folder, path) = file();
         let (journal, _) = Journal::open(&path, &target()).unwrap();
         journal.write(&chunk("first", &["a"])).unwrap();
         let whole = std::fs::read(&path).unwrap();
@@ -321,7 +325,7 @@ mod tests {
 
     #[test]
     fn journals_of_other_targets_and_other_files_are_refused() {
-        let path = file();
+        let (_folder, path) = file();
         drop(Journal::open(&path, &target()).unwrap());
         let before = std::fs::read(&path).unwrap();
         let other = Target {
@@ -347,7 +351,7 @@ mod tests {
 
     #[test]
     fn two_imports_cannot_use_one_journal_at_a_time() {
-        let path = file();
+        let (_folder, path) = file();
         let _first = Journal::open(&path, &target()).unwrap();
         let second = Journal::open(&path, &target()).unwrap_err().to_string();
         assert!(second.contains("another import"), "{second}");

@@ -164,12 +164,17 @@ fn changed<T>(file: &Path, change: impl FnOnce(&mut Places) -> T) -> Result<T, F
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     const ACCOUNT: &str = "http://127.0.0.1:8787/ sk_test_…cdef ";
 
-    fn file() -> PathBuf {
-        tempfile::tempdir().unwrap().keep().join("listen.json")
+    /// The file, in a folder that is deleted with the test.
+    fn file() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("listen.json");
+        (folder, path)
     }
 
     fn types(types: &[&str]) -> Vec<String> {
@@ -182,7 +187,7 @@ mod tests {
 
     #[test]
     fn each_set_of_types_has_an_entry_whatever_its_order() {
-        let file = file();
+        let (_folder, file) = file();
         let mut both = open(&file, &["b", "a", "b"]).unwrap();
         both.place.endpoint = "wh_1".into();
         both.save().unwrap();
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn an_entry_can_be_opened_by_one_run_at_a_time() {
-        let file = file();
+        let (_folder, file) = file();
         let first = open(&file, &["a", "b"]).unwrap();
         let second = open(&file, &["b", "a"]).unwrap_err().to_string();
         assert!(second.contains("another `fleet listen`"), "{second}");
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn runs_that_store_at_the_same_time_keep_all_entries() {
-        let file = file();
+        let (_folder, file) = file();
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let file = &file;
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_an_earlier_version_is_used_for_its_types() {
-        let file = file();
+        let (_folder, file) = file();
         let earlier = r#"{"http://127.0.0.1:8787/ sk_test_…cdef ": {"endpoint": "wh_1", "events": ["b", "a"], "cursor": "c1"}}"#;
         fs::write(&file, earlier).unwrap();
         assert_eq!(open(&file, &["a"]).unwrap().place.endpoint, "");
