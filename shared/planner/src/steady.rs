@@ -228,13 +228,15 @@ impl Pass<'_> {
         })
     }
 
-    /// Moves runs of a vehicle into its others, those of the least energy first, while that costs nothing.
+    /// Moves runs of a vehicle into its others, those of the least energy first, while that costs nothing. One in the present slot stays:
+    /// the plan of each next slot would put it off again.
     fn join_runs(&mut self, vehicle: usize) {
         loop {
             let mut runs = runs_of(&self.flows[vehicle]);
             let count = runs.len();
             runs.sort_by_key(|run| self.flows[vehicle][run.clone()].iter().sum::<i64>());
-            let moved = runs.into_iter().find_map(|run| {
+            let mut movable = runs.into_iter().filter(|run| run.start > 0);
+            let moved = movable.find_map(|run| {
                 let changes = self.clear(vehicle, run)?;
                 let (late_minimum, price, runs, _) = self.worth(&changes);
                 (late_minimum <= 0 && price <= 0 && runs < count && self.is_allowed(&changes))
