@@ -251,6 +251,43 @@ async fn a_session_at_a_station_without_profiles_counts_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_vehicle_that_its_profile_stops_is_planned_again() {
+    let depot = Depot::new(60_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    let departures = format!("/v1/vehicles/{}/departures", scene.crew.vehicle);
+    let at = scene.app.in_minutes(8 * 60);
+    let needs = async |energy: u32| {
+        let body = json!({"departures": [{"at": at, "energy_wh": energy}]});
+        scene.app.alice.post_ok(&departures, body).await;
+        scene.app.drain().await;
+    };
+    needs(11_000).await;
+    let (_, theirs) = scene.active().await;
+    depot.accept().await;
+    assert_eq!(depot.course(), [22_000, 22_000, 0]);
+    scene.app.advance(40 * 60).await;
+    // Half an hour at 22 kW, and then the profile has 0 W: the network calls that parking.
+    let period = |minute: i64, kind: &str, volume: f64| {
+        let start = scene.app.in_minutes(minute - 40);
+        json!({"start_date_time": start, "dimensions": [{"type": kind, "volume": volume}]})
+    };
+    let periods = [period(0, "ENERGY", 11.0), period(31, "PARKING_TIME", 0.1)];
+    let parked = json!({"kwh": 11.0, "charging_periods": periods, "last_updated": scene.app.now()});
+    scene.report(&with(theirs.clone(), parked)).await;
+    needs(33_000).await;
+    depot.accept().await;
+    assert_eq!(depot.course(), [22_000, 22_000, 0]);
+    // It draws nothing although it could: it is full.
+    scene.app.advance(10 * 60).await;
+    let parked = json!({"kwh": 11.0, "charging_periods": periods, "last_updated": scene.app.now()});
+    scene.report(&with(theirs, parked)).await;
+    let sent = depot.sent().len();
+    needs(22_000).await;
+    assert_eq!(depot.sent().len(), sent);
+}
+
+#[tokio::test]
 async fn a_late_start_at_a_full_site_waits_for_the_others() {
     let depot = Depot::new(30_000).await;
     let scene = &depot.scene;
@@ -372,6 +409,26 @@ async fn a_session_outside_the_site_is_stopped_at_a_cut() {
 }
 
 #[tokio::test]
+async fn a_session_at_a_station_that_leaves_its_site_is_not_limited() {
+    let depot = Depot::saving().await;
+    let scene = &depot.scene;
+    scene.active().await;
+    depot.accept().await;
+    let cleared = || {
+        let path = "/2.2.1/chargingprofiles/S1";
+        scene.cpo.received("DELETE", path).len()
+    };
+    let stations = json!({"stations": [scene.station]});
+    scene.app.alice.post_ok(&depot.site, stations).await;
+    scene.app.drain().await;
+    assert_eq!(cleared(), 0);
+    let none = json!({"stations": []});
+    scene.app.alice.post_ok(&depot.site, none).await;
+    scene.app.drain().await;
+    assert_eq!((cleared(), depot.profile().await), (1, Value::Null));
+}
+
+#[tokio::test]
 async fn a_second_session_of_a_vehicle_counts_and_holds_its_evse() {
     let depot = Depot::new(30_000).await;
     let scene = &depot.scene;
@@ -417,6 +474,35 @@ async fn a_session_of_another_account_reduces_the_others_at_once() {
         depot.accept().await;
         assert_eq!(rounded(&depot.profile().await["limit_w"]), 8_000);
     }
+}
+
+#[tokio::test]
+async fn a_session_at_an_evse_that_is_removed_still_counts() {
+    let depot = Depot::new(30_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    scene.active().await;
+    let bob = scene.app.other_account(kernel::Mode::Test).await;
+    let crew = scene.app.crew(&bob).await;
+    let uid = "04A1B2C3D9";
+    let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
+    bob.post_ok("/v1/charge_cards", card).await;
+    scene.app.drain().await;
+    tap(&depot, 1, uid).await;
+    depot.accept().await;
+    let mut location = fixture("location");
+    let capabilities = json!(["REMOTE_START_STOP_CAPABLE", "CHARGING_PROFILE_CAPABLE"]);
+    location["evses"][0]["capabilities"] = capabilities;
+    location["evses"][1]["status"] = json!("REMOVED");
+    location["last_updated"] = json!(scene.app.now().plus(minutes(1)));
+    scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+    scene.app.drain().await;
+    let station = format!("/v1/charging_stations/{}", scene.station);
+    let station = scene.app.alice.get_ok(&station).await;
+    assert_eq!(station["connectors"].as_array().map(Vec::len), Some(1));
+    scene.app.advance(16 * 60).await;
+    assert_eq!(depot.plan().await["slots"][0]["reserved_w"], 22_000);
+    assert_eq!(depot.limits()[0], 8_000);
 }
 
 #[tokio::test]

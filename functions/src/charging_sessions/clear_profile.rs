@@ -1,26 +1,52 @@
-//! `clear-profile`: clears the charging profile of a session that has ended, or whose vehicle has left its site
+//! `clear-profile`: clears the charging profile of a session that has ended, or whose vehicle or station has left its site
 //! ([`models::charging_session::profile`]).
 
 use crate::App;
-use kernel::{Error, Id, Origin, Result, Tenant};
+use kernel::{Error, Id, Kind, Origin, Result, Tenant};
+use models::charging::calendar::CalendarOwner;
 use models::charging_session::SessionStatus;
 use models::ports::JobSubject;
 use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
 use models::{ChargingSession, Vehicle};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 use crate::function::Function;
 use crate::job::Job;
 use crate::networks::{operator, workers};
 
-/// Clears the profile of a session that has ended, or whose vehicle has left its site.
+/// Clears the profile of a session that has ended, or whose vehicle or station has left its site.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ClearProfile {
     pub tenant: Tenant,
     pub session: Id,
 }
 
-/// Whether the station of a session belongs to the site of its vehicle: the vehicle may have come back.
+impl ClearProfile {
+    /// Requests that the profiles of the sessions in the calendars of a vehicle, or of EVSEs, are cleared.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or SQS cannot be reached.
+    pub async fn request(
+        app: &App,
+        tenant: &Tenant,
+        owners: BTreeSet<CalendarOwner>,
+    ) -> Result<()> {
+        let entries = app.store.entries_of(tenant.mode, owners, app.now()).await?;
+        let holders = entries.into_iter().map(|entry| entry.holder);
+        let sessions: BTreeSet<Id> = holders.filter(|id| id.is(Kind::ChargingSession)).collect();
+        for session in sessions {
+            let stored = app.store.find::<ChargingSession>(tenant, &session).await?;
+            if stored.is_some_and(|stored| stored.profile().is_some()) {
+                let tenant = tenant.clone();
+                Self { tenant, session }.send(app).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the station of a session belongs to the site of its vehicle: the vehicle or the station may have come back.
 async fn is_at_its_site(app: &App, tenant: &Tenant, session: &ChargingSession) -> Result<bool> {
     let (site, vehicle) = tokio::try_join!(
         app.store.site_of_station(tenant, &session.charging_station),

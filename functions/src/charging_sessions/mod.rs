@@ -25,14 +25,11 @@ use models::charging_session::profile::SessionProfile;
 use models::{ChargingSession, Stored};
 
 impl OnChange for ChargingSession {
-    /// Plans the sites of the station again, also those of other accounts, when a session at a network's station is to start, begins or
-    /// ends, and with the result of a charging profile. Clears a profile when the session ends.
+    /// Plans the sites of the station again, also those of other accounts, when a session is to start, begins or ends, when its vehicle
+    /// stops or goes on charging, and with the result of a charging profile. Clears a profile when the session ends.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let Change { tenant, after, .. } = change;
         let before = change.before.as_ref();
-        if after.internal.network.is_none() {
-            return Ok(());
-        }
         let status = |session: &Stored<Self>| {
             Some(session.object.status()).filter(|status| status.is_open())
         };
@@ -42,14 +39,7 @@ impl OnChange for ChargingSession {
             let (tenant, session) = (tenant.clone(), after.object.id.clone());
             ClearProfile { tenant, session }.send(app).await?;
         }
-        let known = before.and_then(Stored::profile);
-        let is_known =
-            known.map(SessionProfile::result) == after.profile().map(SessionProfile::result);
-        let is_new = known.is_none()
-            && after
-                .profile()
-                .is_some_and(|profile| profile.accepted.is_none());
-        if was == is && (is_known || is_new) {
+        if was == is && !differs_for_plans(change) {
             return Ok(());
         }
         let station = &after.object.charging_station;
@@ -58,4 +48,15 @@ impl OnChange for ChargingSession {
         }
         Ok(())
     }
+}
+
+/// Whether a session of a network whose status has not changed counts in another way in the plan of a site.
+fn differs_for_plans(change: &Change<ChargingSession>) -> bool {
+    let (before, after) = (change.before.as_ref(), &change.after);
+    let is_charging = |session: &ChargingSession| session.state.charged().ended.is_none();
+    let known = before.and_then(Stored::profile);
+    let is_known = known.map(SessionProfile::result) == after.profile().map(SessionProfile::result);
+    let is_due = |profile: &SessionProfile| profile.accepted.is_none();
+    let is_first = known.is_none() && after.profile().is_some_and(is_due);
+    after.internal.network.is_some() && (change.differs_in(is_charging) || !(is_known || is_first))
 }

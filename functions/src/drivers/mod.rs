@@ -15,7 +15,7 @@ use crate::deleted::EndUses;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
 use kernel::{Id, Result, Tenant};
-use models::Driver;
+use models::{Driver, Stored};
 
 impl OnChange for Driver {
     /// Refreshes the tokens of charge cards, which depend on the driver, and ends what begins in a fleet while the driver is detached from
@@ -47,7 +47,12 @@ impl OnChange for Driver {
         Ok(())
     }
 
-    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+    async fn on_deletion(
+        app: &App,
+        tenant: &Tenant,
+        id: &Id,
+        _: Option<&Stored<Self>>,
+    ) -> Result<()> {
         RefreshTokens::of(tenant, id).send(app).await?;
         EndUses::send_later(app, tenant, id, None).await
     }

@@ -20,7 +20,7 @@ use crate::App;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
 use kernel::{Id, Result, Tenant};
-use models::Invoice;
+use models::{Invoice, Stored};
 
 use crate::documents::make::MakeDocuments;
 
@@ -36,7 +36,12 @@ impl OnChange for Invoice {
         job.send(app).await
     }
 
-    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+    async fn on_deletion(
+        app: &App,
+        tenant: &Tenant,
+        id: &Id,
+        _: Option<&Stored<Self>>,
+    ) -> Result<()> {
         app.store.drop_lines(tenant, id).await
     }
 }

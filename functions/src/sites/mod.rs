@@ -13,17 +13,37 @@ pub mod set_carbon;
 pub mod set_prices;
 pub mod update;
 
+use crate::charging_sessions::clear_profile::ClearProfile;
 use crate::job::Job as _;
 use crate::reservations::replan::ReplanNeeds;
 use crate::stream::change::{Change, OnChange};
 use crate::{App, Request};
 use execute::PlanSite;
 use kernel::{Error, Id, Kind, Reply, Result, Tenant, Timestamp};
+use models::charging::calendar::CalendarOwner;
+use models::charging::simulation::offered;
 use models::site::{SeriesChange, SiteDay, SiteOptimize, SitePlanReason, SiteSeries};
-use models::{Site, Stored, VehicleDepartures, VehicleTelemetry};
+use models::{ChargingStation, Site, Stored, VehicleDepartures, VehicleTelemetry};
 use table::UnitOfWork;
 
-impl OnChange for Site {}
+impl OnChange for Site {
+    /// Clears the charging profiles of the sessions at stations that have left the site.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let (tenant, stations) = (&change.tenant, &change.after.object.stations);
+        let before = change.before.iter();
+        let before = before.flat_map(|before| &before.object.stations);
+        let left: Vec<Id> = before
+            .filter(|id| !stations.contains(id))
+            .cloned()
+            .collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let left = app.store.get_all::<ChargingStation>(tenant, &left).await?;
+        let owners = left.iter().flat_map(evses).map(|(owner, _)| owner);
+        ClearProfile::request(app, tenant, owners.collect()).await
+    }
+}
 
 impl OnChange for VehicleDepartures {
     /// Plans the site again with the departures.
@@ -58,6 +78,19 @@ impl OnChange for VehicleTelemetry {
         }
         plan_again(app, &change.tenant, change.after.internal.iter()).await
     }
+}
+
+/// The calendars of the EVSEs of a station, also of those that were removed lately, each with W of a connector.
+fn evses(station: &Stored<ChargingStation>) -> impl Iterator<Item = (CalendarOwner, u32)> {
+    let Stored {
+        object, internal, ..
+    } = station;
+    let connectors = object.connectors.iter();
+    let connectors = connectors.map(|connector| (&connector.evse, offered(connector)));
+    let removed = internal.removed.iter();
+    let removed = removed.map(|removed| (&removed.evse, removed.power));
+    let evses = connectors.chain(removed);
+    evses.map(|(evse, power)| (CalendarOwner::evse(&object.id, evse), power))
 }
 
 /// Requests that sites are planned again.

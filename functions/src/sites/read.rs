@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::evses;
 use crate::App;
 use kernel::time::{DAY, HOUR};
 use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
-use models::charging::simulation::offered;
 use models::charging_session::SessionStatus;
 use models::network::{ObjectId, Owner};
 use models::site::charge::{
@@ -66,7 +66,7 @@ pub(super) async fn inputs(
         holders.extend(holders_of(app, tenant, &vehicles, now).await?);
     }
     let mut sessions = sessions(app, tenant, holders, now).await?;
-    let elsewhere = elsewhere(&mut sessions, &site.object, execution);
+    let elsewhere = elsewhere(&mut sessions, &site.object);
     let starts = starts(&sessions);
     let mut attached = attach(&mut vehicles, sessions, &takers, |one| &mut one.sessions);
     attach(&mut vehicles, elsewhere, &takers, |one| &mut one.elsewhere);
@@ -182,19 +182,15 @@ async fn sessions(
     Ok(sessions.collect())
 }
 
-/// Removes the sessions at stations elsewhere, if the vehicles of the site are simulated, and returns them.
+/// Removes the sessions at stations that do not belong to the site, and returns them.
 fn elsewhere(
     sessions: &mut Vec<Stored<ChargingSession>>,
     site: &Site,
-    execution: Execution,
 ) -> Vec<Stored<ChargingSession>> {
     let is_elsewhere = |session: &mut Stored<ChargingSession>| {
         !site.stations.contains(&session.object.charging_station)
     };
-    match execution {
-        Execution::Simulation => sessions.extract_if(.., is_elsewhere).collect(),
-        Execution::Profiles | Execution::None => Vec::new(),
-    }
+    sessions.extract_if(.., is_elsewhere).collect()
 }
 
 /// The sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
@@ -262,19 +258,21 @@ fn site_session(stored: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>
         session.charging_station.clone(),
         stored.internal.evse.clone(),
     );
-    let reported = stored
-        .internal
-        .network
-        .as_ref()
-        .and_then(|network| network.reported);
+    let network = stored.internal.network.as_ref();
+    let reported = network.and_then(|network| network.reported);
+    let reported = reported.unwrap_or(session.created);
+    let has_stopped = |since: Timestamp| {
+        let profile = stored.profile();
+        profile.is_none_or(|profile| profile.has_stopped_by_itself(since, reported))
+    };
     SiteSession {
         id: session.id.clone(),
         vehicle: session.vehicle.clone(),
         is_active: session.status() == SessionStatus::Active,
-        is_parked: charged.ended.is_some(),
+        is_parked: charged.ended.is_some_and(has_stopped),
         power: session.watts(),
         energy: u32::try_from(charged.energy).unwrap_or_default(),
-        reported: reported.unwrap_or(session.created),
+        reported,
         takes_profiles: takers.contains(&evse),
         profile: stored.profile().cloned(),
     }
@@ -354,7 +352,7 @@ async fn holders_of(
     Ok(entries.map(|entry| entry.holder).collect())
 }
 
-/// The calendars of the stations' EVSEs, and the power of the strongest connector of each, in W.
+/// The calendars of the stations' EVSEs, also of those that were removed lately, and the power of the strongest connector of each, in W.
 async fn calendars(
     app: &App,
     tenant: &Tenant,
@@ -362,13 +360,9 @@ async fn calendars(
     reach: Window,
 ) -> Result<(HashMap<CalendarOwner, u32>, Calendars)> {
     let mut owners: HashMap<CalendarOwner, u32> = HashMap::new();
-    for station in stations {
-        let station = &station.object;
-        for connector in &station.connectors {
-            let owner = CalendarOwner::evse_of(&station.id, connector);
-            let most = owners.entry(owner).or_default();
-            *most = offered(connector).max(*most);
-        }
+    for (owner, power) in stations.iter().flat_map(evses) {
+        let most = owners.entry(owner).or_default();
+        *most = power.max(*most);
     }
     let pages = owners
         .keys()

@@ -58,7 +58,12 @@ pub trait OnChange: Record + 'static {
     ///
     /// # Errors
     /// As [`OnChange::on_change`].
-    fn on_deletion(_: &App, _: &Tenant, _: &Id) -> impl Future<Output = Result<()>> + Send {
+    fn on_deletion(
+        _: &App,
+        _: &Tenant,
+        _: &Id,
+        _before: Option<&Stored<Self>>,
+    ) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
 
@@ -114,7 +119,7 @@ async fn delete<T: OnChange>(
 ) -> Result<()> {
     let before: Option<Stored<T>> = before.cloned().map(decode).transpose()?;
     search::follow(app, tenant, id, before.as_ref(), None).await?;
-    T::on_deletion(app, tenant, id).await
+    T::on_deletion(app, tenant, id, before.as_ref()).await
 }
 
 /// Sends the message of the next action, if that is new or has moved. The schedule of an action that is obsolete before its time is

@@ -21,7 +21,7 @@ use crate::sites::plan_again;
 use crate::stream::change::{Change, OnChange};
 use kernel::{Id, Kind, Result, Tenant};
 use models::charging::calendar::CalendarOwner;
-use models::{ChargingSession, Vehicle};
+use models::{Stored, Vehicle};
 use std::collections::BTreeSet;
 
 impl OnChange for Vehicle {
@@ -49,7 +49,8 @@ impl OnChange for Vehicle {
             let sites = before.chain(&change.after.object.site);
             plan_again(app, &change.tenant, sites).await?;
             if has_left {
-                clear_profiles(app, &change.tenant, &change.after.object.id).await?;
+                let vehicle = CalendarOwner::Vehicle(change.after.object.id.clone());
+                ClearProfile::request(app, &change.tenant, BTreeSet::from([vehicle])).await?;
             }
         }
         if change.differs_in(|vehicle| {
@@ -75,7 +76,14 @@ impl OnChange for Vehicle {
         Ok(())
     }
 
-    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+    async fn on_deletion(
+        app: &App,
+        tenant: &Tenant,
+        id: &Id,
+        before: Option<&Stored<Self>>,
+    ) -> Result<()> {
+        let site = before.and_then(|vehicle| vehicle.object.site.as_ref());
+        plan_again(app, tenant, site.into_iter()).await?;
         RefreshTokens::of(tenant, id).send(app).await?;
         EndUses::send_later(app, tenant, id, None).await
     }
@@ -83,31 +91,15 @@ impl OnChange for Vehicle {
 
 /// Requests a rematch of the confirmed reservations of a vehicle that has another plug now.
 async fn rematch_for_plug(app: &App, tenant: &Tenant, vehicle: &Vehicle) -> Result<()> {
-    for reservation in holders(app, tenant, &vehicle.id, Kind::Reservation).await? {
-        rematch::request(app, tenant.clone(), &reservation, |reservation, now| {
+    let calendar = BTreeSet::from([CalendarOwner::Vehicle(vehicle.id.clone())]);
+    let entries = app.store.entries_of(tenant.mode, calendar, app.now());
+    let holders = entries.await?.into_iter().map(|entry| entry.holder);
+    let reservations: BTreeSet<Id> = holders.filter(|id| id.is(Kind::Reservation)).collect();
+    for reservation in &reservations {
+        rematch::request(app, tenant.clone(), reservation, |reservation, now| {
             reservation.request_rematch_for_plug(vehicle.charging_standard, now)
         })
         .await?;
     }
     Ok(())
-}
-
-/// Requests that the charging profile of a vehicle that has left its site is cleared, if it has one.
-async fn clear_profiles(app: &App, tenant: &Tenant, vehicle: &Id) -> Result<()> {
-    for session in holders(app, tenant, vehicle, Kind::ChargingSession).await? {
-        let stored = app.store.find::<ChargingSession>(tenant, &session).await?;
-        if stored.is_some_and(|stored| stored.profile().is_some()) {
-            let tenant = tenant.clone();
-            ClearProfile { tenant, session }.send(app).await?;
-        }
-    }
-    Ok(())
-}
-
-/// The reservations or sessions for which a vehicle is held now or later.
-async fn holders(app: &App, tenant: &Tenant, vehicle: &Id, kind: Kind) -> Result<BTreeSet<Id>> {
-    let calendar = BTreeSet::from([CalendarOwner::Vehicle(vehicle.clone())]);
-    let entries = app.store.entries_of(tenant.mode, calendar, app.now());
-    let holders = entries.await?.into_iter().map(|entry| entry.holder);
-    Ok(holders.filter(|holder| holder.is(kind)).collect())
 }

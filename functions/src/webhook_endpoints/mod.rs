@@ -8,9 +8,9 @@ use crate::job::Job as _;
 use crate::stream::change::OnChange;
 use crate::webhooks::resume::ResumeEndpoint;
 use kernel::{Id, Result, Tenant};
-use models::WebhookEndpoint;
 use models::api_key::{Resource, Scope};
 use models::webhook_replay::WebhookReplay;
+use models::{Stored, WebhookEndpoint};
 use web::{Conditional, RequestContext};
 
 pub mod create;
@@ -47,7 +47,12 @@ fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint
 }
 
 impl OnChange for WebhookEndpoint {
-    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+    async fn on_deletion(
+        app: &App,
+        tenant: &Tenant,
+        id: &Id,
+        _: Option<&Stored<Self>>,
+    ) -> Result<()> {
         let (tenant, endpoint) = (tenant.clone(), id.clone());
         ResumeEndpoint { tenant, endpoint }.send(app).await
     }

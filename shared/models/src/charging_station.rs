@@ -351,6 +351,18 @@ pub struct StationInternal {
     /// When the prices of each connector changed last, by its id; without those whose prices have not changed since the station was new.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repriced: BTreeMap<String, Timestamp>,
+    /// The EVSEs that the operator has removed, the last one at the end: a session there goes on, and counts at its site.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<RemovedEvse>,
+}
+
+/// An EVSE that the operator has removed from a station.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedEvse {
+    pub evse: String,
+    /// W of its strongest connector.
+    pub power: u32,
+    pub at: Timestamp,
 }
 
 impl Default for StationInternal {
@@ -362,6 +374,7 @@ impl Default for StationInternal {
             location: None,
             takes_profiles: Vec::new(),
             repriced: BTreeMap::new(),
+            removed: Vec::new(),
         }
     }
 }

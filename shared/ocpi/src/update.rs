@@ -5,15 +5,22 @@
 //! - An EVSE at which a session of this service charges stays occupied, unless the file reports that it is out of order.
 //! - A station of a network stays a station of that network.
 //! - EVSEs and connectors keep the spelling of their ids.
+//! - An EVSE that is missing from the file is remembered for a week.
 //! - Prices change if the file contains prices; without a file of tariffs they stay.
 //! - Unchanged stations are not written, and `created` never changes.
 
 use std::collections::BTreeMap;
 
 use super::imported::ImportedStation;
-use kernel::Timestamp;
+use kernel::time::days;
+use kernel::{SignedDuration, Timestamp};
 use models::ChargingStation;
-use models::charging_station::{Connector, ConnectorStatus, StationInternal};
+use models::charging::simulation::offered;
+use models::charging_station::{Connector, ConnectorStatus, RemovedEvse, StationInternal};
+
+/// The time for which a station remembers the EVSEs that were removed, and how many it remembers.
+const REMEMBERED: SignedDuration = days(7);
+const MOST_REMOVED: usize = 100;
 
 /// Returns the new state of the station, and its internal state; the stored one is `None` for a new station.
 pub fn merged(
@@ -41,6 +48,7 @@ pub fn merged(
         location,
         takes_profiles,
         repriced: BTreeMap::new(),
+        removed: Vec::new(),
     };
     (station.created, station.updated) = (now, now);
     let Some((before, before_internal)) = stored else {
@@ -53,6 +61,12 @@ pub fn merged(
         station.network.clone_from(&before.network);
     }
     internal.repriced.clone_from(&before_internal.repriced);
+    internal.removed = removed(
+        before_internal,
+        &before.connectors,
+        &station.connectors,
+        now,
+    );
     for connector in &mut station.connectors {
         let mut known = before.connectors.iter();
         let stored = known.find(|known| known.id == connector.id);
@@ -79,6 +93,38 @@ pub fn merged(
         station.updated = now;
     }
     (station, internal)
+}
+
+/// Returns the EVSEs of the connectors `before` that are not among those `after`, and those removed earlier that have not come back.
+fn removed(
+    internal: &StationInternal,
+    before: &[Connector],
+    after: &[Connector],
+    now: Timestamp,
+) -> Vec<RemovedEvse> {
+    let is_present = |evse: &str| {
+        let mut evses = after.iter().map(|connector| &connector.evse);
+        evses.any(|other| other.eq_ignore_ascii_case(evse))
+    };
+    let remembered = internal.removed.iter();
+    let remembered = remembered.filter(|removed| now.since(removed.at) < REMEMBERED);
+    let lost = before.iter().map(|connector| RemovedEvse {
+        evse: connector.evse.clone(),
+        power: offered(connector),
+        at: now,
+    });
+    let mut removed: Vec<RemovedEvse> = Vec::new();
+    for evse in remembered.cloned().chain(lost) {
+        if is_present(&evse.evse) {
+            continue;
+        }
+        match removed.iter_mut().find(|known| known.evse == evse.evse) {
+            Some(known) => known.power = known.power.max(evse.power),
+            None => removed.push(evse),
+        }
+    }
+    let surplus = removed.len().saturating_sub(MOST_REMOVED);
+    removed.split_off(surplus)
 }
 
 /// Keeps the current status of an EVSE, if the file reports no change or a session of this service charges there. `last` is the status in

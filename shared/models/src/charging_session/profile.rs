@@ -5,7 +5,7 @@
 //! minutes, is due again after 5, 10, 20 and then every 40 minutes. Until the charging point has accepted it, the previous profile may
 //! still be in force. A session without an accepted profile, or one whose last profile was not accepted, counts with its maximum power.
 //!
-//! A profile is cleared when the session ends, or its vehicle leaves the site.
+//! A profile is cleared when the session ends, or its vehicle or station leaves the site.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,6 +16,12 @@ use kernel::{Id, SignedDuration, Timestamp, Window};
 
 /// The time for which the result of a profile is awaited, and the first pause before it is sent again.
 pub const PROFILE_RESULT_TIMEOUT: SignedDuration = minutes(5);
+
+/// The time within which a vehicle charges again once its profile allows it.
+const WAKING: SignedDuration = minutes(5);
+
+/// The maximum difference between the clock of a network and that of the service.
+const CLOCK_SKEW: SignedDuration = minutes(1);
 
 /// The number of times that the pause is doubled.
 const DOUBLINGS: u32 = 3;
@@ -122,6 +128,19 @@ impl PowerProfile {
         most.or(first.map(|(_, power)| *power)).unwrap_or_default()
     }
 
+    /// Returns the lowest power in W that the profile has allowed in a window; 0 if it begins later.
+    fn least(&self, window: &Window) -> u32 {
+        let begin = |after: u32| self.from.plus_seconds(after.into());
+        let started = self
+            .steps
+            .iter()
+            .rposition(|(after, _)| begin(*after) <= window.from);
+        let steps = started.map(|started| self.steps.iter().skip(started));
+        let within = steps.into_iter().flatten();
+        let within = within.take_while(|(after, _)| begin(*after) <= window.until);
+        within.map(|(_, power)| *power).min().unwrap_or_default()
+    }
+
     /// Returns the energy in Wh in a window, rounded down.
     pub fn energy(&self, window: &Window) -> u32 {
         let begin = |after: u32| self.from.plus_seconds(after.into());
@@ -166,6 +185,20 @@ impl SessionProfile {
     pub fn most_possible(&self, window: &Window) -> Option<u32> {
         let accepted = self.accepted.as_ref()?;
         Some(accepted.most(window).max(self.wanted.most(window)))
+    }
+
+    /// Returns whether a vehicle that draws nothing since a moment, by a report of a later one, has stopped by itself: it could draw then,
+    /// or for the last minutes before the report. Otherwise its profile may have kept it from charging, and it goes on when it can.
+    pub fn has_stopped_by_itself(&self, since: Timestamp, reported: Timestamp) -> bool {
+        let refused = self.failure == Some(ProfileFailure::Refused);
+        let wanted = Some(&self.wanted).filter(|_| !refused);
+        let in_flight = || self.accepted.iter().chain(wanted);
+        let could_draw = |from: Timestamp, until: Timestamp| {
+            let window = Window { from, until };
+            in_flight().all(|profile| profile.least(&window) > 0)
+        };
+        could_draw(since.plus(-CLOCK_SKEW), since.plus(WAKING))
+            || reported >= since.plus(WAKING) && could_draw(reported.plus(-WAKING), reported)
     }
 
     /// Returns the profile as it is shown to clients.
@@ -276,6 +309,47 @@ mod tests {
         assert_eq!(profile.energy(&window(-60, 4)), 350);
         assert_eq!(profile.energy(&window(60, 10)), 0);
         assert_eq!(profile.at(at(30)), 0);
+    }
+
+    #[test]
+    fn a_vehicle_that_its_profile_stops_has_not_stopped_by_itself() {
+        let powers = [(at(0), 11_000), (at(30), 0), (at(60), 11_000)];
+        let profile = PowerProfile::new(powers);
+        let accepted = SessionProfile {
+            wanted: profile.clone(),
+            accepted: Some(profile),
+            sent: Some(at(0)),
+            failure: None,
+            failures: 0,
+            next: None,
+        };
+        for (since, reported, expected) in [
+            (10, 11, true),
+            (10, 40, true),
+            // The clocks differ.
+            (26, 28, false),
+            (30, 40, false),
+            (31, 64, false),
+            (31, 65, true),
+            // Nothing is known of the time before the profile.
+            (0, 4, false),
+            (0, 6, true),
+        ] {
+            let stopped = accepted.has_stopped_by_itself(at(since), at(reported));
+            assert_eq!(stopped, expected, "since {since}, at {reported}");
+        }
+        let nothing = PowerProfile::new([(at(0), 0)]);
+        let sent = SessionProfile {
+            wanted: nothing,
+            next: Some(at(5)),
+            ..accepted
+        };
+        assert!(!sent.has_stopped_by_itself(at(10), at(40)));
+        let refused = SessionProfile {
+            failure: Some(ProfileFailure::Refused),
+            ..sent
+        };
+        assert!(refused.has_stopped_by_itself(at(10), at(40)));
     }
 
     #[test]
