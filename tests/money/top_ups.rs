@@ -1,4 +1,4 @@
-//! Steps of the simulation about wallets: top-ups, repeated and interrupted, their owners and cards. In the end, every wallet has its money.
+//! Steps of the simulation about wallets: top-ups, repeated and interrupted, their owners and cards; and the final check of wallets.
 
 use std::collections::BTreeSet;
 
