@@ -1,4 +1,4 @@
-//! Black-box tests, over HTTP, against the running service. One file per resource, as the routes.
+//! Black-box tests, over HTTP, against the running service. One file or folder per resource, as the routes.
 
 mod accounts;
 mod analytics;

@@ -185,11 +185,17 @@ impl Tool {
     }
 
     pub fn run(&self, server: &Server, words: &[&str]) -> Output {
+        let mut command = self.command_at(server, words);
+        command.output().expect("the tool runs")
+    }
+
+    /// The tool with a server's address and a key.
+    pub fn command_at(&self, server: &Server, words: &[&str]) -> Command {
         let mut command = self.command(words);
         command
             .env("FLEET_API_URL", &server.url)
             .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
-        command.output().expect("the tool runs")
+        command
     }
 
     pub fn config(&self) -> std::path::PathBuf {

@@ -1,0 +1,72 @@
+//! Tests of a location that is loaded again: what of its station stays.
+
+use kernel::time::MINUTE;
+use models::ChargingStation;
+use models::charging_station::{ConnectorStatus, StationInternal};
+use serde_json::json;
+
+use crate::{Location, update};
+
+use super::tariffs::{priced, tariff};
+use super::{location, now};
+
+/// Returns the stored data after the station was loaded once, and changed.
+fn stored(change: impl FnOnce(&mut ChargingStation)) -> (ChargingStation, StationInternal) {
+    let file = json!([tariff("1", 0.5, json!({}))]);
+    let (mut station, internal) = update::merged(priced(&["1"], &file).0, None, now());
+    change(&mut station);
+    (station, internal)
+}
+
+fn reload(
+    (station, internal): &(ChargingStation, StationInternal),
+    status: &str,
+) -> (ChargingStation, StationInternal) {
+    let mut json = location();
+    json["evses"][0]["status"] = status.into();
+    let location: Location = serde_json::from_value(json).unwrap();
+    let later = now().plus(MINUTE);
+    update::merged(
+        location.into_station().unwrap(),
+        Some((station, internal)),
+        later,
+    )
+}
+
+#[test]
+fn reloading_a_station_without_tariffs_changes_nothing() {
+    let before = stored(|_| {});
+    assert_eq!(before.0.connectors[0].pricing[0].price, 50);
+    assert_eq!(reload(&before, "AVAILABLE"), before);
+}
+
+#[test]
+fn reloading_a_location_keeps_the_status_set_by_a_session() {
+    let before = stored(|station| station.connectors[0].status = ConnectorStatus::Occupied);
+    let after = reload(&before, "AVAILABLE");
+    assert_eq!(after.0.connectors[0].status, ConnectorStatus::Occupied);
+    // The operator also reports the session of this service, and reports its end late.
+    let reported = reload(&after, "CHARGING");
+    assert_eq!(reported.0.connectors[0].status, ConnectorStatus::Occupied);
+    let late = reload(&reported, "AVAILABLE");
+    assert_eq!(late.0.connectors[0].status, ConnectorStatus::Occupied);
+    // Another tenant's vehicle, after that session has ended.
+    let mut ended = late;
+    ended.0.connectors[0].status = ConnectorStatus::Available;
+    let other = reload(&ended, "CHARGING");
+    assert_eq!(other.0.connectors[0].status, ConnectorStatus::Occupied);
+    let free = reload(&other, "AVAILABLE");
+    assert_eq!(free.0.connectors[0].status, ConnectorStatus::Available);
+}
+
+#[test]
+fn a_status_that_the_file_changes_counts() {
+    let before = stored(|_| {});
+    let broken = reload(&before, "OUTOFORDER");
+    assert_eq!(broken.0.connectors[0].status, ConnectorStatus::Faulted);
+    assert_eq!(broken.0.updated, now().plus(MINUTE));
+    assert_eq!(broken.0.created, now());
+    let charging = stored(|station| station.connectors[0].status = ConnectorStatus::Occupied);
+    let broken = reload(&charging, "OUTOFORDER");
+    assert_eq!(broken.0.connectors[0].status, ConnectorStatus::Faulted);
+}
