@@ -53,7 +53,7 @@ fn prefixes_codes_and_event_types_are_named_in_one_place_each() {
         .map(|kind| (kind.prefix().to_owned(), "id.rs"));
     let codes = kernel::Code::ALL
         .iter()
-        .map(|code| (code.as_str().to_owned(), "error.rs"));
+        .map(|code| (code.as_str().to_owned(), "error/code.rs"));
     let events = models::event::EventType::ALL
         .iter()
         .filter(|kind| kind.as_str().contains('.'));
