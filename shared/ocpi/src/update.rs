@@ -54,20 +54,13 @@ pub fn merged(
     }
     internal.repriced.clone_from(&before_internal.repriced);
     for connector in &mut station.connectors {
-        let mut known = before.connectors.iter();
-        let stored = known.find(|known| known.id == connector.id);
-        let last = before_internal
-            .imported_status
-            .get(&connector.evse)
-            .copied();
+        let last = before_internal.imported_status.get(&connector.evse);
         if let Some(live) = live_status(before, connector) {
             let reported = internal.imported_status.get_mut(&connector.evse);
-            keep_live(connector, live, last, reported);
+            keep_live(connector, live, last.copied(), reported);
         }
-        if let Some(stored) = stored.filter(|_| !priced.contains(&connector.id)) {
-            connector.pricing.clone_from(&stored.pricing);
-        }
-        if stored.is_none_or(|stored| stored.pricing != connector.pricing) {
+        let is_priced = priced.contains(&connector.id);
+        if !keep_pricing(connector, before, is_priced) {
             internal.repriced.insert(connector.id.clone(), now);
         }
     }
@@ -79,6 +72,16 @@ pub fn merged(
         station.updated = now;
     }
     (station, internal)
+}
+
+/// Keeps the prices of a stored connector, unless the file has prices for it. Returns whether the connector has the prices that it had.
+fn keep_pricing(connector: &mut Connector, before: &ChargingStation, is_priced: bool) -> bool {
+    let mut known = before.connectors.iter();
+    let stored = known.find(|known| known.id == connector.id);
+    if let Some(stored) = stored.filter(|_| !is_priced) {
+        connector.pricing.clone_from(&stored.pricing);
+    }
+    stored.is_some_and(|stored| stored.pricing == connector.pricing)
 }
 
 /// Keeps the current status of an EVSE, if the file reports no change or a session of this service charges there. `last` is the status in
