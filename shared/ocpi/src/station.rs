@@ -47,11 +47,8 @@ const LONGEST_ID: usize = 36;
 /// The maximum numbers of characters of texts (OCPI 2.2.1, mod_locations). Longer ones are cut. The parts of an address may be longer than
 /// in the standard, as long as in an [`Address`].
 const LONGEST_NAME: usize = 255;
-
 const LONGEST_OPERATOR: usize = 100;
-
 const LONGEST_EVSE_ID: usize = 48;
-
 const LONGEST_REFERENCE: usize = 16;
 
 /// The maximum number of characters of a URL (OCPI 2.2.1, types: `URL`). A longer one is left out.
@@ -229,7 +226,6 @@ impl Coordinates {
 }
 
 const RESERVABLE: &str = "RESERVABLE";
-
 const TAKES_PROFILES: &str = "CHARGING_PROFILE_CAPABLE";
 
 impl Evse {

@@ -1,4 +1,4 @@
-//! The limits of what a pull may read, and of its duration.
+//! The limits of a pull: pages, objects, bytes and time.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ use table::pulls::Pull;
 
 pub use self::limits::Limits;
 
-/// The time between two pulls, and after an interrupted pull, unless the platform specifies when it may be called again.
+/// The time between two pulls.
 const INTERVAL: SignedDuration = HOUR;
 
 /// The time for which no other run may pull from the network: longer than the function can run.

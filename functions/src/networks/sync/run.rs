@@ -19,8 +19,8 @@ use ocpi::versions::InterfaceRole;
 use table::networks::operators;
 use table::pulls::Pull;
 
+/// The time after an interrupted pull, unless the platform specifies when it may be called again, and the least that it can specify.
 const RETRY: SignedDuration = minutes(15);
-
 const MIN_RETRY: SignedDuration = MINUTE;
 
 /// The number of times that a pull is interrupted at a module, without progress, until it continues with the next one.

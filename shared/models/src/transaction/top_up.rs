@@ -16,7 +16,6 @@ use kernel::{Currency, Error, Id, Kind, Money, Result, SignedDuration, Timestamp
 
 /// The time in which the request has to finish a top-up. After that `settle-transaction` finishes it.
 const LEASE: SignedDuration = MINUTE;
-
 /// The pause before a refund that the provider declined is retried.
 const REFUND_RETRY: SignedDuration = minutes(10);
 

@@ -45,7 +45,6 @@ pub struct LastUse {
 const USE_KEPT: SignedDuration = days(1);
 
 const COUNT: &str = "count";
-
 const SESSION: &str = "session";
 
 impl Store {

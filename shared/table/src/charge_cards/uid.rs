@@ -45,9 +45,7 @@ pub struct CardUidUse {
 }
 
 const CARD: &str = "card";
-
 const LAST_ACCOUNT: &str = "last_account";
-
 pub(super) const SINCE: &str = "since";
 
 /// The number of accounts that can claim a uid at the same time.

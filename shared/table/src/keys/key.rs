@@ -228,13 +228,10 @@ pub enum Key<'a> {
 
 /// The sort key of the item that counts the accounts below an account.
 const CHILDREN: &str = "CHILDREN";
-
 /// The sort key of the item that counts the requests to plan a site.
 const PLANS: &str = "PLANS";
-
 /// The sort key of the last use of a charge card.
 const USED: &str = "USED";
-
 /// The sort key of a deleted payment method.
 const DELETED: &str = "DELETED";
 

@@ -6,10 +6,8 @@ use models::network::ObjectId;
 
 /// The prefix, after the mode, of the keys of objects that parties have sent.
 pub(super) const OBJECT: &str = "OBJECT";
-
 /// The same prefix for the tokens of charge cards.
 pub(super) const CARD: &str = "CARD";
-
 /// The same prefix for commands to networks.
 pub(super) const COMMAND: &str = "COMMAND";
 

@@ -4,10 +4,8 @@ use kernel::{Id, Kind, Tenant};
 
 /// The sort key of an item that is the only one under its partition key.
 pub(super) const ALONE: &str = "#";
-
 /// The prefix of the sort keys of the bodies of a batch.
 pub(super) const CHUNK: &str = "CHUNK#";
-
 /// The sort key of the item that marks an invoice as in progress.
 pub(super) const MAKING: &str = "MAKING";
 
