@@ -367,23 +367,23 @@ impl Hot {
     /// The possible remedy.
     fn remedy(&self) -> &'static str {
         match (self.place.as_str(), self.pattern.as_str()) {
-            ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/table/src/keys.rs`",
+            ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/table/src/keys/shards.rs`",
             ("cell", _) => "`REGION` in `shared/models/src/charging/cells.rs`",
             ("table", pattern) if pattern.contains("#event#") => {
-                "`EVENT_SHARDS` in `shared/table/src/keys.rs`"
+                "`EVENT_SHARDS` in `shared/table/src/keys/shards.rs`"
             }
             ("table", pattern) if pattern.contains("<webhook_endpoint>#") => {
-                "`DELIVERY_SHARDS` in `shared/table/src/keys.rs`"
+                "`DELIVERY_SHARDS` in `shared/table/src/keys/shards.rs`"
             }
             ("list", pattern) if pattern.ends_with("#webhook_endpoint") => {
                 "more changes in a batch of the relay, which reads the endpoints of an account once"
             }
-            ("payment", _) => "`OPEN_SHARDS` in `shared/table/src/keys.rs`",
+            ("payment", _) => "`OPEN_SHARDS` in `shared/table/src/keys/shards.rs`",
             ("table", pattern) if pattern.ends_with("<fleet>") => {
                 "several fleets: its totals are one row, for which transactions contend before it is full"
             }
             ("table", _) => "one row: it cannot be spread",
-            _ => "spread over several partitions in `shards`, `shared/table/src/keys.rs`",
+            _ => "spread over several partitions in `shards`, `shared/table/src/keys/partition.rs`",
         }
     }
 }

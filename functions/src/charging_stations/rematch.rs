@@ -11,7 +11,7 @@ use models::charging_station::Connector;
 use models::reservation::Reserved;
 use models::reservation::need::ReplanReason;
 use models::site::SitePlanReason;
-use models::site::charge::strongest;
+use models::site::inputs::strongest;
 use models::{ChargingSession, ChargingStation, Reservation, Site, Stored};
 use table::calendars::reach;
 use table::stored_item::decode;

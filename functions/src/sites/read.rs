@@ -9,8 +9,9 @@ use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp, Window}
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging_session::SessionStatus;
 use models::network::{ObjectId, Owner};
-use models::site::charge::{
-    Charge, Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
+use models::site::charge::Charge;
+use models::site::inputs::{
+    Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
 };
 use models::site::plan::{HORIZON, Planned, plan};
 use models::site::{MOST_VEHICLES, SiteDay, days_of};

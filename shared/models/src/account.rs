@@ -383,26 +383,7 @@ impl Stored<Account> {
             preferences,
             registration_number,
         } = change;
-        let balances = [
-            self.object.wallet_balance,
-            self.internal.test_wallet_balance,
-        ];
-        let empty = balances == [0, 0];
-        let preferred = preferences
-            .set()
-            .and_then(|preferences| preferences.default_currency.set().copied());
-        let param = match default_currency {
-            Change::Set(_) => "default_currency",
-            Change::Keep => "preferences.default_currency",
-        };
-        let requested = requested_currency(default_currency.set().copied(), preferred)?;
-        let currency = requested.unwrap_or(self.object.default_currency);
-        check_currency(
-            param,
-            &Change::Set(currency),
-            self.object.default_currency,
-            empty,
-        )?;
+        let currency = self.currency_after(&default_currency, &preferences)?;
         if let Change::Set(details) = billing_details {
             self.object.billing_details.update(details);
         }
@@ -430,6 +411,33 @@ impl Stored<Account> {
         registration_number.apply(&mut self.object.registration_number);
         self.object.updated = now;
         check_size(&self.object)
+    }
+
+    /// Returns the currency of the account after an update.
+    ///
+    /// # Errors
+    /// 409 for another currency while there is money in a wallet; 400 for two currencies.
+    fn currency_after(
+        &self,
+        default_currency: &Change<Currency>,
+        preferences: &Change<AccountPreferencesChange>,
+    ) -> Result<Currency> {
+        let balances = [
+            self.object.wallet_balance,
+            self.internal.test_wallet_balance,
+        ];
+        let preferred = preferences
+            .set()
+            .and_then(|preferences| preferences.default_currency.set().copied());
+        let param = match default_currency {
+            Change::Set(_) => "default_currency",
+            Change::Keep => "preferences.default_currency",
+        };
+        let requested = requested_currency(default_currency.set().copied(), preferred)?;
+        let current = self.object.default_currency;
+        let currency = requested.unwrap_or(current);
+        check_currency(param, &Change::Set(currency), current, balances == [0, 0])?;
+        Ok(currency)
     }
 }
 

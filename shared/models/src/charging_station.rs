@@ -351,7 +351,7 @@ pub struct StationInternal {
     /// When the prices of each connector changed last, by its id; without those whose prices have not changed since the station was new.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repriced: BTreeMap<String, Timestamp>,
-    /// The EVSEs that the operator has removed, the last one at the end: a session there goes on, and counts at its site.
+    /// The EVSEs that the operator has removed, the latest first: a session there goes on, and counts at its site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<RemovedEvse>,
 }

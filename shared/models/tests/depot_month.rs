@@ -18,7 +18,7 @@ use kernel::time::{hours, minutes};
 use kernel::{Id, Kind, SignedDuration, Timestamp};
 use models::charging::battery::Battery;
 use models::departure::Departure;
-use models::site::charge::{Execution, PlanInputs};
+use models::site::inputs::{Execution, PlanInputs};
 use models::site::plan::plan;
 use models::site::view::SitePlan;
 use models::site::{LimitType, NewPrices, SiteDay, SiteLimit};

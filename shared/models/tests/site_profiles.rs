@@ -7,7 +7,7 @@ use kernel::time::{hours, minutes};
 use kernel::{Kind, Timestamp, Window};
 use models::charging_session::profile::{PowerProfile, SessionProfile};
 use models::departure::Departure;
-use models::site::charge::{Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle};
+use models::site::inputs::{Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle};
 use models::site::plan::plan;
 use models::site::{NewPrices, SiteDay};
 use models::{Site, Stored, Vehicle};

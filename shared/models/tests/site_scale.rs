@@ -12,7 +12,7 @@ use kernel::time::{hours, minutes};
 use kernel::{Kind, Timestamp};
 use models::Vehicle;
 use models::departure::Departure;
-use models::site::charge::{Execution, PlanInputs};
+use models::site::inputs::{Execution, PlanInputs};
 use models::site::plan::plan;
 use models::site::{MOST_VEHICLES, NewPrices, SiteDay};
 use models::vehicle::ConnectorType;

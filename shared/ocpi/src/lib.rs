@@ -3,7 +3,8 @@
 //! - [`reader`] reads files of OCPI objects. It is lenient: `null`, `[]` and an omitted list are the same, a timestamp without an offset is
 //!   UTC, and an unknown enum value never makes an object unusable. An object that cannot be used is reported with its id and the reason,
 //!   and the others are loaded.
-//! - [`location`] converts a Location into a charging station ([`imported`]); each connector of each EVSE becomes a connector.
+//! - [`location`] has the members of a Location, and `station` converts it into a charging station ([`imported`]); each connector of each
+//!   EVSE becomes a connector.
 //! - [`tariff`] converts Tariffs into the prices of a connector.
 //! - [`object`] handles objects as they are received: which one is newer, and the result of a partial update.
 //! - [`session`], [`cdr`], [`token`] and [`command`] have the members of those objects that this service uses.
@@ -32,6 +33,7 @@ pub mod periods;
 pub mod reader;
 pub mod session;
 pub mod signed;
+mod station;
 pub mod tariff;
 pub mod token;
 pub mod update;

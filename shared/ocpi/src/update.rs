@@ -9,7 +9,8 @@
 //! - Prices change if the file contains prices; without a file of tariffs they stay.
 //! - Unchanged stations are not written, and `created` never changes.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 
 use super::imported::ImportedStation;
 use kernel::time::days;
@@ -68,20 +69,13 @@ pub fn merged(
         now,
     );
     for connector in &mut station.connectors {
-        let mut known = before.connectors.iter();
-        let stored = known.find(|known| known.id == connector.id);
-        let last = before_internal
-            .imported_status
-            .get(&connector.evse)
-            .copied();
+        let last = before_internal.imported_status.get(&connector.evse);
         if let Some(live) = live_status(before, connector) {
             let reported = internal.imported_status.get_mut(&connector.evse);
-            keep_live(connector, live, last, reported);
+            keep_live(connector, live, last.copied(), reported);
         }
-        if let Some(stored) = stored.filter(|_| !priced.contains(&connector.id)) {
-            connector.pricing.clone_from(&stored.pricing);
-        }
-        if stored.is_none_or(|stored| stored.pricing != connector.pricing) {
+        let is_priced = priced.contains(&connector.id);
+        if !keep_pricing(connector, before, is_priced) {
             internal.repriced.insert(connector.id.clone(), now);
         }
     }
@@ -95,6 +89,16 @@ pub fn merged(
     (station, internal)
 }
 
+/// Keeps the prices of a stored connector, unless the file has prices for it. Returns whether the connector has the prices that it had.
+fn keep_pricing(connector: &mut Connector, before: &ChargingStation, is_priced: bool) -> bool {
+    let mut known = before.connectors.iter();
+    let stored = known.find(|known| known.id == connector.id);
+    if let Some(stored) = stored.filter(|_| !is_priced) {
+        connector.pricing.clone_from(&stored.pricing);
+    }
+    stored.is_some_and(|stored| stored.pricing == connector.pricing)
+}
+
 /// Returns the EVSEs of the connectors `before` that are not among those `after`, and those removed earlier that have not come back.
 fn removed(
     internal: &StationInternal,
@@ -102,10 +106,8 @@ fn removed(
     after: &[Connector],
     now: Timestamp,
 ) -> Vec<RemovedEvse> {
-    let is_present = |evse: &str| {
-        let mut evses = after.iter().map(|connector| &connector.evse);
-        evses.any(|other| other.eq_ignore_ascii_case(evse))
-    };
+    let key = |evse: &str| evse.to_ascii_lowercase();
+    let present: HashSet<String> = after.iter().map(|connector| key(&connector.evse)).collect();
     let remembered = internal.removed.iter();
     let remembered = remembered.filter(|removed| now.since(removed.at) < REMEMBERED);
     let lost = before.iter().map(|connector| RemovedEvse {
@@ -113,18 +115,18 @@ fn removed(
         power: offered(connector),
         at: now,
     });
-    let mut removed: Vec<RemovedEvse> = Vec::new();
+    let mut removed: BTreeMap<String, RemovedEvse> = BTreeMap::new();
     for evse in remembered.cloned().chain(lost) {
-        if is_present(&evse.evse) {
-            continue;
-        }
-        match removed.iter_mut().find(|known| known.evse == evse.evse) {
-            Some(known) => known.power = known.power.max(evse.power),
-            None => removed.push(evse),
+        let (key, power) = (key(&evse.evse), evse.power);
+        if !present.contains(&key) {
+            let known = removed.entry(key).or_insert(evse);
+            known.power = known.power.max(power);
         }
     }
-    let surplus = removed.len().saturating_sub(MOST_REMOVED);
-    removed.split_off(surplus)
+    let mut removed = Vec::from_iter(removed.into_values());
+    removed.sort_by_key(|evse| Reverse(evse.at));
+    removed.truncate(MOST_REMOVED);
+    removed
 }
 
 /// Keeps the current status of an EVSE, if the file reports no change or a session of this service charges there. `last` is the status in

@@ -9,6 +9,7 @@ pub mod client;
 pub mod deflate;
 pub mod deliveries;
 mod delivery_log;
+mod endpoint_secrets;
 mod entries;
 mod erased_cards;
 pub mod erasure;

@@ -4,10 +4,11 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
 
 use super::deflate::{deflated, inflated};
-use super::item::{Item, n, s};
+use super::endpoint_secrets;
+use super::item::{Item, n};
 use super::keys::{Key, Lookup, Partition};
 use super::sessions;
-use super::stored_item::{ById, Cipher, Record, STATE, from_item, text_in};
+use super::stored_item::{ById, Cipher, Record, STATE, from_item};
 use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
 use models::account::AccountInternal;
 use models::adjustment::AdjustmentInternal;
@@ -23,9 +24,7 @@ use models::site::SiteDay;
 use models::stored::Object;
 use models::transaction::{TransactionInternal, TransactionType};
 use models::vehicle::VehicleInternal;
-use models::webhook_endpoint::SigningSecret;
 use models::webhook_replay::{ReplayInternal, WebhookReplay};
-use models::webhooks::headers::MASKED;
 use models::{
     Account, Adjustment, ApiKey, Batch, ChargeCard, ChargingSession, ChargingStation, CreditNote,
     Driver, Event, Fleet, Invoice, PaymentMethod, Policy, Report, Reservation, Site, Transaction,
@@ -91,8 +90,6 @@ records! {
 
     PaymentMethod: ById {}
     Policy: ById {}
-    // The object in the item has the masked secret and masked headers, which most readers are shown. The secret itself and the values of
-    // the headers are in `internal`, encrypted, with the secrets that were replaced.
     WebhookEndpoint: ById {
         /// Omits members that are absent in most endpoints.
         fn compact(object: &mut AttributeValue) {
@@ -107,52 +104,12 @@ records! {
             });
         }
 
-        fn encrypt(
-            object: &mut AttributeValue,
-            internal: &mut AttributeValue,
-            cipher: &Cipher<'_>,
-        ) -> Result<()> {
-            if let Some(secret) = text_in(object, "secret") {
-                let encrypted = cipher.encrypt(secret)?;
-                *secret = SigningSecret::stored(secret).masked().as_str().to_owned();
-                if let AttributeValue::M(members) = internal {
-                    members.insert("secret".into(), s(encrypted));
-                }
-            }
-            let mut headers = Item::new();
-            for (name, value) in headers_in(object) {
-                if let AttributeValue::S(text) = value {
-                    headers.insert(name.clone(), s(cipher.encrypt(text)?));
-                }
-                *value = s(MASKED);
-            }
-            if let (false, AttributeValue::M(members)) = (headers.is_empty(), &mut *internal) {
-                members.insert("headers".into(), AttributeValue::M(headers));
-            }
-            previous_secrets(internal).try_for_each(|secret| {
-                *secret = cipher.encrypt(secret)?;
-                Ok(())
-            })
+        fn encrypt(object: &mut AttributeValue, internal: &mut AttributeValue, cipher: &Cipher<'_>) -> Result<()> {
+            endpoint_secrets::encrypt(object, internal, cipher)
         }
 
-        fn decrypt(
-            object: &mut AttributeValue,
-            internal: &mut AttributeValue,
-            cipher: &Cipher<'_>,
-        ) -> Result<()> {
-            let encrypted = text_in(internal, "secret");
-            if let (Some(secret), Some(encrypted)) = (text_in(object, "secret"), encrypted) {
-                *secret = cipher.decrypt(encrypted)?;
-            }
-            for (name, encrypted) in headers_in(internal) {
-                if let (Some(value), AttributeValue::S(encrypted)) = (header_in(object, name), encrypted) {
-                    *value = cipher.decrypt(encrypted)?;
-                }
-            }
-            previous_secrets(internal).try_for_each(|secret| {
-                *secret = cipher.decrypt(secret)?;
-                Ok(())
-            })
+        fn decrypt(object: &mut AttributeValue, internal: &mut AttributeValue, cipher: &Cipher<'_>) -> Result<()> {
+            endpoint_secrets::decrypt(object, internal, cipher)
         }
     }
 
@@ -549,43 +506,6 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
         AttributeValue::M(connector) => Some(connector),
         _ => None,
     })
-}
-
-/// Returns the headers of an endpoint: in `object` or in `internal`.
-fn headers_in(part: &mut AttributeValue) -> impl Iterator<Item = (&String, &mut AttributeValue)> {
-    let headers = match part {
-        AttributeValue::M(members) => members.get_mut("headers"),
-        _ => None,
-    };
-    let headers = match headers {
-        Some(AttributeValue::M(headers)) => Some(headers.iter_mut()),
-        _ => None,
-    };
-    headers.into_iter().flatten()
-}
-
-/// Returns the value of a header of an endpoint.
-fn header_in<'a>(object: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
-    let mut headers = headers_in(object);
-    match headers.find(|(found, _)| *found == name)?.1 {
-        AttributeValue::S(value) => Some(value),
-        _ => None,
-    }
-}
-
-/// Returns the previous secrets of an endpoint: `internal.previous[].secret`.
-fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut String> {
-    let previous = match internal {
-        AttributeValue::M(members) => members.get_mut("previous"),
-        _ => None,
-    };
-    let previous = match previous {
-        Some(AttributeValue::L(previous)) => previous.as_mut_slice(),
-        _ => &mut [],
-    };
-    previous
-        .iter_mut()
-        .filter_map(|secret| text_in(secret, "secret"))
 }
 
 /// Omits the nulls of a member, and the member if it contains nothing else.

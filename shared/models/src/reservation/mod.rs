@@ -5,10 +5,12 @@
 //! reservation is matched again at once: it is assigned another connector, or is pending again (*unassigned*).
 
 mod assignment;
+mod fee_transitions;
 mod limits;
 pub mod need;
 pub mod outward;
 mod outward_transitions;
+mod plan_transitions;
 mod request;
 mod state;
 #[cfg(test)]
@@ -191,6 +193,26 @@ fn first_attempt(ideal_start: Timestamp, now: Timestamp) -> Timestamp {
     ideal_start.plus(-LEAD).max(now)
 }
 
+/// Checks that the driver, the vehicle and its fleet are active, and that the driver may drive the vehicle.
+fn check_parties(driver: &Driver, vehicle: &Vehicle, fleet: Option<&Fleet>) -> Result<()> {
+    if !driver.is_active() {
+        return Err(invalid("driver", "the driver is not active"));
+    }
+    if !vehicle.is_active() {
+        return Err(invalid("vehicle", "the vehicle is not active"));
+    }
+    if fleet.is_some_and(|fleet| !fleet.is_active()) {
+        return Err(invalid("vehicle", "the vehicle's fleet is not active"));
+    }
+    if !driver.may_drive(vehicle) {
+        return Err(invalid(
+            "driver",
+            "the driver is neither one of the vehicle's nor in its fleet",
+        ));
+    }
+    Ok(())
+}
+
 impl Reservation {
     /// Returns a new, pending reservation. The body must have passed [`NewReservation::check`].
     ///
@@ -204,21 +226,7 @@ impl Reservation {
         terms: Terms,
         now: Timestamp,
     ) -> Result<Stored<Self>> {
-        if !driver.is_active() {
-            return Err(invalid("driver", "the driver is not active"));
-        }
-        if !vehicle.is_active() {
-            return Err(invalid("vehicle", "the vehicle is not active"));
-        }
-        if fleet.is_some_and(|fleet| !fleet.is_active()) {
-            return Err(invalid("vehicle", "the vehicle's fleet is not active"));
-        }
-        if !driver.may_drive(vehicle) {
-            return Err(invalid(
-                "driver",
-                "the driver is neither one of the vehicle's nor in its fleet",
-            ));
-        }
+        check_parties(driver, vehicle, fleet)?;
         let ideal = new.ideal_window(now)?;
         let need = new.need;
         let reservation = Self {

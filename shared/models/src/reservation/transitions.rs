@@ -4,36 +4,21 @@ use std::mem;
 
 use super::assignment::{Assignment, MatchSummary};
 use super::limits::coded;
-use super::need::{ChargingPlan, NOISE, PlanBasis, PlanStatus, ReplanReason, Shortfall};
 use super::outward::{OutwardReservation, UnusedReservation};
 use super::request::{ReservationChange, ReservationRequest, check_start};
 use super::{
-    FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, ReservationStatus, Reserved,
+    FailedReason, FeeState, RETRY, Reservation, ReservationState, ReservationStatus, Reserved,
     Step, Unassigned, first_attempt,
 };
 use crate::check_size;
 use crate::event_type::EventType;
 use crate::stored::Stored;
-use crate::transaction::{
-    Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
-};
 use crate::vehicle::ConnectorType;
 use kernel::fields::patch::Change;
 use kernel::time::MINUTE;
-use kernel::{Code, Id, Kind, Money, Result, SignedDuration, Timestamp, Window};
-
-/// Converts a level in percent to hundredths of a percent.
-fn hundredths(level: f64) -> u16 {
-    (level * 100.0).round().clamp(0.0, 10_000.0) as u16
-}
+use kernel::{Code, Id, Result, SignedDuration, Timestamp, Window};
 
 impl Stored<Reservation> {
-    /// Checks whether an update changes a value on which the block of a reservation by need depends.
-    pub fn is_planned_again_by(&self, change: &ReservationChange) -> bool {
-        let is_moved = change.location.set().is_some() || change.connector_type.set().is_some();
-        change.need.set().is_some() || (self.object.need.is_some() && is_moved)
-    }
-
     /// Applies an update to a pending reservation. Omitted fields keep their values.
     ///
     /// # Errors
@@ -88,90 +73,6 @@ impl Stored<Reservation> {
         self.object.updated = now;
         self.record(EventType::ReservationUpdated);
         check_size(&self.object).map_err(coded)
-    }
-
-    /// Checks whether a level in percent differs by more than 3 points from the one that the plan of a need is based on.
-    pub fn is_planned_for_another(&self, level: f64) -> bool {
-        let planned = self.internal.planned_level;
-        planned.is_none_or(|planned| hundredths(level).abs_diff(planned) > NOISE)
-    }
-
-    /// Returns the station of the block of a pending reservation by need.
-    pub fn planned_station(&self) -> Option<&Id> {
-        let is_pending = self.object.status() == ReservationStatus::Pending;
-        let station = self.internal.planned_station.as_ref();
-        station.filter(|_| is_pending)
-    }
-
-    /// Sets the block of a pending reservation by need. The first attempt to confirm is made half an hour before the block.
-    pub fn plan(
-        &mut self,
-        plan: ChargingPlan,
-        because: ReplanReason,
-        basis: PlanBasis,
-        now: Timestamp,
-    ) {
-        let Some(need) = self.object.need.as_deref() else {
-            return;
-        };
-        let block = plan.block().unwrap_or_else(|| need.sought(now));
-        let before = self.object.charging_plan.take();
-        let plan = plan.following(before.as_deref(), because);
-        if before.as_ref().is_some_and(|before| **before != plan) {
-            self.object.updated = now;
-            self.record(EventType::ReservationReplanned);
-        }
-        self.internal.planned_level = basis.level;
-        self.internal.planned_station = basis.station;
-        self.set_plan(plan, before.as_deref());
-        (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
-        let first = first_attempt(block.from, now);
-        if let ReservationState::Pending { next_attempt, .. } = &mut self.object.state {
-            *next_attempt = first;
-        }
-    }
-
-    /// Sets the plan of an attempt to confirm a reservation by need: the block with which it is confirmed, or none if the attempt has found
-    /// none.
-    pub fn plan_attempt(&mut self, plan: ChargingPlan) {
-        let before = self.object.charging_plan.take();
-        let plan = plan.following(before.as_deref(), ReplanReason::Confirmation);
-        if let Some(block) = plan.block() {
-            (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
-        }
-        self.internal.planned_station = None;
-        self.set_plan(plan, before.as_deref());
-    }
-
-    /// Notes that the vehicle has arrived with less than was planned, and that its session charges less than the need.
-    pub fn fall_short(&mut self, shortfall: Shortfall, now: Timestamp) {
-        let Some(before) = self.object.charging_plan.take() else {
-            return;
-        };
-        let ready_by = self.object.need.as_ref().map(|need| need.ready_by);
-        let plan = ChargingPlan {
-            status: PlanStatus::Short,
-            short_by_wh: shortfall.short_by,
-            limited_by: Some(shortfall.limited_by),
-            from: Some(now),
-            until: Some(shortfall.until),
-            energy_wh: shortfall.energy,
-            cost: shortfall.cost,
-            carbon_g: shortfall.carbon_g,
-            margin_seconds: ready_by.map(|ready_by| ready_by.since(shortfall.until).as_secs()),
-            ..(*before).clone()
-        };
-        let plan = plan.following(Some(&before), ReplanReason::Telemetry);
-        self.object.updated = now;
-        self.set_plan(plan, Some(&before));
-    }
-
-    fn set_plan(&mut self, plan: ChargingPlan, before: Option<&ChargingPlan>) {
-        let short_by = |plan: &ChargingPlan| (plan.short_by_wh, plan.limited_by);
-        if plan.short_by_wh > 0 && before.map(short_by) != Some(short_by(&plan)) {
-            self.record(EventType::ReservationNeedShort);
-        }
-        self.object.charging_plan = Some(Box::new(plan));
     }
 
     /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. The reservation expires if
@@ -520,119 +421,6 @@ impl Stored<Reservation> {
             self.object.state = end(reserved.clone());
             self.object.updated = now;
             self.record(event);
-        }
-    }
-
-    /// Returns a fee that is due from now on. It is charged if the reservation has a payment method. Otherwise, and if the charge is
-    /// declined, it is billed by an invoice.
-    pub(super) fn fee_from(&self, amount: i64, now: Timestamp) -> FeeState {
-        FeeState::due(amount, self.object.payment_method.is_some(), now)
-    }
-
-    /// Checks whether the charge of a fee that was due before `until` is still in flight, so that the fee cannot be billed yet.
-    pub fn is_unsettled(&self, until: Timestamp) -> bool {
-        matches!(self.object.state.fee(), FeeState::Due { since, is_charging: true, .. } if since < until)
-    }
-
-    /// Records that the fee was paid. Returns whether anything was due.
-    pub fn mark_fee_paid(&mut self, now: Timestamp) -> bool {
-        let FeeState::Due { since, amount, .. } = self.object.state.fee() else {
-            return false;
-        };
-        self.object.state.set_fee(FeeState::Paid {
-            since,
-            amount,
-            refunded: 0,
-        });
-        self.object.updated = now;
-        true
-    }
-
-    /// Records that `returned` of the paid fee was refunded.
-    pub fn count_refund(&mut self, returned: i64, now: Timestamp) {
-        if let FeeState::Paid {
-            since,
-            amount,
-            refunded,
-        } = self.object.state.fee()
-        {
-            self.object.state.set_fee(FeeState::Paid {
-                since,
-                amount,
-                refunded: refunded + returned,
-            });
-            self.object.updated = now;
-        }
-    }
-
-    /// Returns the fee, if the reservation has ended and has one that was not waived.
-    pub fn fee(&self) -> Option<Fee> {
-        match self.object.state.fee() {
-            FeeState::None | FeeState::Waived => None,
-            FeeState::Due { since, amount, .. } => Some(Fee {
-                since,
-                amount,
-                paid: 0,
-                refunded: 0,
-            }),
-            FeeState::Paid {
-                since,
-                amount,
-                refunded,
-            } => Some(Fee {
-                since,
-                amount,
-                paid: amount,
-                refunded,
-            }),
-        }
-    }
-
-    /// Returns the id of the transaction that charges the fee, if there is or will be a charge. It is derived from the reservation, so that
-    /// the charge is found without an index. None without a fee.
-    pub fn charge_id(&self) -> Option<Id> {
-        let fee = self.fee()?;
-        Some(Id::derived(
-            Kind::Transaction,
-            fee.since,
-            self.object.id.as_str(),
-        ))
-    }
-
-    /// Records the outcome of the charge of the fee, and returns its transaction, whose time is the moment since which the fee is due. A
-    /// fee whose charge was declined remains due.
-    pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
-        let due_since = self.fee().map_or(now, |fee| fee.since);
-        let id = self.charge_id();
-        let movement = Movement {
-            kind: TransactionType::Charge,
-            amount: Money::new(self.object.fee_due(), self.object.currency),
-            description: self.object.fee_description(),
-            payment_method: self.object.payment_method.clone(),
-            driver: Some(self.object.driver.clone()),
-            fleet: self.internal.fleet.clone(),
-            vehicle: Some(self.object.vehicle.clone()),
-            charging_session: None,
-        };
-        let status = if *outcome == PaymentOutcome::Succeeded {
-            self.mark_fee_paid(now);
-            TransactionStatus::Succeeded
-        } else {
-            if let FeeState::Due { since, amount, .. } = self.object.state.fee() {
-                let is_charging = false;
-                self.object.state.set_fee(FeeState::Due {
-                    since,
-                    amount,
-                    is_charging,
-                });
-            }
-            TransactionStatus::Failed
-        };
-        let transaction = Transaction::new(movement, status, due_since);
-        Transaction {
-            id: id.unwrap_or(transaction.id),
-            reservation: Some(self.object.id.clone()),
-            ..transaction
         }
     }
 }

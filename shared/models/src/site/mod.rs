@@ -8,6 +8,7 @@
 
 pub mod charge;
 mod csv;
+pub mod inputs;
 mod limits;
 mod optimum;
 pub mod plan;

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 use planner::{Aims, Demand, Depot, Plan, Slot};
 
-use super::charge::{Charge, Execution, PlanInputs, SiteVehicle, TOLERANCE, energy, power};
+use super::charge::{Charge, TOLERANCE, energy, power};
+use super::inputs::{Execution, PlanInputs, SiteVehicle};
 use super::limits::Limits;
 use super::series::SLOT;
 use super::{LimitType, Site, SiteOptimize};

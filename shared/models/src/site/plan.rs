@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 use planner::{Depot, Plan};
 
-use super::charge::{Charge, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE};
+use super::charge::{Charge, ShortageReason, TOLERANCE};
+use super::inputs::{PlanInputs, SiteSession, SiteVehicle};
 use super::optimum::{Optimum, offered, optimum, powers, powers_at, taken, windows};
 use super::{MOST_VEHICLES, PlanSummary, ShortDeparture, Site, SitePlanReason};
 use crate::departure::{Departure, DepartureOutcome};

@@ -6,7 +6,7 @@
 //! far as profiles can achieve that. Until a charging point has accepted a new profile, both the new and the old one count. A profile
 //! that would not fit then waits: the smaller of both is sent first, and the plan's own one when the others have become smaller.
 
-use super::charge::{PlanInputs, SiteSession};
+use super::inputs::{PlanInputs, SiteSession};
 use super::limits::Limits;
 use super::plan::Planned;
 use super::{LimitType, Site, charge};

@@ -12,7 +12,7 @@
 //! Sessions that no profile reduces, and that exceed a capacity limit by themselves, are stopped, the newest first. So are sessions of
 //! vehicles without a departure ahead, which get no further profile, and those of vehicles that do not belong to the site.
 
-use super::charge::{PendingStart, PlanInputs, SiteSession, SiteVehicle};
+use super::inputs::{PendingStart, PlanInputs, SiteSession, SiteVehicle};
 use super::limits::Limits;
 use super::plan::HORIZON;
 use super::{LimitType, Site};

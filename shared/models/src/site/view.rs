@@ -4,10 +4,8 @@ use planner::Plan;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::charge::{
-    Charge, Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE,
-    minor_units, power, whole_power,
-};
+use super::charge::{Charge, ShortageReason, TOLERANCE, minor_units, power, whole_power};
+use super::inputs::{Execution, PlanInputs, SiteSession, SiteVehicle};
 use super::limits::Limits;
 use super::plan::Planned;
 use super::{LimitType, Site};

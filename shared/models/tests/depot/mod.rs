@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use kernel::{Id, Kind, Timestamp};
 use models::departure::Departure;
-use models::site::charge::{Execution, PlanInputs, SiteVehicle};
+use models::site::inputs::{Execution, PlanInputs, SiteVehicle};
 use models::{Site, Stored, Vehicle};
 use serde_json::{Value, json};
 

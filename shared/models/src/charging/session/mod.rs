@@ -1,6 +1,10 @@
 //! The start and the end of charging sessions: the parties, the energy of simulated sessions (`simulated`), the effects of a
-//! network's reports and CDRs (`network`), and the time that others hold (`hold`). The life cycle is described in [`crate::charging_session`].
+//! network's reports (`network`) and CDRs (`cdr`), and the time that others hold (`hold`). The life cycle is described in
+//! [`crate::charging_session`].
 
+mod by_card;
+mod cdr;
+mod cost;
 mod hold;
 mod network;
 mod plausibility;
@@ -38,7 +42,8 @@ use crate::vehicle_telemetry::Odometer;
 use kernel::time::{DAY, SECOND, minutes};
 use kernel::{Code, Currency, Error, Id, Kind, Result, SignedDuration, Timestamp, Window};
 
-pub use network::{CardSession, CdrOutcome};
+pub use by_card::CardSession;
+pub use cdr::CdrOutcome;
 pub use plausibility::{CLOCK_TOLERANCE, Plausibility};
 
 /// The maximum duration of a session.

@@ -1,6 +1,6 @@
 //! Opening, decision and closing of the review of a price. See [`crate::charging_session::review`].
 
-use super::network::CdrOutcome;
+use super::cdr::CdrOutcome;
 use super::plausibility::OwnPrice;
 use crate::charging_session::network::{Total, total_of};
 use crate::charging_session::review::{
