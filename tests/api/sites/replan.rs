@@ -153,3 +153,49 @@ async fn plans_that_start_together_cover_what_came_meanwhile() {
         .map(|departures| id_of(&departures["departures"][0]).to_owned());
     assert_eq!(planned, replaced.collect());
 }
+
+#[tokio::test]
+async fn a_session_that_begins_or_ends_has_its_site_planned_again() {
+    let (app, crew) = TestApp::with_crew().await;
+    let connector = json!({"id": "1", "power": 11.0, "status": "available", "type": "Type2"});
+    let station = app.station(json!({"connectors": [connector]})).await;
+    let departure = json!({"at": app.in_minutes(60), "target_level": 100});
+    let (site, _) = depot(&app, 11_000, 1, &departure).await;
+    let change = json!({"stations": [station]});
+    app.alice.post_ok(&site, change).await;
+    app.drain().await;
+    let reserved = async || {
+        let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+        let stored = app.alice.get_ok(&site).await["plan"].clone();
+        (
+            plan["slots"][0]["reserved_w"].clone(),
+            stored["revision"].clone(),
+        )
+    };
+    let (none, first) = reserved().await;
+    assert_eq!(none, 0);
+    let session = app.session(&crew, &station);
+    let session = app.alice.create("/v1/charging_sessions", session).await;
+    app.drain().await;
+    let (some, second) = reserved().await;
+    assert_eq!(some, 11_000);
+    assert_ne!(first, second);
+    let stop = format!("/v1/charging_sessions/{session}/stop");
+    app.alice.post_ok(&stop, json!({})).await;
+    app.drain().await;
+    let (none, third) = reserved().await;
+    assert_eq!(none, 0);
+    assert_ne!(second, third);
+}
+
+#[tokio::test]
+async fn the_power_of_a_deleted_vehicle_goes_to_the_others_at_once() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(60), "target_level": 100});
+    let (site, vans) = depot(&app, 11_000, 2, &departure).await;
+    let revision = async || app.alice.get_ok(&site).await["plan"]["revision"].clone();
+    let before = revision().await;
+    app.alice.delete_ok(&vans[0]).await;
+    app.drain().await;
+    assert_ne!(revision().await, before);
+}
