@@ -15,6 +15,7 @@ pub mod stop;
 pub mod stop_at_limit;
 
 use crate::App;
+use crate::charging_stations::rematch;
 use crate::job::Job as _;
 use crate::sites::execute::PlanSite;
 use crate::stream::change::{Change, OnChange};
@@ -22,6 +23,7 @@ use clear_profile::ClearProfile;
 use kernel::Result;
 use models::charging_session::SessionStatus;
 use models::charging_session::profile::SessionProfile;
+use models::site::SitePlanReason;
 use models::{ChargingSession, Stored};
 
 impl OnChange for ChargingSession {
@@ -43,6 +45,10 @@ impl OnChange for ChargingSession {
             return Ok(());
         }
         let station = &after.object.charging_station;
+        if after.internal.network.is_none() {
+            let because = SitePlanReason::Sessions;
+            return rematch::plan_sites_again(app, tenant.mode, station, because).await;
+        }
         for (owner, site) in app.store.sites_of_station(tenant.mode, station).await? {
             PlanSite::request(app, &owner, &site).await?;
         }

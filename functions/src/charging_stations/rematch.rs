@@ -148,7 +148,10 @@ async fn replan(app: &App, mode: Mode, station: &Id, because: ReplanReason) -> R
 }
 
 /// Plans the sites again to which a station belongs.
-async fn plan_sites_again(
+///
+/// # Errors
+/// `Contended` if a site changes in the meantime, `Unavailable` if DynamoDB cannot be reached.
+pub(crate) async fn plan_sites_again(
     app: &App,
     mode: Mode,
     station: &Id,

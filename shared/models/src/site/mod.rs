@@ -174,7 +174,7 @@ pub enum SitePlanReason {
     Telemetry,
     /// The departures that will lack energy have changed.
     Shortage,
-    /// A session of a vehicle at a station of a network began or ended, or its charging profile was refused, or accepted after that.
+    /// A session at a station of the site began or ended, or its charging profile was refused, or accepted after that.
     Sessions,
     /// Connectors of the stations went out of order, or are in order again.
     Stations,
