@@ -330,7 +330,8 @@ def check_restore(aws, deployment, pk):
     assert "differs" in operated(aws, "restore.py", "copy", restored, table, pk)
     assert database.get_item(TableName=table, Key=key)["Item"]["object"] == damaged, "nothing is written without --apply"
     operated(aws, "restore.py", "copy", restored, table, pk, "--apply")
-    assert database.get_item(TableName=table, Key=key)["Item"] == item | {"version": {"N": str(version + 1)}}
+    copied = {name: value for name, value in item.items() if name not in ("events", "request")}
+    assert database.get_item(TableName=table, Key=key)["Item"] == copied | {"version": {"N": str(version + 1)}}
     assert "differs" not in operated(aws, "restore.py", "copy", restored, table, pk)
     check_restore_of_deleted(aws, restored, database.get_item(TableName=restored, Key=key)["Item"])
     say(operated(aws, "restore.py", "adopt", restored, "restored").strip())
