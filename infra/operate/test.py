@@ -11,6 +11,7 @@ import urllib.request
 
 import boto3
 
+import relay
 import restore
 
 RUNNER = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
@@ -56,17 +57,21 @@ class Overtaken:
         return found
 
 
+def new_table():
+    """The name of an empty table."""
+    name, keys = f"table-{time.time_ns()}", {"pk": "HASH", "sk": "RANGE"}
+    DATABASE.create_table(
+        TableName=name, BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in keys.items()],
+    )  # fmt: skip
+    return name
+
+
 class CopyTest(unittest.TestCase):
     def setUp(self):
         """Two empty tables: the restored one, and the one in use."""
-        self.restored, self.used = (f"{name}-{self._testMethodName[:40]}-{time.time_ns()}" for name in ("restored", "used"))
-        for table in (self.restored, self.used):
-            names = {"pk": "HASH", "sk": "RANGE"}
-            DATABASE.create_table(
-                TableName=table, BillingMode="PAY_PER_REQUEST",
-                AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
-                KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in names.items()],
-            )  # fmt: skip
+        self.restored, self.used = new_table(), new_table()
 
     def put(self, table, *items):
         for one in items:
@@ -151,6 +156,73 @@ class CopyTest(unittest.TestCase):
         copied = self.at(old)
         self.assertGreater(int(copied["version"]["N"]), 1_000_000_000)
         self.assertNotIn("events", copied)
+
+
+class DeadLetters:
+    """The queue and the relay, which fails for an item with the text `unreadable`."""
+
+    def __init__(self, *changes):
+        self.messages = {str(n): json.dumps(change | {"error": "unreadable", "failed_at": "-"}) for n, change in enumerate(changes)}
+        self.invoked = []
+        self.shown = []
+
+    def receive_message(self, **_):
+        return {"Messages": [{"MessageId": id, "ReceiptHandle": id, "Body": body} for id, body in self.messages.items()]}
+
+    def delete_message(self, QueueUrl, ReceiptHandle):
+        del self.messages[ReceiptHandle]
+
+    def change_message_visibility(self, QueueUrl, ReceiptHandle, VisibilityTimeout):
+        self.shown.append((ReceiptHandle, VisibilityTimeout))
+
+    def invoke(self, FunctionName, Payload):
+        (record,) = json.loads(Payload)["Records"]
+        image = record["dynamodb"]["NewImage"]
+        self.invoked.append((FunctionName, image))
+        failures = [{"itemIdentifier": None}] if image.get("text") == {"S": "unreadable"} else []
+        return {"Payload": io.BytesIO(json.dumps({"batchItemFailures": failures}).encode())}
+
+
+class RelayTest(unittest.TestCase):
+    def setUp(self):
+        self.table = new_table()
+
+    def hand_over(self, letters, apply=False, discard=False):
+        """How many messages are left, and what is printed."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            left = relay.hand_over((DATABASE, letters, letters), (self.table, "url", "fleet-relay-stream"), apply, discard)
+        return left, printed.getvalue()
+
+    def change(self, id, failed, **attributes):
+        """A change that failed, and the item as it is now."""
+        if attributes:
+            DATABASE.put_item(TableName=self.table, Item=item(TENANT + id, **attributes))
+        return {"pk": TENANT + id, "sk": "#", "version": failed}
+
+    def test_an_item_is_handed_over_and_its_message_deleted(self):
+        letters = DeadLetters(self.change("flt_1", 2, version={"N": "2"}, deflated={"B": b"\x00\x01"}))
+        self.assertEqual(1, self.hand_over(letters)[0])
+        self.assertEqual(([], [("0", 0)]), (letters.invoked, letters.shown))
+        self.assertEqual(0, self.hand_over(letters, apply=True)[0])
+        ((function, image),) = letters.invoked
+        self.assertEqual("fleet-relay-stream:live", function)
+        self.assertEqual(item(TENANT + "flt_1", version={"N": "2"}, deflated={"B": "AAE="}), image)
+        self.assertEqual({}, letters.messages)
+
+    def test_lost_events_are_reported_until_they_are_discarded(self):
+        letters = DeadLetters(self.change("flt_1", 2), self.change("flt_2", 2, version={"N": "3"}))
+        left, printed = self.hand_over(letters, apply=True)
+        self.assertEqual((2, []), (left, letters.invoked))
+        self.assertIn("flt_1 #, version 2: was deleted since", printed)
+        self.assertIn("flt_2 #, version 2: has version 3 by now: the events of version 2 are lost", printed)
+        self.assertEqual(0, self.hand_over(letters, discard=True)[0])
+        self.assertEqual({}, letters.messages)
+
+    def test_a_message_stays_when_the_relay_fails(self):
+        letters = DeadLetters(self.change("flt_1", 2, version={"N": "2"}, text={"S": "unreadable"}))
+        left, printed = self.hand_over(letters, apply=True, discard=True)
+        self.assertEqual((1, ["0"]), (left, list(letters.messages)))
+        self.assertIn("was not relayed", printed)
 
 
 if __name__ == "__main__":
