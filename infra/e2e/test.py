@@ -309,6 +309,19 @@ def check_versions(aws, name="FleetsStack", function="fleet-list-fleets"):
     assert live == before[0], live
 
 
+def check_relay(aws, deployment, pk):
+    """A change that could not be relayed is handed over again, and one whose events are lost is reported."""
+    item = aws.client("dynamodb").get_item(TableName=deployment.resources["Table"], Key={"pk": {"S": pk}, "sk": {"S": "#"}})["Item"]
+    version = int(item["version"]["N"])
+    for failed in (version, version + 1):
+        body = {"pk": pk, "sk": "#", "version": failed, "error": "unreadable", "failed_at": "-"}
+        aws.client("sqs").send_message(QueueUrl=deployment.resources["RelayDeadLetters"], MessageBody=json.dumps(body))
+    printed = operated(aws, "relay.py", "fleet", "--apply", "--discard")
+    assert printed.count("was relayed") == 1 and f"the events of version {version + 1} are lost" in printed, printed
+    assert "0 messages are left" in printed, printed
+    say("a change in the relay's dead-letter queue was handed over")
+
+
 def check_restore(aws, deployment, pk):
     """The table is restored as infra/README.md describes it: an item that was damaged is copied over, and a new stack is made around
     the restored table."""
@@ -1138,6 +1151,7 @@ def main():
             check_versions(aws)
             check_console(api, deployment.console)
             check_operators(aws, deployment, account)
+            check_relay(aws, deployment, f"{account}#test#{fleet}")
             check_restore(aws, deployment, f"{account}#test#{fleet}")
             check_access(aws, resources, deployment.functions, account)
             # Last, because the relay needs minutes for what it leaves in the stream.
