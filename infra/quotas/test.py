@@ -76,6 +76,13 @@ class QuotaTest(unittest.TestCase):
             for refused in ("", "-1", "+1", "01", "2.50", "1e3", most + "0"):
                 self.assertFalse(admits(refused), f"{name}: {refused}")
 
+    def test_alarms_name_functions_that_exist(self):
+        stacks = "".join(path.read_text() for path in (TEMPLATES / "stacks").glob("*.yaml"))
+        handlers = set(re.findall(r"(?m)^      Handler: (.+)$", stacks))
+        named = re.findall(r"FunctionName, Value: !Sub '\$\{AWS::StackName\}-(.+?)'", (TEMPLATES / "template.yaml").read_text())
+        self.assertLessEqual({"relay-stream", "sweep"}, set(named))
+        self.assertLessEqual(set(named), handlers)
+
     def test_an_environment_is_measured_as_json(self):
         measured = check.Check()
         variables = {"MODE": "test", "STAGE": "dev"}
