@@ -9,9 +9,10 @@
 restored table lacks. Of a table that was deleted only that moment can be restored, without `--at`, from the backup that DynamoDB keeps
 of it for 35 days. Do so from the release that was deployed: the indexes are compared with those of the template. `copy` writes items of
 the restored table whose partition keys begin with a text over those of the table in use, where they differ; without `--apply` it only
-lists them. It writes objects and their parts, and leaves out counters, sums, search entries, events and deliveries. Of the calendars, which
-all accounts share, it adds the entries of one reservation or session, if their time is still free. `adopt` makes a new stack around the restored table, for a deployment whose table is lost: it must not exist yet, and
-`sam deploy` under its name creates everything else.
+lists them. It writes objects and their parts, and leaves out counters, sums, search entries, events and deliveries. Of the calendars,
+which all accounts share, it adds the entries of one reservation or session, if their time is still free. `adopt` makes a new stack
+around the restored table, for a deployment whose table is lost: it must not exist yet, and `sam deploy` under its name creates
+everything else.
 
 Needs boto3 and aws-sam-translator, which come with infra/requirements.txt.
 """
