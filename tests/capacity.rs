@@ -140,7 +140,7 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
     ),
     (
         "create-reservation",
-        "driver, vehicle and fleet are read before the one transaction",
+        "driver, vehicle and fleet are read before the one transaction, which also writes the record of the idempotency key",
     ),
     (
         "list-events",

@@ -67,6 +67,7 @@ impl Records {
                     is_expired,
                     old: change.old_image.map(Into::into),
                     new: change.new_image.map(Into::into),
+                    written: None,
                 });
             }
         }

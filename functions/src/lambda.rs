@@ -108,6 +108,9 @@ async fn on_stream(
             old: image(change.old_image),
             new: image(change.new_image),
             is_expired: user_identity.is_some(),
+            written: Some(Timestamp::from_unix_millis(
+                change.approximate_creation_date_time.timestamp_millis(),
+            )),
         };
         let (pk, sk) = change.key();
         let span = tracing::error_span!(

@@ -2,14 +2,17 @@
 
     python infra/operate/restore.py table <table> fleet-restored --at 2026-11-21T09:00:00Z
     python infra/operate/restore.py copy fleet-restored <table> 'acct_…#live#' --apply
+    python infra/operate/restore.py copy fleet-restored <table> 'live#CAL#' --holder res_… --apply
     python infra/operate/restore.py adopt fleet-restored fleet-charging
 
 `table` makes a table of what another one was at that moment, with the stream, the expiry, the backups and the protection that a
 restored table lacks. Of a table that was deleted only that moment can be restored, without `--at`, from the backup that DynamoDB keeps
 of it for 35 days. Do so from the release that was deployed: the indexes are compared with those of the template. `copy` writes items of
 the restored table whose partition keys begin with a text over those of the table in use, where they differ; without `--apply` it only
-lists them. `adopt` makes a new stack around the restored table, for a deployment whose table is lost: it must not exist yet, and
-`sam deploy` under its name creates everything else.
+lists them. It writes objects and their parts, and leaves out counters, sums, search entries, events and deliveries. Of the calendars,
+which all accounts share, it adds the entries of one reservation or session, if their time is still free. `adopt` makes a new stack
+around the restored table, for a deployment whose table is lost: it must not exist yet, and `sam deploy` under its name creates
+everything else.
 
 Needs boto3 and aws-sam-translator, which come with infra/requirements.txt.
 """
@@ -17,6 +20,7 @@ Needs boto3 and aws-sam-translator, which come with infra/requirements.txt.
 import argparse
 import json
 import pathlib
+import re
 import sys
 import time
 from datetime import datetime
@@ -97,12 +101,100 @@ def restore(database, source, target, at):
     print(f"{target} is what {source} was {moment}")
 
 
+# Items of an account that are copied: objects, their parts, and the cards of a holder. The others are counters, which must never be set
+# back, logs, or derived: the relay changes them when it reads that an object was written.
+OF_ACCOUNT = re.compile(r"acct_[^#]*#(live|test)#(.*)")
+COPIED = re.compile(r"[a-z]+_[^#]+|CARDS#[^#]+")
+# Sort keys of counters and of requests in progress in the partitions of objects.
+COUNTERS = ("CHILDREN", "MAKING", "PLANS", "USED")
+CALENDAR = re.compile(r"(live|test)#CAL#")
+
+
+def is_left_out(item):
+    """Whether an item is a counter, a log, or derived from others."""
+    pk, sk = item["pk"]["S"], item["sk"]["S"]
+    of_account = OF_ACCOUNT.fullmatch(pk)
+    if sk in COUNTERS or (of_account and not COPIED.fullmatch(of_account[2])):
+        return True
+    # The item without a card counts the additions to the cards of a holder.
+    return bool(of_account) and of_account[2].startswith("CARDS#") and sk == "#"
+
+
 def content(item):
     """What an item says, without what every write changes."""
-    return {name: value for name, value in (item or {}).items() if name not in ("version", "written")}
+    return {name: value for name, value in (item or {}).items() if name not in WRITES}
 
 
-def copy(database, source, target, prefix, apply):
+# What an item says of its last write: its number and time, and its events, their cause, and the number of all events.
+WRITES = ("version", "written", "events", "request", "sequence")
+
+
+def as_read(item, names):
+    """The condition that these attributes of an item are as they were read."""
+    parts, values = [], {}
+    for n, name in enumerate(names):
+        parts.append(f"#{n} = :{n}" if name in item else f"attribute_not_exists(#{n})")
+        if name in item:
+            values[f":{n}"] = item[name]
+    return {"ConditionExpression": " AND ".join(parts), "ExpressionAttributeNames": {f"#{n}": name for n, name in enumerate(names)},
+            "ExpressionAttributeValues": values}  # fmt: skip
+
+
+def replacing(old, new):
+    """The item to write in place of another one, or of none, and the condition of the write.
+
+    The write records no events: those of the old state were sent. Its number, and those of later events, continue the ones in place. An
+    object that was deleted gets a number above all that it has had.
+    """
+    item = {name: value for name, value in old.items() if name not in ("events", "request")}
+    if not new:
+        if "version" in old:
+            item["version"] = {"N": str(max(int(time.time()), int(old["version"]["N"]) + 1))}
+        return item, {"ConditionExpression": "attribute_not_exists(pk)"}
+    item |= {name: new[name] for name in ("sequence", "written") if name in new}
+    if "version" in new:
+        item["version"] = {"N": str(int(new["version"]["N"]) + 1)}
+        return item, as_read(new, ["version"])
+    return item, as_read(new, sorted({*old, *new} - {"sk"}))
+
+
+class Taken(Exception):
+    """The time of an entry of a calendar is taken by another reservation or session."""
+
+
+def entries_of(calendar):
+    """The entries of a calendar, each with its holder and its window."""
+    entries = calendar["calendar"]["M"]["entries"]["L"] if calendar else []
+    return [(one["M"]["holder"]["S"], [int(at["N"]) for at in one["M"]["window"]["L"]], one) for one in entries]
+
+
+def booking(old, new, holder):
+    """The calendar with the entries of a holder that are missing, and the condition of the write; None if none is missing.
+
+    Raises Taken if their time is no longer free.
+    """
+    there = entries_of(new)
+    wanted = [one for one in entries_of(old) if one[0] == holder]
+    if not wanted or any(one[0] == holder for one in there):
+        return None
+    for _, (begin, end), _ in wanted:
+        for other, (other_begin, other_end), _ in there:
+            if begin < other_end and other_begin < end:
+                raise Taken(f"is taken by {other}")
+    entries = [entry for _, _, entry in sorted(there + wanted, key=lambda one: one[1])]
+    revision = int(new["revision"]["N"]) if new else 0
+    item = (new or old) | {"calendar": {"M": {"entries": {"L": entries}}}, "revision": {"N": str(revision + 1)}}
+    return item, as_read(new, ["revision"]) if new else {"ConditionExpression": "attribute_not_exists(pk)"}
+
+
+def write_of(old, new, holder):
+    """The item to write for one of the restored table, and the condition of the write; None if nothing differs."""
+    if CALENDAR.match(old["pk"]["S"]):
+        return booking(old, new, holder)
+    return None if content(old) == content(new) else replacing(old, new)
+
+
+def copy(database, source, target, prefix, holder, apply):
     """Writes the items of the source with this prefix of the partition key over those of the target that differ.
 
     An object gets a version above the one there, so that it is relayed as every change is. An item that is changed meanwhile is left as it
@@ -111,31 +203,33 @@ def copy(database, source, target, prefix, apply):
     pages = database.get_paginator("scan").paginate(
         TableName=source, FilterExpression="begins_with(pk, :prefix)", ExpressionAttributeValues={":prefix": {"S": prefix}}
     )
-    same = written = overtaken = 0
+    same = written = kept = left_out = 0
     for old in (item for page in pages for item in page["Items"]):
+        if is_left_out(old) or (CALENDAR.match(old["pk"]["S"]) and not holder):
+            left_out += 1
+            continue
         key = {"pk": old["pk"], "sk": old["sk"]}
+        name = f"{old['pk']['S']} {old['sk']['S']}"
         new = database.get_item(TableName=target, Key=key, ConsistentRead=True).get("Item")
-        if content(old) == content(new):
-            same += 1
-            continue
-        print(f"{old['pk']['S']} {old['sk']['S']}: {'differs' if new else 'is missing'}")
-        if not apply:
-            continue
-        condition = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if new and "version" in new:
-            old["version"] = {"N": str(int(new["version"]["N"]) + 1)}
-            condition = {"ConditionExpression": "#version = :there", "ExpressionAttributeNames": {"#version": "version"},
-                         "ExpressionAttributeValues": {":there": new["version"]}}  # fmt: skip
-        elif new:
-            condition = {}
         try:
-            database.put_item(TableName=target, Item=old, **condition)
-            written += 1
+            write = write_of(old, new, holder)
+            if not write:
+                same += 1
+                continue
+            print(f"{name}: {'differs' if new else 'is missing'}")
+            if apply:
+                item, condition = write
+                database.put_item(TableName=target, Item=item, **condition)
+                written += 1
+        except Taken as taken:
+            print(f"{name}: {taken}, and is left as it is")
+            kept += 1
         except database.exceptions.ConditionalCheckFailedException:
             print("    was changed meanwhile, and is left as it is")
-            overtaken += 1
-    print(f"{same} items are as they were, {written} were written, {overtaken} were changed meanwhile")
-    return overtaken
+            kept += 1
+    print(f"{same} items are as they were, {written} were written, {kept} were changed meanwhile")
+    print(f"{left_out} counters, logs, derived items and calendars were left out")
+    return kept
 
 
 def adopt(cloudformation, table, stack):
@@ -168,6 +262,7 @@ def main():
     one.add_argument("source")
     one.add_argument("target")
     one.add_argument("prefix", help="what the partition keys begin with, such as acct_…#live#flt_…")
+    one.add_argument("--holder", help="the reservation or session whose entries in calendars are added, for keys such as live#CAL#chst_…")
     one.add_argument("--apply", action="store_true", help="write the items that differ, and do not only list them")
     one = commands.add_parser("adopt")
     one.add_argument("table")
@@ -177,7 +272,8 @@ def main():
         case "table":
             restore(boto3.client("dynamodb"), asked.source, asked.target, asked.at)
         case "copy":
-            sys.exit(1 if copy(boto3.client("dynamodb"), asked.source, asked.target, asked.prefix, asked.apply) else 0)
+            database = boto3.client("dynamodb")
+            sys.exit(1 if copy(database, asked.source, asked.target, asked.prefix, asked.holder, asked.apply) else 0)
         case "adopt":
             adopt(boto3.client("cloudformation"), asked.table, asked.stack)
 

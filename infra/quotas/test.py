@@ -60,6 +60,29 @@ class QuotaTest(unittest.TestCase):
                 broken = {quota.name for quota in check.check(copy / "template.yaml").broken()}
                 self.assertEqual({"bytes of a function's environment"}, broken)
 
+    def test_numbers_that_functions_read_are_whole(self):
+        stack = check.yaml_parse((TEMPLATES / "stacks" / "fleets.yaml").read_text())
+        variables = stack["Globals"]["Function"]["Environment"]["Variables"].values()
+        named = {value["Ref"] for value in variables if isinstance(value, dict) and "Ref" in value}
+        parameters = check.yaml_parse((TEMPLATES / "template.yaml").read_text())["Parameters"]
+        # CloudFormation takes 2.5 for a Number, with which a function would end at its start.
+        self.assertEqual([], [name for name in named & parameters.keys() if parameters[name]["Type"] == "Number"])
+        numbers = {name: one for name, one in parameters.items() if name in named and str(one["Default"]).isdigit()}
+        self.assertEqual(8, len(numbers))
+        for name, one in numbers.items():
+            admits = re.compile(one["AllowedPattern"]).fullmatch
+            most = "9" * one["MaxLength"]
+            self.assertTrue(admits(one["Default"]) and admits("1") and admits(most) and int(most) < 2**31, name)
+            for refused in ("", "-1", "+1", "01", "2.50", "1e3", most + "0"):
+                self.assertFalse(admits(refused), f"{name}: {refused}")
+
+    def test_alarms_name_functions_that_exist(self):
+        stacks = "".join(path.read_text() for path in (TEMPLATES / "stacks").glob("*.yaml"))
+        handlers = set(re.findall(r"(?m)^      Handler: (.+)$", stacks))
+        named = re.findall(r"FunctionName, Value: !Sub '\$\{AWS::StackName\}-(.+?)'", (TEMPLATES / "template.yaml").read_text())
+        self.assertLessEqual({"relay-stream", "sweep"}, set(named))
+        self.assertLessEqual(set(named), handlers)
+
     def test_an_environment_is_measured_as_json(self):
         measured = check.Check()
         variables = {"MODE": "test", "STAGE": "dev"}

@@ -330,9 +330,8 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
     let oversize = written_item(&app, Kind::Policy, "policy.created", huge);
     for item in [unreadable, oversize] {
         let change = StreamRecord {
-            old: None,
             new: Some(item.clone().into()),
-            is_expired: false,
+            ..StreamRecord::default()
         };
         relay::handle(&service, &change)
             .await
@@ -352,9 +351,8 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
     let away = failing(&app, queue.clone(), "http://127.0.0.1:9");
     let fine = written_item(&app, Kind::Policy, "policy.created", policy.body.clone());
     let change = StreamRecord {
-        old: None,
         new: Some(fine.into()),
-        is_expired: false,
+        ..StreamRecord::default()
     };
     relay::handle(&away, &change)
         .await
@@ -364,6 +362,39 @@ async fn an_unrelayable_change_goes_to_the_failure_destination() {
         .await
         .expect("it is relayed");
     assert_eq!(queue.taken(), []);
+}
+
+#[tokio::test]
+async fn a_change_of_a_newer_release_waits_for_it_an_hour() {
+    let app = TestApp::start().await;
+    let queue = Arc::new(Failures::default());
+    let service = failing(&app, queue.clone(), &app.running().store_url);
+    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.body;
+    app.drain().await;
+    let item = written_item(&app, Kind::Fleet, "fleet.renamed", fleet);
+    let item = |schema: u32| {
+        let schema = serde_dynamo::AttributeValue::N(schema.to_string());
+        let attributes = item.clone().into_iter();
+        let item = attributes.chain([("schema".to_owned(), schema)]);
+        item.collect::<HashMap<_, _>>()
+    };
+    let change = |item: HashMap<_, _>, minutes| StreamRecord {
+        new: Some(item.into()),
+        written: Some(app.now().plus(-kernel::time::minutes(minutes))),
+        ..StreamRecord::default()
+    };
+    let newer = table::layout::VERSION + 1;
+    let young = relay::handle(&service, &change(item(newer), 59)).await;
+    young.expect_err("it is to be read again");
+    assert_eq!(queue.taken(), []);
+    for change in [
+        change(item(newer), 61),
+        change(item(table::layout::VERSION), 0),
+    ] {
+        let relayed = relay::handle(&service, &change).await;
+        relayed.expect("it is not to be read again");
+        assert_eq!(queue.taken().len(), 1);
+    }
 }
 
 #[tokio::test]

@@ -12,9 +12,11 @@
 //! one event. Every message can be sent twice: its worker checks what is left to do.
 //!
 //! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed is sent to the failure
-//! destination. The sweeper finds objects whose message was lost by their next action.
+//! destination. One of an item that a newer release has written is read again for an hour before, because the relay of that release can
+//! process it. The sweeper finds objects whose message was lost by their next action.
 
-use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
+use kernel::time::hours;
+use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp};
 use models::ports::{FailedChange, Message};
 use models::webhook_replay::WebhookReplay;
 use models::{
@@ -22,9 +24,9 @@ use models::{
     Invoice, Policy, Report, Reservation, Site, Stored, Transaction, Vehicle, VehicleDepartures,
     VehicleTelemetry, WebhookEndpoint,
 };
-use table::keys;
 use table::stored_item::ById;
 use table::sweep::Waiting;
+use table::{keys, layout};
 
 use super::actions;
 use super::change::Followers;
@@ -58,16 +60,38 @@ fn followers(kind: Kind) -> Option<Followers> {
     })
 }
 
+/// The time for which a change that a newer release has made is read again: longer than the two releases run side by side during a gradual
+/// deployment of the relay. It is limited, because such a change blocks those behind it in its shard.
+const NEWER_RELEASE_AWAITED: SignedDuration = hours(1);
+
 /// Processes one change. A change that can never be relayed, such as one whose item cannot be read or whose event is too large, is sent to
-/// the failure destination at once: otherwise it would be read again and block everything behind it in its shard.
+/// the failure destination at once: otherwise it would be read again and block everything behind it in its shard. An item that a newer
+/// release has just written is read again, because that release can read it.
 ///
 /// # Errors
-/// The table, a queue or the scheduler cannot be reached: the record has to be read again.
+/// The table, a queue or the scheduler cannot be reached, or a newer release has just written the item: the record has to be read again.
 pub async fn relay(app: &App, change: &StreamRecord) -> Result<()> {
     match work_on(app, change).await {
+        Err(error) if error.is_permanent() && awaits_newer_release(app, change) => {
+            Err(Error::unavailable(error))
+        }
         Err(error) if error.is_permanent() => fail(app, change, &error).await,
         done => done,
     }
+}
+
+/// Returns whether a release with a newer layout has written the item before or after the change, at most an hour ago.
+fn awaits_newer_release(app: &App, change: &StreamRecord) -> bool {
+    let is_newer = |item| {
+        let version = read::<u32>(item, layout::SCHEMA).ok().flatten();
+        version.is_some_and(|version| version > layout::VERSION)
+    };
+    let is_recent = |written: Timestamp| app.now() < written.plus(NEWER_RELEASE_AWAITED);
+    [&change.new, &change.old]
+        .into_iter()
+        .flatten()
+        .any(is_newer)
+        && change.written.is_some_and(is_recent)
 }
 
 /// Sends a change that can never be relayed to the failure destination, with the key of its item.

@@ -1,6 +1,6 @@
 //! Records of the table's stream.
 
-use kernel::{Error, Result};
+use kernel::{Error, Result, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::{Value, json};
@@ -12,6 +12,8 @@ pub struct StreamRecord {
     pub new: Option<Item>,
     /// Whether DynamoDB has removed the item itself, because its time has passed.
     pub is_expired: bool,
+    /// When the item was written, to the second. None for a record that does not come from the stream of a deployed table.
+    pub written: Option<Timestamp>,
 }
 
 /// Items that can have effects when they change have one of these attributes, by name and DynamoDB type: objects and stations a version;
@@ -112,6 +114,7 @@ mod tests {
             old: number(name),
             new: None,
             is_expired,
+            written: None,
         };
         assert!(removal("version", false).is_relayed());
         assert!(!removal("version", true).is_relayed());

@@ -118,6 +118,13 @@ export interface FleetChargingProps {
 /** The values of the template's parameters that follow from the props. */
 function parameters(props: FleetChargingProps): Record<string, string | undefined> {
   const text = (value?: number | boolean): string | undefined => (value === undefined ? undefined : String(value));
+  // The patterns of the template are not applied to values of props. Functions read these numbers at their start.
+  const whole = (value?: number): string | undefined => {
+    if (value !== undefined && !(Number.isInteger(value) && value >= 0 && value < 1e9)) {
+      throw new Error(`${value} is not a whole number from 0 to 999999999`);
+    }
+    return text(value);
+  };
   return {
     Stage: props.stage,
     Architecture: props.architecture?.name,
@@ -129,16 +136,16 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     DefaultEndpoint: props.domain?.defaultEndpoint ? "enabled" : "disabled",
     ApiRate: text(props.apiRate),
     ApiBurst: text(props.apiBurst),
-    RateTest: text(props.rateTest),
-    RateLive: text(props.rateLive),
-    RateNetwork: text(props.rateNetwork),
+    RateTest: whole(props.rateTest),
+    RateLive: whole(props.rateLive),
+    RateNetwork: whole(props.rateNetwork),
     OcpiCountryCode: props.party?.countryCode,
     OcpiPartyId: props.party?.partyId,
     OcpiName: props.party?.name,
-    MaxChildren: text(props.maxChildren),
-    MaxEndpoints: text(props.maxEndpoints),
-    ReservationFee: text(props.reservationFee),
-    LateCancellationSeconds: text(props.lateCancellation?.toSeconds()),
+    MaxChildren: whole(props.maxChildren),
+    MaxEndpoints: whole(props.maxEndpoints),
+    ReservationFee: whole(props.reservationFee),
+    LateCancellationSeconds: whole(props.lateCancellation?.toSeconds()),
     ReviewTolerances: props.reviewTolerances,
     AssumedPrices: props.assumedPrices,
     StripeSecret: props.stripeSecret?.secretArn,
@@ -153,7 +160,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     WriteCeiling: text(props.writeCeiling),
     MonthlyBudget: text(props.budget?.monthly),
     BudgetEmail: props.budget?.email,
-    ReportDays: text(props.reportRetention?.toDays()),
+    ReportDays: whole(props.reportRetention?.toDays()),
     SecretsGeneration: props.secretsGeneration,
   };
 }

@@ -174,6 +174,10 @@ test("props are values of the template, not parameters that a later deployment w
   assert.equal(String(table?.["DeletionProtectionEnabled"]), "false");
 });
 
+test("numbers that functions read at their start are whole", () => {
+  for (const rateTest of [2.5, -1, NaN]) assert.throws(() => synthesized(() => ({ rateTest })), /whole number/);
+});
+
 test("constructs of the same app can be props, although their names are known only later", () => {
   const { root, template } = synthesized((stack) => ({
     canary: "Canary10Percent5Minutes",

@@ -202,6 +202,7 @@ fn numbered(record: Record, shard: &str) -> Option<Numbered> {
         is_expired,
         old: body.old_image.map(Into::into),
         new: body.new_image.map(Into::into),
+        written: None,
     };
     Some(Numbered {
         change,

@@ -6,6 +6,10 @@
 //! older release ignores attributes that are new. When it replaces such an item, it keeps the ignored attributes, and writes their version
 //! to `kept`. The newer release then derives its additions again, because their source may have changed.
 //!
+//! A value that is new, such as a status or a type of event, cannot be ignored: the older release cannot read the object. So a release
+//! that reads the value comes before the one that writes it, and the latter writes a newer version: the relay of an older release that
+//! cannot read such an item leaves it to the newer release for an hour.
+//!
 //! Updates of single attributes do not change the others. `tests/golden/` contains an item of each kind in each version.
 
 use super::item::{Item, key_item, n, number};

@@ -8,7 +8,7 @@ use kernel::environment::{is_loopback, variable};
 use kernel::targets::Targets;
 use kernel::time::{days, minutes, seconds};
 use kernel::version::Versions;
-use kernel::{Error, Mode, Result, SignedDuration};
+use kernel::{Currency, Error, Mode, Result, SignedDuration};
 use models::charging::session::Plausibility;
 use models::network::PartyId;
 
@@ -243,12 +243,20 @@ fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result
 }
 
 /// Returns the conditions under which amounts of a charging network are reviewed, from the variables `REVIEW_TOLERANCES` and
-/// `ASSUMED_PRICES`.
+/// `ASSUMED_PRICES`. A currency that the service does not know is logged.
 ///
 /// # Errors
 /// `Internal` if one of them is malformed.
 pub fn plausibility() -> Result<Plausibility> {
-    let [tolerances, prices] = ["REVIEW_TOLERANCES", "ASSUMED_PRICES"].map(variable);
+    let names = ["REVIEW_TOLERANCES", "ASSUMED_PRICES"];
+    let [tolerances, prices] = names.map(variable);
+    for (name, list) in names.into_iter().zip([&tolerances, &prices]) {
+        let parts = list.iter().flat_map(|list| list.split(','));
+        let codes = parts.filter_map(|part| Some(part.split_once(':')?.0.trim()));
+        for currency in codes.filter(|code| Currency::from_code(code).is_none()) {
+            tracing::warn!(name, currency, "an unknown currency is ignored");
+        }
+    }
     Plausibility::read(tolerances.as_deref(), prices.as_deref()).map_err(Error::internal)
 }
 

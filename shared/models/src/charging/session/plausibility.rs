@@ -38,7 +38,7 @@ pub struct Plausibility {
 
 impl Plausibility {
     /// Reads both from texts such as `eur:1000,jpy:2000`, in minor units. A currency that is not listed has ten main units, and one
-    /// main unit per kWh; a currency without minor units a hundred times as much.
+    /// main unit per kWh; a currency without minor units a hundred times as much. A currency that the service does not know is ignored.
     ///
     /// # Errors
     /// The name of the malformed text, and the reason.
@@ -80,17 +80,23 @@ impl Plausibility {
     }
 }
 
+/// Reads amounts by currency. A currency that the service does not know is ignored: no price is in it.
 fn amounts(text: &str) -> Option<BTreeMap<Currency, i64>> {
     let parts = text
         .split(',')
         .map(str::trim)
         .filter(|part| !part.is_empty());
-    let read = parts.map(|part| {
+    let mut amounts = BTreeMap::new();
+    for part in parts {
         let (code, amount) = part.split_once(':')?;
-        let amount: u32 = amount.trim().parse().ok()?;
-        Some((Currency::from_code(code.trim())?, amount.into()))
-    });
-    read.collect()
+        let (code, amount) = (code.trim(), amount.trim().parse::<u32>().ok()?);
+        if let Some(currency) = Currency::from_code(code) {
+            amounts.insert(currency, amount.into());
+        } else if code.len() != 3 || !code.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return None;
+        }
+    }
+    Some(amounts)
 }
 
 fn is_excessive(network: i64, ours: i64, tolerance: i64) -> bool {
@@ -528,16 +534,18 @@ mod tests {
             "eur:-1",
             "eur:1.5",
             "EUR:1",
-            "xxx:1",
+            "euro:1",
             "eur:1;usd:2",
         ] {
             let refused = Plausibility::read(Some(text), None).unwrap_err();
             assert!(refused.starts_with("REVIEW_TOLERANCES"), "{refused}");
             assert!(Plausibility::read(None, Some(text)).is_err(), "{text}");
         }
-        assert_eq!(
-            Plausibility::read(Some(""), None),
-            Ok(Plausibility::default())
-        );
+        for text in ["", "xxx:1"] {
+            assert_eq!(
+                Plausibility::read(Some(text), None),
+                Ok(Plausibility::default())
+            );
+        }
     }
 }
