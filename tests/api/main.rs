@@ -30,6 +30,7 @@ mod money;
 mod network_faults;
 mod network_hubs;
 mod network_matching;
+mod network_rematches;
 mod network_reservations;
 mod network_sessions;
 mod ocpi;

@@ -17,7 +17,7 @@ const AHEAD: i64 = 120;
 pub struct Stage {
     pub app: TestApp,
     pub cpo: Connected,
-    crew: Crew,
+    pub crew: Crew,
     path: String,
 }
 
@@ -36,7 +36,7 @@ pub async fn reserved() -> Stage {
 }
 
 /// The same with a fee, in minor units.
-async fn reserved_for(fee: i64) -> Stage {
+pub async fn reserved_for(fee: i64) -> Stage {
     let app = TestApp::start_with(|options| options.reservation_fee = fee).await;
     let cpo = Connected::to(&app).await;
     let crew = app.crew(&app.alice).await;
@@ -374,7 +374,7 @@ async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
 }
 
 /// A stage at the start of a reservation with this fee, whose network keeps the EVSE free, and the command by which it does.
-async fn kept(fee: i64) -> (Stage, Received) {
+pub async fn kept(fee: i64) -> (Stage, Received) {
     let stage = reserved_for(fee).await;
     stage.until(15).await;
     let command = stage.sent(RESERVE).remove(0);
@@ -424,7 +424,7 @@ async fn a_session_at_another_evse_cancels_the_reserved_one() {
 }
 
 /// Starts a session at the reserved connector, and processes the command to the network.
-async fn start(stage: &Stage) -> Value {
+pub async fn start(stage: &Stage) -> Value {
     let reservation = stage.reservation().await;
     let session = json!({"charging_station": reservation["charging_station"], "connector": reservation["connector"],
         "driver": stage.crew.driver, "vehicle": stage.crew.vehicle});

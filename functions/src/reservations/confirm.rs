@@ -331,7 +331,8 @@ async fn match_and_book(
     book(app, origin, reservation, late_free, matcher).await
 }
 
-/// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window.
+/// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window, unless it remains
+/// confirmed because it is kept for its fee.
 async fn record_failure(
     app: &App,
     origin: &Origin,
@@ -340,8 +341,9 @@ async fn record_failure(
     summary: Option<MatchSummary>,
 ) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
-    let lost = CalendarHold::of_reservation(&reservation);
+    let before = CalendarHold::of_reservation(&reservation);
     reservation.record_failed_attempt(reason, summary, origin.now);
+    let lost = before.filter(|_| reservation.object.status() != ReservationStatus::Confirmed);
     tx.save(&mut reservation)?;
     tx.release_all(lost.as_slice()).await?;
     match tx.commit_without_response().await {
