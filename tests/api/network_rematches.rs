@@ -160,3 +160,19 @@ async fn an_invalid_session_at_another_evse_leads_to_a_rematch() {
     assert_has!(stage.reservation().await, {"status": "confirmed", "connector": other, "charging_session": null});
     assert_eq!(stage.sent(RESERVE).len(), 2);
 }
+
+#[tokio::test]
+async fn a_late_cdr_leaves_a_reservation_to_its_session() {
+    let (stage, _) = kept(300).await;
+    let (_, refused) = stage.requested("S1").await;
+    stage.result(&stage.sent(START)[0], "FAILED").await;
+    stage.app.advance(60).await;
+    let (second, theirs) = stage.requested("S2").await;
+    stage.report(&theirs, json!({})).await;
+    stage.bill(&refused).await;
+    let charging = json!({"status": "confirmed", "charging_session": second["id"], "fee_due": 300});
+    assert_has!(stage.reservation().await, charging);
+    stage.report_end(&theirs).await;
+    let ended = json!({"status": "completed", "charging_session": second["id"]});
+    assert_has!(stage.reservation().await, ended);
+}
