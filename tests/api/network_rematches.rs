@@ -40,6 +40,14 @@ impl Stage {
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         self.app.advance(200).await;
     }
+
+    /// Makes an EVSE unusable.
+    async fn break_evse(&self, evse: &str) {
+        let broken = json!({"status": "OUTOFORDER", "last_updated": "2030-01-01T00:00:00Z"});
+        let path = format!("/locations/NL/EXA/AMS-1/{evse}");
+        self.cpo.patch(&path, &broken).await;
+        self.app.drain().await;
+    }
 }
 
 #[tokio::test]
@@ -175,4 +183,33 @@ async fn a_late_cdr_leaves_a_reservation_to_its_session() {
     stage.report_end(&theirs).await;
     let ended = json!({"status": "completed", "charging_session": second["id"]});
     assert_has!(stage.reservation().await, ended);
+}
+
+#[tokio::test]
+async fn a_reservation_is_not_moved_while_its_session_starts() {
+    for begins in [true, false] {
+        let stage = reserved_for(300).await;
+        stage.until(15).await;
+        stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+        stage.until(10).await;
+        let before = stage.reservation().await;
+        let (session, theirs) = stage.requested("S1").await;
+        assert_eq!(session["reservation"], before["id"]);
+        for evse in ["E1", "E2"] {
+            stage.break_evse(evse).await;
+        }
+        stage.app.advance(2 * 60).await;
+        assert_has!(stage.reservation().await, {"status": "confirmed", "connector": before["connector"]});
+        if begins {
+            stage.report(&theirs, json!({})).await;
+            stage.app.advance(30 * 60).await;
+            assert_has!(stage.reservation().await, {"status": "confirmed", "charging_session": session["id"]});
+            stage.report_end(&theirs).await;
+            assert_has!(stage.reservation().await, {"status": "completed", "charging_session": session["id"]});
+        } else {
+            stage.result(&stage.sent(START)[0], "FAILED").await;
+            stage.app.advance(60).await;
+            assert_has!(stage.reservation().await, {"status": "pending", "charging_station": null});
+        }
+    }
 }

@@ -17,6 +17,7 @@ use table::access::Items;
 use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
+use super::expire::is_starting;
 use super::matcher::{Matcher, first_stations, is_operated};
 use super::plan::PlanInputs;
 use crate::function::Function;
@@ -78,6 +79,8 @@ impl Job for ConfirmReservation {
                 (_, Some(window)) if due || !reservation.is_awaiting_rematch() => {
                     if is_still_possible(app, &origin, &reservation, window).await? {
                         reinstate(app, &origin, reservation).await?
+                    } else if is_starting(app, &origin, &reservation).await? {
+                        await_session(app, &origin, reservation).await?
                     } else {
                         attempt(app, &origin, reservation, inputs.take()).await?
                     }
@@ -232,6 +235,19 @@ async fn reinstate(
         tx.save(&mut reservation)?;
     }
     match tx.commit_without_response().await {
+        Err(Error::Contended) => Ok(Attempt::Overtaken),
+        done => done.map(|()| Attempt::Settled),
+    }
+}
+
+/// Keeps the reserved connector for another minute, because a session that was requested there may still begin.
+async fn await_session(
+    app: &App,
+    origin: &Origin,
+    mut reservation: Stored<Reservation>,
+) -> Result<Attempt, Error> {
+    reservation.await_session(origin.now);
+    match app.store.save(origin, &mut reservation).await {
         Err(Error::Contended) => Ok(Attempt::Overtaken),
         done => done.map(|()| Attempt::Settled),
     }
