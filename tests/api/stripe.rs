@@ -10,11 +10,12 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use functions::stream::sweep;
 use functions::stripe::Stripe;
-use kernel::{Currency, Mode, Money};
+use kernel::{Currency, Error, Id, Mode, Money, Origin};
 use models::parts::Parts;
 use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
+use table::wallets::Wallet;
 use tests::localstripe::LocalStripe;
 use tests::{Receiver, TestApp, assert_has, path_of, with};
 
@@ -969,6 +970,38 @@ async fn a_debit_requested_again_after_a_day_is_one_charge() {
     assert_eq!(fake.requests().len(), requests);
     assert_eq!(fake.keys().len(), 1);
     assert_eq!(app.alice.walk("/v1/transactions").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_wallet_is_emptied_of_a_rest_that_stripe_rounds_to_zero() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let kwd = json!({"preferences": {"default_currency": "kwd"}});
+    let fleet = app.alice.create("/v1/fleets", with(tests::fleet(), kwd));
+    let fleet = fleet.await;
+    let path = path_of(&fleet);
+    let card = app.payment_method("pm_1", json!({})).await;
+    fake.answer_next(&[method(), intent("succeeded")]);
+    let top_up = json!({"amount": 100, "payment_method": card});
+    app.alice.post_ok(&format!("{path}/top_up"), top_up).await;
+    let top_up = app.alice.get("/v1/transactions").await.ids().remove(0);
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let mut tx = app.app().store.begin(&origin);
+    let (id, spent) = (Id::from(fleet.as_str()), charge(97, "kwd").amount);
+    tx.debit(Wallet::Fleet(&id), spent, Error::Contended);
+    tx.commit_without_response().await.expect("money is spent");
+    let requests = fake.requests().len();
+    for (amount, status, balance) in [(2, "failed", 3), (3, "succeeded", 0)] {
+        let refund = format!("{}/refund", path_of(&top_up));
+        let refund = app.alice.post_ok(&refund, json!({"amount": amount}));
+        let refund = refund.await;
+        app.drain().await;
+        let refund = path_of(refund["id"].as_str().expect("an id"));
+        assert_has!(app.alice.get_ok(&refund).await, {"status": status, "amount": amount});
+        assert_eq!(app.alice.get_ok(&path).await["wallet_balance"], balance);
+    }
+    assert_eq!(fake.requests().len(), requests);
+    app.alice.delete_ok(&path).await;
 }
 
 #[tokio::test]
