@@ -415,7 +415,7 @@ impl Stripe {
             },
         };
         let amount = match refunded_units(refund) {
-            // The other refunds of the charge return all that Stripe has charged.
+            // The other refunds of the charge return all that Stripe has charged, or the rest of a wallet is too small to be returned.
             0 if refund.is_last => return Ok(PaymentOutcome::Succeeded),
             0 => return Ok(PaymentOutcome::Declined("amount_too_small".to_owned())),
             amount => amount.to_string(),

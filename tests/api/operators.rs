@@ -446,6 +446,9 @@ async fn objects_of_networks_that_name_an_erased_card_are_gone() {
     ] {
         send(name, id, own.clone()).await;
     }
+    send("session", "S4", json!({"uid": "04FFFFFFFFFF02"})).await;
+    app.advance(1).await;
+    send("session", "S4", own.clone()).await;
     assert_eq!(unmatched_with(&app, &uid).await, 1);
     // The same with the pull of the next day.
     let mut listed = vec![object("cdr", "C4", own), object("cdr", "C5", foreign)];

@@ -7,7 +7,7 @@ use models::charging::calendar::CalendarOwner;
 use serde_json::{Value, json};
 use table::keys::Key;
 use tests::player::Player;
-use tests::{TestApp, assert_has, id_of, with};
+use tests::{Crew, TestApp, assert_has, id_of, path_of, with};
 
 use crate::reservations::{confirmed_at_one_station, events, lonely};
 
@@ -112,6 +112,80 @@ async fn nothing_is_due_for_a_connector_that_was_lost_in_its_window() {
             "expired"
         };
         assert_has!(app.alice.get_ok(&path).await, {"status": status, "charging_station": station, "fee_due": 0});
+    }
+}
+
+/// A reservation with a fee whose vehicle has got another plug too late to cancel free of charge, at a station with two connectors: its
+/// path, the station and the reservation.
+async fn kept_for_its_fee(app: &TestApp) -> (String, String, Value) {
+    let (path, station, _) = confirmed_at_one_station(app, 60).await;
+    app.advance(12 * 60).await;
+    let reservation = app.alice.get_ok(&path).await;
+    change_plug(app, &reservation, "CHAdeMO").await;
+    let kept = app.alice.get_ok(&path).await;
+    assert_has!(kept, {"status": "confirmed", "charging_station": station, "fee_due": 300});
+    (path, station, kept)
+}
+
+async fn change_plug(app: &TestApp, reservation: &Value, plug: &str) {
+    let vehicle = path_of(reservation["vehicle"].as_str().expect("an id"));
+    let change = json!({"charging_standard": plug});
+    app.alice.post_ok(&vehicle, change).await;
+    app.drain().await;
+}
+
+/// The status of a new reservation in the window of another one, at the same station.
+async fn status_of_rival(app: &TestApp, crew: &Crew, reservation: &Value) -> Value {
+    let window = json!({"location": lonely(), "ideal_start": reservation["reserved_start"],
+        "ideal_end": reservation["reserved_end"]});
+    let body = with(app.reservation(crew, 60), window);
+    let rival = app.alice.create("/v1/reservations", body).await;
+    app.drain().await;
+    app.alice.get_ok(&path_of(&rival)).await["status"].clone()
+}
+
+#[tokio::test]
+async fn a_reservation_kept_for_its_fee_keeps_its_time() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let (path, _, kept) = kept_for_its_fee(&app).await;
+    let mut statuses = Vec::new();
+    for _ in 0..2 {
+        let crew = app.crew(&app.alice).await;
+        statuses.push(status_of_rival(&app, &crew, &kept).await);
+    }
+    assert_eq!(statuses, ["confirmed", "pending"]);
+    change_plug(&app, &kept, "Type2").await;
+    app.advance(5 * 60).await;
+    let text = |name: &str| kept[name].as_str().expect("an id").to_owned();
+    let own = Crew {
+        driver: text("driver"),
+        vehicle: text("vehicle"),
+        fleet: String::new(),
+    };
+    assert_eq!(status_of_rival(&app, &own, &kept).await, "pending");
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "connector": kept["connector"]});
+    app.advance(13 * 60).await;
+    let session = json!({"charging_station": kept["charging_station"], "connector": kept["connector"],
+        "driver": kept["driver"], "vehicle": kept["vehicle"]});
+    let session = app.alice.post_ok("/v1/charging_sessions", session).await;
+    assert_eq!(session["reservation"], kept["id"]);
+    assert_eq!(events(&app, &path).await, ["created", "confirmed"]);
+}
+
+#[tokio::test]
+async fn a_kept_reservation_is_free_if_its_connector_breaks() {
+    for minutes in [0, 14, 18] {
+        let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+        let (path, station, _) = kept_for_its_fee(&app).await;
+        app.advance(minutes * 60).await;
+        app.change_station(&station, json!({"status": "maintenance"}))
+            .await;
+        app.drain().await;
+        app.advance(40 * 60).await;
+        let shown = app.alice.get_ok(&path).await;
+        assert_has!(shown, {"fee_due": 0});
+        let status = if minutes < 17 { "failed" } else { "expired" };
+        assert_eq!(shown["status"], status);
     }
 }
 

@@ -54,7 +54,7 @@ pub async fn end<'a>(
     Ok((stored.object, tx))
 }
 
-/// Returns the completed reservation of the session; none if the reservation has already ended.
+/// Returns the completed reservation of the session; none if the reservation has already ended, or another session fulfils it.
 pub async fn fulfilled(
     app: &App,
     origin: &Origin,
@@ -64,8 +64,11 @@ pub async fn fulfilled(
         return Ok(None);
     };
     let found = app.store.find::<Reservation>(&origin.tenant, id).await?;
-    let waiting =
-        found.filter(|reservation| reservation.object.status() == ReservationStatus::Confirmed);
+    let waiting = found.filter(|reservation| {
+        let fulfilling = reservation.object.state.session();
+        reservation.object.status() == ReservationStatus::Confirmed
+            && fulfilling.is_none_or(|id| *id == session.object.id)
+    });
     Ok(waiting.map(|mut reservation| {
         reservation.complete(&session.object.id, origin.now);
         reservation

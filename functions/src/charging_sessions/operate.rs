@@ -356,7 +356,7 @@ pub async fn writes_of_change<'a>(
     before: &Stored<ChargingSession>,
     session: &mut Stored<ChargingSession>,
 ) -> Result<UnitOfWork<'a>, Error> {
-    use SessionStatus::{Active, Completed, Pending};
+    use SessionStatus::{Active, Completed, Failed, Pending};
     let mut tx = app.store.begin(origin);
     let now = origin.now;
     let was = (!before.is_new()).then_some(before.object.status());
@@ -382,6 +382,9 @@ pub async fn writes_of_change<'a>(
     if is == Active && was != Some(Active) {
         fulfil_reservation(app, &mut tx, session).await?;
     }
+    if was == Some(Active) && is == Failed {
+        await_vehicle_again(app, &mut tx, session).await?;
+    }
     let refusal = session.object.state.failed_reason();
     if was == Some(Pending) && refusal.is_some_and(SessionFailedReason::is_refusal) {
         waive_unused_fee(app, &mut tx, session).await?;
@@ -406,6 +409,21 @@ async fn fulfil_reservation(
         }
         _ => Ok(()),
     }
+}
+
+/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires.
+async fn await_vehicle_again(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    session: &Stored<ChargingSession>,
+) -> Result<(), Error> {
+    let (id, evse) = (&session.object.id, &session.internal.evse);
+    if let Some(mut reservation) = reservation_of(app, &tx.origin().tenant, session).await?
+        && reservation.lose_session(id, evse, tx.origin().now)
+    {
+        tx.save(&mut reservation)?;
+    }
+    Ok(())
 }
 
 /// Notes in the reservation of a session that the session was refused: nothing is due for not using the connector.

@@ -49,7 +49,9 @@ pub async fn store_from(
         let (Update::New(object) | Update::Changed(object)) = &update else {
             return Ok(Ok(update));
         };
-        if before.is_none() && names_erased_card(app, mode, id, object, oldest).await? {
+        let is_of_another_token =
+            before.is_none_or(|before| CdrToken::named_in(before) != CdrToken::named_in(object));
+        if is_of_another_token && names_erased_card(app, mode, id, object, oldest).await? {
             let (module, party) = (id.module().as_str(), id.party().to_string());
             tracing::info!(
                 module,
@@ -75,8 +77,8 @@ pub async fn store_from(
     COLLISIONS.after_collisions(COLLISION_ATTEMPTS, store).await
 }
 
-/// Returns whether a session or a CDR that is not stored yet names the card of an erased account, or an unknown token if it was last
-/// updated before `oldest`.
+/// Returns whether a session or a CDR that is not stored with this token yet names the card of an erased account, or an unknown token if it
+/// was last updated before `oldest`.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.

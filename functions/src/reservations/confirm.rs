@@ -17,6 +17,7 @@ use table::access::Items;
 use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
+use super::expire::is_starting;
 use super::matcher::{Matcher, first_stations, is_operated};
 use super::plan::PlanInputs;
 use crate::function::Function;
@@ -78,6 +79,8 @@ impl Job for ConfirmReservation {
                 (_, Some(window)) if due || !reservation.is_awaiting_rematch() => {
                     if is_still_possible(app, &origin, &reservation, window).await? {
                         reinstate(app, &origin, reservation).await?
+                    } else if is_starting(app, &origin, &reservation).await? {
+                        await_session(app, &origin, reservation).await?
                     } else {
                         attempt(app, &origin, reservation, inputs.take()).await?
                     }
@@ -237,6 +240,19 @@ async fn reinstate(
     }
 }
 
+/// Keeps the reserved connector for another minute, because a session that was requested there may still begin.
+async fn await_session(
+    app: &App,
+    origin: &Origin,
+    mut reservation: Stored<Reservation>,
+) -> Result<Attempt, Error> {
+    reservation.await_session(origin.now);
+    match app.store.save(origin, &mut reservation).await {
+        Err(Error::Contended) => Ok(Attempt::Overtaken),
+        done => done.map(|()| Attempt::Settled),
+    }
+}
+
 /// Matches a pending reservation, or a confirmed one whose connector is out of order.
 async fn attempt(
     app: &App,
@@ -331,7 +347,8 @@ async fn match_and_book(
     book(app, origin, reservation, late_free, matcher).await
 }
 
-/// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window.
+/// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window, unless it remains
+/// confirmed because it is kept for its fee.
 async fn record_failure(
     app: &App,
     origin: &Origin,
@@ -340,8 +357,9 @@ async fn record_failure(
     summary: Option<MatchSummary>,
 ) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
-    let lost = CalendarHold::of_reservation(&reservation);
+    let before = CalendarHold::of_reservation(&reservation);
     reservation.record_failed_attempt(reason, summary, origin.now);
+    let lost = before.filter(|_| reservation.object.status() != ReservationStatus::Confirmed);
     tx.save(&mut reservation)?;
     tx.release_all(lost.as_slice()).await?;
     match tx.commit_without_response().await {

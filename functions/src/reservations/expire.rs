@@ -64,6 +64,19 @@ impl Job for ExpireReservation {
     }
 }
 
+/// Returns whether a session that was requested for a reservation has not begun.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn is_starting(
+    app: &App,
+    origin: &Origin,
+    reservation: &Stored<Reservation>,
+) -> Result<bool, Error> {
+    let present = Present::read(app, origin, reservation).await?;
+    present.is_starting(app, origin, reservation).await
+}
+
 /// A session is pending for less than this time.
 const PENDING: SignedDuration = minutes(30);
 

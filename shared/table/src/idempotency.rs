@@ -20,7 +20,7 @@ use super::{Item, Store, n, new_item, number, s, string};
 use kernel::encryption::Encrypted;
 use kernel::origin::Idempotency;
 use kernel::scope::Scope;
-use kernel::time::DAY;
+use kernel::time::{DAY, days};
 use kernel::{Error, Id, Origin, Response, Result, SignedDuration};
 
 /// The content stored under an idempotency key.
@@ -42,8 +42,12 @@ pub(super) enum Claim<'a> {
     Settle(&'a Id, &'a Response),
 }
 
-/// The time for which a record is kept.
+/// The time for which a response is kept.
 const KEPT: SignedDuration = DAY;
+
+/// The time for which an open record is kept: longer than any payment is pending, because another payment would begin without it. The
+/// record remains open if the payment transaction ends without the request. A repetition then has the result of the transaction.
+const KEPT_OPEN: SignedDuration = days(30);
 
 /// True if there is no record yet, or if the record has expired but DynamoDB has not deleted it yet.
 const NEW_OR_EXPIRED: &str = "attribute_not_exists(pk) OR #ttl <= :now";
@@ -56,15 +60,16 @@ impl Store {
         idempotency: &Idempotency,
         claim: Claim<'_>,
     ) -> Result<PutBuilder> {
-        let mut item = match claim {
+        let item = match claim {
             Claim::Response(answer) | Claim::Settle(_, answer) => {
                 self.record(origin, idempotency, answer)?
             }
-            Claim::Open(_) => bare_record(origin, idempotency),
+            Claim::Open(transaction) => {
+                let mut item = bare_record(origin, idempotency, KEPT_OPEN);
+                item.insert(TRANSACTION.into(), s(transaction.as_str()));
+                item
+            }
         };
-        if let Claim::Open(transaction) = claim {
-            item.insert(TRANSACTION.into(), s(transaction.as_str()));
-        }
         let put = self
             .put(item)
             .expression_attribute_names("#ttl", "ttl")
@@ -145,7 +150,7 @@ const VERSION: &str = "version";
 /// The attribute of a record with the scopes that the first request required, separated by spaces.
 const SCOPES: &str = "scopes";
 
-fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
+fn bare_record(origin: &Origin, idempotency: &Idempotency, kept: SignedDuration) -> Item {
     let mut item = new_item(Key::Idempotency {
         tenant: &origin.tenant,
         key: &idempotency.key,
@@ -156,7 +161,7 @@ fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
         let scopes: Vec<String> = scopes.iter().map(Scope::to_string).collect();
         item.insert(SCOPES.into(), s(scopes.join(" ")));
     }
-    item.insert("ttl".into(), n(origin.now.plus(KEPT).unix_seconds()));
+    item.insert("ttl".into(), n(origin.now.plus(kept).unix_seconds()));
     item
 }
 
@@ -168,7 +173,7 @@ impl Store {
         answer: &Response,
     ) -> Result<Item> {
         let body = answer.remembered.as_ref().unwrap_or(&answer.body);
-        let mut item = bare_record(origin, idempotency);
+        let mut item = bare_record(origin, idempotency, KEPT);
         let stored = if answer.confidential {
             let text = std::str::from_utf8(body).map_err(Error::internal)?;
             let encrypted = self.encryption_keys.encrypt(string(&item, "pk"), text)?;

@@ -1,6 +1,7 @@
 //! Confirmed reservations at the stations of charging networks: RESERVE_NOW, its results, and CANCEL_RESERVATION.
 
 mod commands;
+mod rematches;
 mod sessions;
 mod unused;
 mod withdrawn;

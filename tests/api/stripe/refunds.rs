@@ -1,13 +1,14 @@
 //! Tests of refunds: whole, partial, pending, failed and repeated.
 
-use kernel::{Currency, Money};
+use kernel::{Currency, Error, Id, Money, Origin};
 use models::parts::Parts;
 use models::ports::payments::{Payments, Refund};
 use models::transaction::PaymentOutcome;
 use serde_json::json;
-use tests::{TestApp, path_of, with};
+use table::wallets::Wallet;
+use tests::{TestApp, assert_has, path_of, with};
 
-use super::{Fake, fault, given, intent, list, method};
+use super::{Fake, charge, fault, given, intent, list, method};
 
 /// The refund of a whole charge whose PaymentIntent is known.
 fn whole() -> Refund {
@@ -272,4 +273,36 @@ async fn parts_are_refunded_exactly_after_one_before_them_fails() {
         .collect();
     assert_eq!(amounts, ["20", "10", "20", "20"]);
     assert_eq!(app.alice.get_ok(&top_up).await["amount_refunded"], 30);
+}
+
+#[tokio::test]
+async fn a_wallet_is_emptied_of_a_rest_that_stripe_rounds_to_zero() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let kwd = json!({"preferences": {"default_currency": "kwd"}});
+    let fleet = app.alice.create("/v1/fleets", with(tests::fleet(), kwd));
+    let fleet = fleet.await;
+    let path = path_of(&fleet);
+    let card = app.payment_method("pm_1", json!({})).await;
+    fake.answer_next(&[method(), intent("succeeded")]);
+    let top_up = json!({"amount": 100, "payment_method": card});
+    app.alice.post_ok(&format!("{path}/top_up"), top_up).await;
+    let top_up = app.alice.get("/v1/transactions").await.ids().remove(0);
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let mut tx = app.app().store.begin(&origin);
+    let (id, spent) = (Id::from(fleet.as_str()), charge(97, "kwd").amount);
+    tx.debit(Wallet::Fleet(&id), spent, Error::Contended);
+    tx.commit_without_response().await.expect("money is spent");
+    let requests = fake.requests().len();
+    for (amount, status, balance) in [(2, "failed", 3), (3, "succeeded", 0)] {
+        let refund = format!("{}/refund", path_of(&top_up));
+        let refund = app.alice.post_ok(&refund, json!({"amount": amount}));
+        let refund = refund.await;
+        app.drain().await;
+        let refund = path_of(refund["id"].as_str().expect("an id"));
+        assert_has!(app.alice.get_ok(&refund).await, {"status": status, "amount": amount});
+        assert_eq!(app.alice.get_ok(&path).await["wallet_balance"], balance);
+    }
+    assert_eq!(fake.requests().len(), requests);
+    app.alice.delete_ok(&path).await;
 }

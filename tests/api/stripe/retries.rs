@@ -191,3 +191,40 @@ async fn a_refused_search_leaves_an_old_top_up_pending() {
     assert_eq!(charges.count(), keys.len());
     assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
 }
+
+#[tokio::test]
+async fn a_debit_requested_again_after_a_day_is_one_charge() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let fleet = path_of(&app.alice.create("/v1/fleets", tests::fleet()).await);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let path = format!("{fleet}/top_up");
+    let send = async || {
+        let body = json!({"amount": 500, "payment_method": card}).to_string();
+        let headers = [("idempotency-key", "order-4711")];
+        app.alice.send("POST", &path, Some(body), &headers).await
+    };
+    let undecided = intent("processing");
+    fake.answer_next(&[method(), undecided.clone(), undecided.clone()]);
+    let transaction = send().await.expect(503).body["transaction"].clone();
+    for hours in [25, 4 * 24] {
+        fake.answer_next(&vec![fault(409, json!({})); 2_000]);
+        app.advance(hours * 3600).await;
+        let found = list(json!([{"id": "pi_1", "status": "processing"}]));
+        fake.answer_next(&[found, undecided.clone()]);
+        assert_eq!(send().await.expect(503).body["transaction"], transaction);
+    }
+    let found = list(json!([{"id": "pi_1", "status": "processing"}]));
+    fake.answer_next(&[found, intent("succeeded")]);
+    sweep::handle(app.app()).await.expect("a sweep");
+    app.drain().await;
+    assert_eq!(app.alice.get_ok(&fleet).await["wallet_balance"], 500);
+    let requests = fake.requests().len();
+    for _ in 0..2 {
+        let answer = send().await.expect(200);
+        assert_eq!(answer.body["wallet_balance"], 500);
+    }
+    assert_eq!(fake.requests().len(), requests);
+    assert_eq!(fake.keys().len(), 1);
+    assert_eq!(app.alice.walk("/v1/transactions").await.len(), 1);
+}

@@ -117,7 +117,8 @@ pub struct Refund {
     pub is_partial: bool,
     /// The parts of the charge that are refunded.
     pub parts: Parts,
-    /// Whether the other refunds of the charge cover the rest of it.
+    /// Whether the other refunds of the charge cover the rest of it, or it empties the wallet of a top-up: then it succeeds even if it is
+    /// rounded to zero.
     pub is_last: bool,
     /// Whether this may repeat a refund from so long ago that the provider has forgotten its key.
     pub key_expired: bool,

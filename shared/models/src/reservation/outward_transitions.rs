@@ -101,6 +101,30 @@ impl Stored<Reservation> {
         is_there
     }
 
+    /// Waits for the vehicle again, because the session that fulfilled the reservation is invalid. After the start of the window, no fee is
+    /// due if the vehicle does not charge. Before, another EVSE is searched if the session was at another one, because the reserved one was
+    /// released then. Returns whether the session fulfilled the reservation.
+    pub fn lose_session(&mut self, session: &Id, evse: &str, now: Timestamp) -> bool {
+        let ReservationState::Confirmed { reserved, step } = &mut self.object.state else {
+            return false;
+        };
+        if !matches!(step, Step::Charging { session: charging } if charging == session) {
+            return false;
+        }
+        *step = Step::Arrival;
+        if reserved.window.from <= now {
+            reserved.was_lost = true;
+            let is_over = reserved.expires() <= now;
+            // RESERVE_NOW would be too late.
+            reserved.outward = reserved.outward.take().filter(|outward| {
+                !is_over || matches!(outward.state, OutwardState::Accepted { .. })
+            });
+        } else if !reserved.evse.eq_ignore_ascii_case(evse) {
+            self.give_up_evse(false, now);
+        }
+        true
+    }
+
     fn give_up_evse(&mut self, by_tenant: bool, now: Timestamp) {
         let ReservationState::Confirmed { reserved, step } = &mut self.object.state else {
             return;
@@ -189,6 +213,30 @@ mod tests {
         assert!(reservation.to_cancel(&sent, start.plus(GRACE)).is_none());
         reservation.refuse_outward(now);
         assert_eq!(reservation.object.refused_evses().len(), 1);
+    }
+
+    #[test]
+    fn an_invalid_session_leaves_the_reservation_as_unused() {
+        let (reservation, start) = confirmed_at_network(minutes(10));
+        let evse = reservation.object.state.reserved().unwrap().evse.clone();
+        let session = Id::from_number(Kind::ChargingSession, 1);
+        for (after, is_lost, due) in [(-5, false, -10), (5, true, -10), (15, true, 15)] {
+            let mut reservation = reservation.clone();
+            reservation.fulfil(&session, &evse);
+            let other = Id::from_number(Kind::ChargingSession, 2);
+            let now = start.plus(minutes(after));
+            assert!(!reservation.lose_session(&other, &evse, now));
+            assert!(reservation.lose_session(&session, &evse, now));
+            assert!(!reservation.lose_session(&session, &evse, now));
+            let reserved = reservation.object.state.reserved().unwrap();
+            assert_eq!(reserved.was_lost, is_lost);
+            let due = start.plus(minutes(due));
+            assert_eq!(reservation.next_action_at(), Some(due));
+        }
+        let mut elsewhere = reservation;
+        elsewhere.fulfil(&session, "another");
+        assert!(elsewhere.lose_session(&session, "another", start.plus(minutes(-5))));
+        assert!(elsewhere.is_awaiting_rematch() && elsewhere.is_refused());
     }
 
     #[test]

@@ -100,8 +100,8 @@ pub struct Reserved {
     /// The time until which the reservation is kept after it would have expired, because its session was requested and has not begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_until: Option<Timestamp>,
-    /// Whether the connector could not be used at some time after the start of the window, or a session was refused there: then no fee is due
-    /// if the vehicle does not charge.
+    /// Whether the connector could not be used at some time after the start of the window, or a session was refused or invalid there: then
+    /// no fee is due if the vehicle does not charge.
     #[serde(default, skip_serializing_if = "is_default")]
     pub was_lost: bool,
 }

@@ -392,10 +392,17 @@ impl Stored<Reservation> {
         });
     }
 
-    /// Keeps a confirmed reservation for another minute, because its session was requested and has not begun.
+    /// Keeps a confirmed reservation for another minute, because its session was requested and has not begun. If another connector is
+    /// searched, the next attempt follows after that minute.
     pub fn await_session(&mut self, now: Timestamp) {
-        if let Some(reserved) = self.object.state.reserved_mut() {
-            reserved.kept_until = Some(now.plus(MINUTE));
+        if let ReservationState::Confirmed { reserved, step } = &mut self.object.state {
+            let until = now.plus(MINUTE);
+            match step {
+                Step::Rematch { next_attempt, .. } => *next_attempt = until,
+                Step::Arrival | Step::Charging { .. } => {
+                    reserved.kept_until = Some(until.max(reserved.expires()));
+                }
+            }
         }
     }
 

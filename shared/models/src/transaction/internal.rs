@@ -25,7 +25,8 @@ pub struct TransactionInternal {
     /// For a refund: the parts of its charge that it returns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub parts: Parts,
-    /// For a refund: whether the refunds that were begun before it cover the rest of its charge.
+    /// For a refund: whether the refunds that were begun before it cover the rest of its charge, or it empties the wallet of a top-up. Then
+    /// it succeeds even if the provider rounds it to zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_last: bool,
     /// For a charge, or a refund to a wallet: the parts that no pending or successful refund covers; none before its first refund.

@@ -129,7 +129,8 @@ impl Stored<Transaction> {
             ));
         };
         new.amount.get_or_insert(most);
-        let refund = self.refund(new, None, now)?;
+        let mut refund = self.refund(new, None, now)?;
+        refund.internal.is_last |= refund.object.amount == available;
         if refund.object.amount > available {
             let message = format!(
                 "At most {most} can be refunded, because the wallet that has received the money does not contain more."
