@@ -299,8 +299,25 @@ try {
       .getByRole('region', { name: 'What will happen' })
       .getByText('£0.50 is returned to the payment method that was charged.')
       .waitFor();
-    await page.getByRole('button', { name: 'Refund £0.50' }).click();
+    // The first response is lost, and the first repetition comes while the service still works on it.
+    const keys = [];
+    await page.route('**/refund', async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      if (keys.length > 2) return route.continue();
+      if (keys.length === 2)
+        return route.fulfill({ status: 409, json: { type: 'idempotency_error', message: 'wait' } });
+      await route.fetch();
+      return route.abort();
+    });
+    const refund = page.getByRole('button', { name: 'Refund £0.50' });
+    await refund.click();
+    await page.getByText('The service cannot be reached', { exact: true }).waitFor();
+    await refund.click();
+    await page.getByText('This is being done already').waitFor();
+    await refund.click();
     await page.getByText('Refund: A cable was slow').waitFor();
+    assert.deepEqual([keys.length, new Set(keys).size], [3, 1]);
+    await page.unroute('**/refund');
     await eventually(async () => (await runner.api('GET', `/v1/invoices/${draft.id}`)).totals.refunded, 50);
     await visit('/invoices');
     await page.getByRole('link', { name: number, exact: true }).waitFor();

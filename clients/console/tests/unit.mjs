@@ -52,7 +52,7 @@ const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStar
   await import('../src/format.js');
 const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
-const { local } = await import('../src/api/client.js');
+const { local, refusal } = await import('../src/api/client.js');
 const { digitsOf, money } = await import('../src/money.js');
 
 const HOUR = 3_600_000;
@@ -733,6 +733,27 @@ test('work on many objects goes on after errors, and repeats those that pass wit
   assert.deepEqual(waits, [7000, 7000]);
   assert.equal(new Set(calls.filter(([item]) => item === 3).map(([, key]) => key)).size, 1);
   assert.equal(new Set(calls.map(([, key]) => key)).size, 6);
+});
+
+test('a request that is still in flight is repeated with the same key', async () => {
+  const refused = (status, type) =>
+    refusal(new globalThis.Response(null, { status }), JSON.stringify({ object: 'error', type, message: 'no' }));
+  assert.deepEqual(
+    [refused(409, 'idempotency_error'), refused(400, 'idempotency_error'), refused(409, 'conflict_error')].map(
+      ({ kind, passes }) => [kind, passes],
+    ),
+    [
+      ['busy', true],
+      ['invalid', false],
+      ['conflict', false],
+    ],
+  );
+  const keys = [];
+  const work = async (_, key) => {
+    if (keys.push(key) < 3) throw refused(409, 'idempotency_error');
+  };
+  const [{ error }] = await runAll([1], work, { sleep: async () => {} });
+  assert.deepEqual([error, keys.length, new Set(keys).size], [undefined, 3, 1]);
 });
 
 const entriesOf = (count, name = 'x') =>

@@ -36,7 +36,7 @@ export class ApiError extends Error {
 
   /** Whether the same request may succeed a little later. */
   get passes() {
-    return ['limited', 'server', 'timeout', 'offline'].includes(this.kind);
+    return ['limited', 'server', 'timeout', 'offline', 'busy'].includes(this.kind);
   }
 }
 
@@ -245,7 +245,9 @@ export function refusal(response, text) {
     body = null;
   }
   const { status } = response;
-  const kind = KINDS[status] ?? (status >= 500 ? 'server' : 'invalid');
+  // The first try is still in flight: with another key it would be done twice.
+  const isBusy = status === 409 && body?.type === 'idempotency_error';
+  const kind = isBusy ? 'busy' : (KINDS[status] ?? (status >= 500 ? 'server' : 'invalid'));
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
   return new ApiError(
     kind,

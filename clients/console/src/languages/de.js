@@ -125,6 +125,7 @@ export default {
     'Das Terminal, in dem der lokale Dienst gestartet wurde, zeigt die Adresse dieser Konsole,',
   'There is no fleet yet': 'Es gibt noch keine Flotte',
   'There is no such page': 'Diese Seite gibt es nicht',
+  'This is being done already': 'Das wird bereits ausgeführt',
   'This is not allowed': 'Das ist nicht erlaubt',
   'This is not possible in the present state': 'Das ist im jetzigen Zustand nicht möglich',
   'This key may not read all of that.': 'Dieser Schlüssel darf nicht alles davon lesen.',
