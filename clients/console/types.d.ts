@@ -96,6 +96,7 @@ export interface SentRequest {
   milliseconds: number;
   page: string;
   idempotencyKey: string | null;
+  ifMatch?: string;
   local: boolean;
 }
 

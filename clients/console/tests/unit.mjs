@@ -28,6 +28,7 @@ import {
 import { creditedBy, creditsOf, previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import {
+  areSame,
   departureOf,
   energyFor,
   faultOf,
@@ -281,6 +282,17 @@ test('a departure comes back from its form as it was', () => {
       departure,
     );
   }
+});
+
+test('departures are the same while what is ahead of them is', () => {
+  const departure = (hours, level, status = 'scheduled') => ({
+    ...{ at: iso(AT + hours * HOUR), target_level: level, energy_wh: null, min_level: null, status },
+  });
+  const seen = [departure(-1, 50, 'completed'), departure(1, 60), departure(5, 80)];
+  assert.ok(areSame(seen, [departure(5, 80), departure(1, 60)], AT));
+  assert.ok(areSame(seen, [departure(1, 60, 'completed'), departure(5, 80)], AT + 2 * HOUR));
+  assert.ok(!areSame(seen, [...seen, departure(3, 80)], AT));
+  assert.ok(!areSame(seen, [departure(1, 60), departure(5, 90)], AT));
 });
 
 test('a departure without a moment or with a wrong amount is refused', () => {

@@ -169,6 +169,7 @@ export default {
   'Cards of the vehicle': 'Karten des Fahrzeugs',
   'Change the need': 'Bedarf ändern',
   'Change the time': 'Zeit ändern',
+  'Changed meanwhile': 'Inzwischen geändert',
   Charge: 'Laden',
   'Charge to': 'Laden bis',
   Charged: 'Geladen',
@@ -619,6 +620,7 @@ export default {
   Save: 'Speichern',
   'Save all mistakes as CSV': 'Alle Fehler als CSV speichern',
   'Save an example file': 'Beispieldatei speichern',
+  'Save anyway': 'Trotzdem speichern',
   'Save as CSV': 'Als CSV speichern',
   'Save as {0}': 'Als {0} speichern',
   'Save the departures': 'Abfahrten speichern',
@@ -660,6 +662,8 @@ export default {
   Show: 'Zeigen',
   'Show all {0}': 'Alle {0} zeigen',
   'Show the session': 'Ladevorgang zeigen',
+  'Since this form was opened, this has changed: {0}. Nothing was saved.':
+    'Seit dieses Formular geöffnet wurde, hat sich geändert: {0}. Es wurde nichts gespeichert.',
   'Single keys do this': 'Einzelne Tasten tun das',
   Site: 'Standort',
   'Six hours': 'Sechs Stunden',
@@ -1464,6 +1468,8 @@ export default {
   '{0}seen': '{0}gesehen',
   '{0}{1} vehicles with a place': '{0}{1} Fahrzeuge mit einem Ort',
   '{0}… is longer than {1} characters': '{0}… ist länger als {1} Zeichen',
+  '“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list that you have changed replaces the one that is there now.':
+    '„Neu laden“ zeigt den jetzigen Stand, und was Sie eingegeben haben, geht verloren. „Trotzdem speichern“ speichert, was Sie hier geändert haben; eine Liste, die Sie geändert haben, ersetzt die jetzige.',
   '← All stations': '← Alle Stationen',
   '← Newer': '← Neuere',
   '→ {0}, {1} ms': '→ {0}, {1} ms',

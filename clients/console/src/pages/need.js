@@ -3,8 +3,6 @@
 
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
-import { request } from '../api/client.js';
-import { useAction } from '../api/resource.js';
 import { Dialog, Facts, Field, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
 import {
@@ -18,6 +16,7 @@ import {
   number,
   timeWindow,
 } from '../format.js';
+import { Changed, useSave } from '../forms/save.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
@@ -147,21 +146,32 @@ export function PlanCard({ plan, need, currency }) {
 }
 
 /** Asks for something else. @param {{ reservation: { id: string, need: Need }, onClose: () => void }} props */
-export function NeedDialog({ reservation, onClose }) {
-  const [form, setForm] = useState(() => formOf(reservation.need));
-  const action = useAction((key, body) =>
-    request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }),
+export function NeedDialog({ reservation: original, onClose }) {
+  const [form, setForm] = useState(() => formOf(original.need));
+  const action = useSave(
+    `/v1/reservations/${original.id}`,
+    original,
+    (/** @type {typeof original} */ seen, /** @type {typeof original} */ at) =>
+      JSON.stringify(seen.need) === JSON.stringify(at.need) ? [] : [t('Need')],
   );
+  const reservation = action.seen ?? original;
   const need = needOf(form, reservation.need);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const saveBy = async (/** @type {typeof action.run} */ run) => {
     const { max_price_per_kwh: cap } = reservation.need;
-    if (need && (await action.run({ need: { ...need, ...(cap === null ? {} : { max_price_per_kwh: cap }) } })))
-      onClose();
+    if (need && (await run({ need: { ...need, ...(cap === null ? {} : { max_price_per_kwh: cap }) } }))) onClose();
+  };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void saveBy(action.run);
+  };
+  const loadAgain = () => {
+    const present = action.load();
+    if (present) setForm(formOf(present.need));
   };
   return html`<${Dialog} title="Change the need" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
     <${NeedFields} value=${form} onChange=${setForm} />
+    <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => saveBy(action.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${!need || action.busy}>Change the need</button></footer>
   </form></${Dialog}>`;
 }

@@ -74,7 +74,7 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
-      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} zoneWithoutFleet=${ZONE_WITHOUT_FLEET} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
+      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} zoneWithoutFleet=${ZONE_WITHOUT_FLEET}
         onDone=${(/** @type {Report} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>`
         : null
     }

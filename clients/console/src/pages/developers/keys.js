@@ -49,7 +49,7 @@ export function Keys({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title="Create a key" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Create the key"
-      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {NewApiKey} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
+      onDone=${(/** @type {NewApiKey} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
         : null
     }
     ${
