@@ -588,6 +588,52 @@ try {
     await checkAccessibility(page, 'an event with its deliveries');
   });
 
+  await step('a delivery to a thin endpoint shows what was sent, and its curl command has the headers', async () => {
+    const thin = await runner.api('POST', '/v1/webhook_endpoints', {
+      url: `${runner.url}/_local/inbox`,
+      enabled_events: ['fleet.updated'],
+      payload: 'thin',
+      headers: { 'X-Env': 'prod' },
+    });
+    await runner.api('POST', `/v1/fleets/${fleet.id}`, { description: 'Thin' });
+    await visit(`/developers/endpoints/${thin.id}`);
+    await page.locator('section.delivery summary', { hasText: 'Request' }).click();
+    const body = JSON.parse(await page.getByRole('region', { name: /^Body of the request/ }).innerText());
+    assert.deepEqual(body.data, { object: { id: fleet.id, object: 'fleet' } });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.locator('section.delivery').getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('curl command copied.').waitFor();
+    const curl = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(curl, /-H 'x-env: prod'/i);
+    assert.ok(curl.includes(`"data":{"object":{"id":"${fleet.id}","object":"fleet"}}`), curl);
+    await runner.api('DELETE', `/v1/webhook_endpoints/${thin.id}`);
+  });
+
+  await step('a key whose secret was lost with the response is revoked', async () => {
+    const list = async () => (await runner.api('GET', '/v1/api_keys?limit=100')).data.length;
+    const before = await list();
+    await visit('/developers/keys?new=1');
+    const create = page.getByRole('dialog').getByRole('button', { name: 'Create the key' });
+    await page
+      .getByRole('dialog')
+      .getByRole('checkbox', { name: /reports:read/ })
+      .check();
+    await page.route('**/v1/api_keys', async (route) => {
+      await route.fetch();
+      await page.unroute('**/v1/api_keys');
+      await route.abort();
+    });
+    await create.click();
+    await page.getByText('The service cannot be reached', { exact: true }).waitFor();
+    await create.click();
+    await page.getByText('the response with its secret was lost').waitFor();
+    await checkAccessibility(page, 'a key without its secret');
+    assert.equal(await list(), before + 1);
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal(await list(), before);
+  });
+
   await step('the log of an endpoint is filtered by the API, and a period is replayed', async () => {
     await visit(`/developers/endpoints/${endpoint.id}`);
     await page

@@ -11,7 +11,7 @@ import { EXONYMS } from '../src/map/exonyms.js';
 import { countryNames, find, fold, read } from '../src/map/gazetteer.js';
 import { PLACES } from '../vendor/places.js';
 import { runAll } from '../src/api/pool.js';
-import { chunksOf, createAll } from '../src/pages/import/batches.js';
+import { batchesOf, chunksOf, createAll } from '../src/pages/import/batches.js';
 import { linesOf, numberOf, previewOf, textOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import {
@@ -26,7 +26,7 @@ import {
   vehicleRange,
 } from '../src/pages/analytics/logic.js';
 import { creditedBy, creditsOf, previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
-import { hoursOf } from '../src/pages/developers/logic.js';
+import { hoursOf, payloadOf } from '../src/pages/developers/logic.js';
 import {
   areSame,
   departureOf,
@@ -811,7 +811,7 @@ test('an import reads the results of its batches once none is pending', async ()
   entries[150].body = { name: 'bad' };
   const { keys, api } = batchApi();
   const [waits, progress, attached] = [[], [], []];
-  const outcomes = await createAll('create_driver', entries, {
+  const { outcomes } = await createAll('create_driver', batchesOf(entries), {
     signal: new AbortController().signal,
     onProgress: (done) => progress.push(done),
     attach: async (id) => {
@@ -835,20 +835,42 @@ test('an import that is stopped begins no further batch, and a refused batch ref
   const controller = new AbortController();
   const options = { signal: controller.signal, ...api, sleep: async () => {} };
   const onProgress = (done) => done && controller.abort();
-  const outcomes = await createAll('create_driver', entriesOf(1000), { ...options, onProgress });
+  const { outcomes } = await createAll('create_driver', batchesOf(entriesOf(1000)), { ...options, onProgress });
   assert.deepEqual([batches.length, outcomes.length], [2, 400]);
   const refuse = async () => {
     throw Object.assign(new Error('not permitted'), { passes: false });
   };
   const { signal } = new AbortController();
-  const refused = await createAll('create_driver', entriesOf(2), { ...options, signal, onProgress, request: refuse });
+  const refused = await createAll('create_driver', batchesOf(entriesOf(2)), { ...options, signal, request: refuse });
   assert.deepEqual(
-    refused.map(({ item, error }) => [item.line, error.message]),
+    refused.outcomes.map(({ item, error }) => [item.line, error.message]),
     [
       [2, 'not permitted'],
       [3, 'not permitted'],
     ],
   );
+});
+
+test('an import that is stopped without a network says that the outcome is unknown, and finds it out', async () => {
+  const { keys, api } = batchApi();
+  const controller = new AbortController();
+  const options = { ...api, onProgress: () => {}, sleep: async () => {} };
+  const cutOff = async (method, ...rest) => {
+    if (method === 'POST') return api.request(method, ...rest);
+    controller.abort();
+    throw Object.assign(new Error('offline'), { passes: true });
+  };
+  const batches = batchesOf(entriesOf(2));
+  const stopped = await createAll('create_driver', batches, {
+    ...options,
+    signal: controller.signal,
+    request: cutOff,
+  });
+  assert.deepEqual(stopped, { outcomes: [], unknown: batches });
+  const { signal } = new AbortController();
+  const found = await createAll('create_driver', stopped.unknown, { ...options, signal });
+  assert.deepEqual([found.unknown, found.outcomes.map(({ error }) => error)], [[], [undefined, undefined]]);
+  assert.deepEqual([keys.length, new Set(keys).size], [2, 1]);
 });
 
 test('work that is stopped begins nothing more', async () => {
@@ -1190,6 +1212,18 @@ test('only a need that was met saves something against charging at once', () => 
   assert.deepEqual(savedBy([met, departure('missed', 200, 800)]), { currency: 'gbp', cost: 700, saved: 400 });
   assert.equal(savedBy([met, departure('missed', null, null)]), null);
   assert.equal(savedBy([]), null);
+});
+
+test('a thin endpoint is sent the id of the object only', () => {
+  const object = { id: 'flt_1', object: 'fleet', name: 'North' };
+  const event = { id: 'evt_1', data: { object, previous_attributes: { name: 'South' } }, sequence: 3 };
+  assert.equal(payloadOf(event, { payload: 'snapshot' }), event);
+  assert.deepEqual(payloadOf(event, { payload: 'thin' }), {
+    ...event,
+    data: { object: { id: 'flt_1', object: 'fleet' } },
+  });
+  const ping = { id: 'evt_2', data: { object: { object: 'ping' } } };
+  assert.equal(payloadOf(ping, { payload: 'thin' }), ping);
 });
 
 test('labels on the map do not cover each other', () => {

@@ -5,6 +5,7 @@
 export default {
   '% of its connectors': '% ihrer Anschlüsse',
   '% of the battery': '% der Batterie',
+  '(empty)': '(leer)',
   '(expired)': '(abgelaufen)',
   '(optional)': '(freiwillig)',
   '(this one)': '(dieser)',
@@ -615,6 +616,7 @@ export default {
   'Response to {0}': 'Antwort auf {0}',
   'Review of the price': 'Prüfung des Preises',
   Revoke: 'Widerrufen',
+  'Revoke the key': 'Den Schlüssel widerrufen',
   'Rotate the secret': 'Geheimnis wechseln',
   Rules: 'Regeln',
   Save: 'Speichern',
@@ -649,6 +651,7 @@ export default {
   'Sending, with events to replay': 'Sendet; Ereignisse sind zu wiederholen',
   'Sending…': 'Wird gesendet …',
   Sent: 'Gesendet',
+  'Sent to': 'Gesendet an',
   Session: 'Ladevorgang',
   'Session of {0}': 'Ladevorgang von {0}',
   'Sessions of the vehicle': 'Ladevorgänge des Fahrzeugs',
@@ -780,6 +783,8 @@ export default {
   'The invoice is void for good; its sessions can be billed again.':
     'Die Rechnung ist endgültig storniert; ihre Ladevorgänge können erneut abgerechnet werden.',
   'The invoice of the week': 'Die Rechnung der Woche',
+  'The key that ends in {0} was created, but the response with its secret was lost, and the secret is not shown again. Revoke the key, and create another one.':
+    'Der Schlüssel, der auf {0} endet, wurde erstellt, aber die Antwort mit seinem Geheimnis ging verloren, und es wird nicht noch einmal gezeigt. Widerrufen Sie den Schlüssel, und erstellen Sie einen anderen.',
   'The language of the labels on invoices.': 'Die Sprache der Beschriftungen auf Rechnungen.',
   'The last 92 days are counted here.': 'Hier zählen die letzten 92 Tage.',
   'The last departures': 'Die letzten Abfahrten',
@@ -1411,6 +1416,8 @@ export default {
     '{0, plural, one {Es geschieht mit # Objekt.} other {Es geschieht mit # Objekten.}}',
   '{0, plural, one {The service would refuse # of them.} other {The service would refuse # of them.}}':
     '{0, plural, one {# davon würde der Dienst ablehnen.} other {# davon würde der Dienst ablehnen.}}',
+  '{0, plural, one {Whether # line was imported is unknown: the service cannot be reached.} other {Whether # lines were imported is unknown: the service cannot be reached.}}':
+    '{0, plural, one {Ob # Zeile importiert wurde, ist unbekannt: Der Dienst ist nicht erreichbar.} other {Ob # Zeilen importiert wurden, ist unbekannt: Der Dienst ist nicht erreichbar.}}',
   '{0} The clock never goes back.': '{0} Die Uhr geht nie zurück.',
   '{0} The network bills {1};': '{0} Das Netz berechnet {1};',
   '{0} ahead of this computer.': '{0} vor diesem Computer.',
@@ -1470,6 +1477,8 @@ export default {
   '{0}… is longer than {1} characters': '{0}… ist länger als {1} Zeichen',
   '“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list that you have changed replaces the one that is there now.':
     '„Neu laden“ zeigt den jetzigen Stand, und was Sie eingegeben haben, geht verloren. „Trotzdem speichern“ speichert, was Sie hier geändert haben; eine Liste, die Sie geändert haben, ersetzt die jetzige.',
+  '“Try again” finds out and imports what is missing; no line is imported twice.':
+    '„Erneut versuchen“ stellt es fest und importiert, was fehlt; keine Zeile wird zweimal importiert.',
   '← All stations': '← Alle Stationen',
   '← Newer': '← Neuere',
   '→ {0}, {1} ms': '→ {0}, {1} ms',
