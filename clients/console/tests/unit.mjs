@@ -55,6 +55,7 @@ const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js'
 const { zone } = await import('../src/state/zone.js');
 const { local, refusal } = await import('../src/api/client.js');
 const { digitsOf, money } = await import('../src/money.js');
+const { energyPrice, withTax } = await import('../src/amounts.js');
 
 const HOUR = 3_600_000;
 const AT = Date.parse('2026-12-01T07:00:00Z');
@@ -175,6 +176,8 @@ test('the axis of a chart has round numbers up to the largest', () => {
   assert.deepEqual(ticks(0.3), [0, 0.1, 0.2, 0.3]);
   assert.deepEqual(ticks(61), [0, 20, 40, 60, 80]);
   assert.deepEqual(ticks(0), [0, 1]);
+  assert.deepEqual(ticks(0.3, -0.125), [-0.2, 0, 0.2, 0.4]);
+  assert.deepEqual(ticks(-2, -8), [-8, -6, -4, -2, 0]);
 });
 
 test('series beyond the colours are added up in one', () => {
@@ -1224,6 +1227,16 @@ test('a thin endpoint is sent the id of the object only', () => {
   });
   const ping = { id: 'evt_2', data: { object: { object: 'ping' } } };
   assert.equal(payloadOf(ping, { payload: 'thin' }), ping);
+});
+
+test('prices of a station are compared and shown with tax', () => {
+  const priced = (price, tax_included, more = {}) => ({
+    ...{ type: 'ENERGY', currency: 'eur', price, tax_included, tax_percent: '19', ...more },
+  });
+  const [net, gross] = [priced(50, false), priced(55, true)];
+  assert.equal(withTax(net), 59.5);
+  assert.equal(withTax(priced(50, false, { price_decimal: '49.9', tax_percent: '0' })), 49.9);
+  assert.equal(energyPrice({ pricing: [net, gross, priced(1, true, { type: 'TIME' })] }), gross);
 });
 
 test('labels on the map do not cover each other', () => {
