@@ -5,7 +5,7 @@ import { momentOf, number, wallClock } from './values.js';
 import { zone } from './state/zone.js';
 
 export * from './values.js';
-export { minorUnits, price } from './amounts.js';
+export { minorUnits, price, withTax } from './amounts.js';
 
 /** @typedef {import('./values.js').Moment} Moment */
 

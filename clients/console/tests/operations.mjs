@@ -618,10 +618,12 @@ try {
       .getByRole('dialog')
       .getByRole('checkbox', { name: /reports:read/ })
       .check();
+    let isLost = true;
     await page.route('**/v1/api_keys', async (route) => {
+      if (!isLost) return route.continue();
+      isLost = false;
       await route.fetch();
-      await page.unroute('**/v1/api_keys');
-      await route.abort();
+      return route.abort();
     });
     await create.click();
     await page.getByText('The service cannot be reached', { exact: true }).waitFor();
@@ -632,6 +634,7 @@ try {
     await page.getByRole('button', { name: 'Revoke the key' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal(await list(), before);
+    await page.unroute('**/v1/api_keys');
   });
 
   await step('the log of an endpoint is filtered by the API, and a period is replayed', async () => {

@@ -9,11 +9,12 @@ import { ResourceError } from '../ui/errors.js';
 import { MapView, goTo, showAll } from '../map/map-view.js';
 import { CONDITIONS, condition } from '../map/conditions.js';
 import { PlaceSearch } from '../map/place-search.js';
-import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
+import { MOST, drawStations, readStations, topPower } from '../map/stations.js';
 import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';
 import { go, link, setQuery } from '../router.js';
 import { toast } from '../ui/toasts.js';
 import { distance, number, plug } from '../format.js';
+import { energyPrice } from '../amounts.js';
 import { StationCard, priceText } from './station-card.js';
 
 /** @typedef {import('../../types').ChargingStation} Station */
