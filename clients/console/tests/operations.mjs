@@ -375,6 +375,19 @@ try {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
+  await step('the overview says that there are more overdue invoices than it shows', async () => {
+    await page.route('**/v1/invoices?status=overdue*', async (route) => {
+      const { data } = await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`);
+      await route.fulfill({
+        json: { data, next_page_url: `${runner.url}/v1/invoices?page=2`, previous_page_url: null },
+      });
+    });
+    await visit('/');
+    await page.getByRole('link', { name: 'All overdue invoices' }).click();
+    await page.getByRole('heading', { name: 'Invoices' }).waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
   await step('the totals of a report show what is not 0', async () => {
     const now = (await page.evaluate(() => fetch('/_local/clock').then((response) => response.json()))).now;
     const report = await runner.api('POST', '/v1/reports', {
@@ -399,6 +412,14 @@ try {
     ])
       assert.equal(headings.includes(label), total[name] !== 0, label);
     await table.getByText(`£${(total.refunded / 100).toFixed(2)}`, { exact: true }).waitFor();
+    // A key that may not read everything that the file shows gets no URL.
+    await page.route(`**/v1/reports/${report.id}`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), url: null } });
+    });
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    await page.getByText('The file is not kept any more, or this key may not read').waitFor();
+    await page.unroute(`**/v1/reports/${report.id}`);
   });
 
   await step('analytics show what the API adds up, by pointer, by keyboard and as CSV', async () => {
@@ -435,6 +456,16 @@ try {
       String(cost.total / 100),
       'gbp',
     ]);
+    // More vehicles have charged than are added up.
+    await page.route(/\/v1\/analytics\?.*group_by=vehicle/, async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      const series = Array.from({ length: 100 }, () => ({ ...json.series[0], vehicle: crypto.randomUUID() }));
+      await route.fulfill({ response, json: { ...json, series, next_page_url: route.request().url() } });
+    });
+    await page.reload();
+    await page.getByText('Only 1,000 of the vehicles are added up').waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
     const drivers = page.locator('.card', { has: page.getByRole('heading', { name: 'By driver' }) });
     const [byDriver] = await Promise.all([
       page.waitForEvent('download'),

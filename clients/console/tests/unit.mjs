@@ -49,7 +49,7 @@ import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/p
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
-const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays } =
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays, pointOf } =
   await import('../src/format.js');
 const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
@@ -1237,6 +1237,24 @@ test('prices of a station are compared and shown with tax', () => {
   assert.equal(withTax(net), 59.5);
   assert.equal(withTax(priced(50, false, { price_decimal: '49.9', tax_percent: '0' })), 49.9);
   assert.equal(energyPrice({ pricing: [net, gross, priced(1, true, { type: 'TIME' })] }), gross);
+});
+
+test('a place is read with points, commas, blanks and semicolons', () => {
+  for (const text of [
+    '52.52, 13.405',
+    '52.52,13.405',
+    ' 52.5200 13.4050 ',
+    '52.52; 13.405',
+    '52.52;13.405',
+    '52,5200, 13,4050',
+    '52,52 13,405',
+    '52,52;13,405',
+    '52,52,13,405',
+  ])
+    assert.deepEqual(pointOf(text), [52.52, 13.405], text);
+  assert.deepEqual(pointOf('-33.9, -70'), [-33.9, -70]);
+  for (const text of ['', '13.405', '200, 500', '52, 13, 4', '52,', 'N 52.52, E 13.405', '52.52.1 13'])
+    assert.equal(pointOf(text), null, text);
 });
 
 test('labels on the map do not cover each other', () => {

@@ -7,6 +7,20 @@ import { useAction } from '../api/resource.js';
 /** How often an update is sent again where only that was changed which the form does not show. */
 const TRIES = 4;
 
+/** What objects were replaced by here. @type {WeakMap<object, object>} */
+const replaced = new WeakMap();
+
+/**
+ * An object as it was saved here last: a form may be opened again before the page behind it was read again.
+ * @template {object | undefined} T
+ * @param {T} one
+ */
+export function newest(one) {
+  let found = one;
+  while (found && replaced.has(found)) found = /** @type {T} */ (replaced.get(found));
+  return found;
+}
+
 /**
  * Sends the body of a form with POST. An update has the ETag of the object that the form shows; an object that has none
  * is read and compared first. If anything has changed that the form shows, nothing is saved, and `changed` names it.
@@ -17,14 +31,16 @@ const TRIES = 4;
  * @param {(seen: T, now: T) => string[]} differences names what the form shows and differs
  */
 export function useSave(path, original, differences) {
-  const [seen, setSeen] = useState(original);
+  const [seen, setSeen] = useState(() => newest(original));
   const [now, setNow] = useState(/** @type {T | null} */ (null));
   // After a response that was lost the same request is sent again: the object may differ because of it.
   const sent = useRef({ key: '', tag: /** @type {string | null} */ (null) });
   const action = useAction(async (key, /** @type {unknown} */ body, /** @type {T | undefined} */ shown) => {
-    const send = (/** @type {string | null} */ tag) => {
+    const send = async (/** @type {string | null} */ tag) => {
       sent.current = { key, tag };
-      return request('POST', path, body, { idempotencyKey: key, ifMatch: tag });
+      const result = /** @type {object} */ (await request('POST', path, body, { idempotencyKey: key, ifMatch: tag }));
+      for (const one of [original, shown]) if (one) replaced.set(one, result);
+      return result;
     };
     if (!shown) return send(null);
     const isRepeated = sent.current.key === key;

@@ -27,7 +27,7 @@ import { bodyOf, changes, openApi, shapeOfUpdate } from './schema.js';
 import { MomentInput } from './moment-input.js';
 import { Picker } from './picker.js';
 import { PRESETS } from './presets.js';
-import { Changed, useSave } from './save.js';
+import { Changed, newest, useSave } from './save.js';
 import { useTyped } from './typed.js';
 
 /** The descriptions of fields in the language of the user. @type {Record<string, string>} */
@@ -105,7 +105,7 @@ function Form({
   path,
   method = 'post',
   at = path,
-  original,
+  original: given,
   submit,
   hidden = [],
   initial = {},
@@ -113,6 +113,7 @@ function Form({
   onDone,
   onLoad,
 }) {
+  const [original] = useState(() => newest(given));
   const shape = useMemo(() => {
     const whole = bodyOf(api, path, method);
     return { ...whole, fields: (whole.fields ?? []).filter((field) => !hidden.includes(field.name)) };

@@ -26,7 +26,6 @@ export default {
   '95th percentile': '95. Perzentil',
   ': an operator of the service decides.{0}': ': Ein Betreiber des Dienstes entscheidet.{0}',
   ': the first {0} of the list': ': die ersten {0} der Liste',
-  '; there may be more': '; es kann mehr geben',
   'A card belongs to a driver, to a vehicle, or to a driver in one vehicle.':
     'Eine Karte gehört einem Fahrer, einem Fahrzeug oder einem Fahrer mit einem Fahrzeug.',
   'A credit note of {0} gets a number of its own, and cannot be changed.':
@@ -511,6 +510,8 @@ export default {
   'On time': 'Pünktlich',
   'On time: charging began at most five minutes after the beginning of the reserved window.':
     'Pünktlich: Das Laden begann höchstens fünf Minuten nach dem Anfang des reservierten Zeitfensters.',
+  'Only {0} of the vehicles are added up, and in the file: others may have charged more.':
+    'Nur {0} der Fahrzeuge sind summiert und in der Datei: Andere haben vielleicht mehr geladen.',
   'Opening hours': 'Öffnungszeiten',
   Operator: 'Betreiber',
   Order: 'Reihenfolge',
@@ -760,6 +761,8 @@ export default {
   'The file has no lines below its header.': 'Die Datei hat keine Zeilen unter ihrer Kopfzeile.',
   'The file is longer than 10 MB.': 'Die Datei ist länger als 10 MB.',
   'The file is not UTF-8: save it as “CSV UTF-8”.': 'Die Datei ist nicht in UTF-8: Speichern Sie sie als „CSV UTF-8“.',
+  'The file is not kept any more, or this key may not read everything that it shows.':
+    'Die Datei wird nicht mehr aufbewahrt, oder dieser Schlüssel darf nicht alles lesen, was sie zeigt.',
   'The first attempt is still to come.': 'Der erste Versuch steht noch aus.',
   'The first line names the members as the API does; a cell may be empty. Several values are separated by semicolons, and a file that was saved here can be read again.':
     'Die erste Zeile nennt die Felder wie die API; eine Zelle darf leer sein. Mehrere Werte sind durch Strichpunkte getrennt, und eine hier gespeicherte Datei lässt sich wieder einlesen.',
@@ -859,6 +862,7 @@ export default {
     'Es sind veröffentlichte Werte: Vergleichen Sie sie mit dem Fahrzeug.',
   'They decide which connectors fit and how long a charge takes.':
     'Sie entscheiden, welche Anschlüsse passen und wie lange das Laden dauert.',
+  'This is no latitude and longitude, such as 51.507, -0.128.': 'Das ist keine Breite und Länge wie 51.507, -0.128.',
   'This key': 'Dieser Schlüssel',
   'This list': 'Diese Liste',
   'Those of the first {0} vehicles.': 'Die der ersten {0} Fahrzeuge.',
@@ -945,8 +949,8 @@ export default {
   'a charge card at the station': 'eine Ladekarte an der Station',
   'a charging profile was not accepted': 'ein Ladeprofil wurde nicht angenommen',
   'a connector is free': 'ein Anschluss ist frei',
-  'a driver': 'ein Fahrer',
-  'a place on the map': 'ein Ort auf der Karte',
+  'a driver': 'einen Fahrer',
+  'a place on the map': 'einen Ort auf der Karte',
   'a policy': 'eine Richtlinie',
   'a time': 'eine Zeit',
   'a vehicle': 'ein Fahrzeug',
@@ -1325,7 +1329,6 @@ export default {
   'the least carbon dioxide': 'am wenigsten CO₂',
   'the level of the battery has changed': 'der Füllstand der Batterie hat sich geändert',
   'the limit of the site': 'die Grenze des Standorts',
-  'the newest': 'die neuesten',
   'the payment method that was charged': 'das belastete Zahlungsmittel',
   'the payment methods that were charged, the rest to the wallet':
     'die belasteten Zahlungsmittel, der Rest an das Guthaben',
@@ -1409,6 +1412,8 @@ export default {
   '{0, plural, one {# reservation} other {# reservations}}':
     '{0, plural, one {# Reservierung} other {# Reservierungen}}',
   '{0, plural, one {# session} other {# sessions}}': '{0, plural, one {# Ladevorgang} other {# Ladevorgänge}}',
+  '{0, plural, one {# station in the area} other {# stations in the area}}':
+    '{0, plural, one {# Station im Umkreis} other {# Stationen im Umkreis}}',
   '{0, plural, one {# station} other {# stations}}': '{0, plural, one {# Station} other {# Stationen}}',
   '{0, plural, one {# type} other {# types}}': '{0, plural, one {# Typ} other {# Typen}}',
   '{0, plural, one {Import # line} other {Import # lines}}':
@@ -1433,7 +1438,8 @@ export default {
   '{0} drivers': '{0} Fahrer',
   '{0} entries conflict': '{0} Einträge überschneiden sich',
   '{0} for {1}, {2}': '{0} für {1}, {2}',
-  '{0} found in {1}{2}{3}.': '{0} gefunden in {1}{2}{3}.',
+  '{0} found in the newest {1}; there may be more.': '{0} unter den neuesten {1} gefunden; es kann mehr geben.',
+  '{0} found in {1}.': '{0} gefunden in {1}.',
   '{0} is missing': '{0} fehlt',
   '{0} is neither true nor false': '{0} ist weder true noch false',
   '{0} is none of {1}': '{0} ist keines von {1}',
@@ -1458,8 +1464,6 @@ export default {
   '{0} requests per second': '{0} Anfragen je Sekunde',
   '{0} rows saved{1}.': '{0} Zeilen gespeichert{1}.',
   '{0} saved': '{0} gespart',
-  '{0} stations': '{0} Stationen',
-  '{0} stations in the area{1}.': '{0} Stationen im Umkreis{1}.',
   '{0} times{1}': '{0}-mal{1}',
   '{0} vehicles': '{0} Fahrzeuge',
   '{0} will be charged.': '{0} wird abgebucht.',

@@ -10,6 +10,7 @@ export default {
   'API keys': 'API-Schlüssel',
   'Address of the API': 'Adresse der API',
   All: 'Alle',
+  'All overdue invoices': 'Alle überfälligen Rechnungen',
   Analytics: 'Auswertung',
   Bill: 'Abrechnung',
   'By day': 'Je Tag',
@@ -176,6 +177,5 @@ export default {
   '{0} more': '{0} weitere',
   '{0} short': '{0} zu wenig',
   '{0}, {1} kW': '{0}, {1} kW',
-  '{0}{1} more stations': '{0}{1} weitere Stationen',
   '☰ Menu': '☰ Menü',
 };

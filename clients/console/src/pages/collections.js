@@ -462,7 +462,9 @@ function Found({ collection, filters, text, columns, expand }) {
           setState({
             rows: matches,
             more: more && whole !== text,
-            note: t`${matches.length} found in ${more ? t('the newest ') : ''}${number(read)}${more ? t('; there may be more') : ''}.`,
+            note: more
+              ? t`${matches.length} found in the newest ${number(read)}; there may be more.`
+              : t`${matches.length} found in ${number(read)}.`,
             error: null,
           }),
         (error) =>

@@ -261,7 +261,7 @@ function StationList({ stations, read }) {
   if (stations.length === 0) {
     return html`<${Empty} title="No station here"><p>Zoom out, or change the filters.</p></${Empty}>`;
   }
-  return html`<h2>${stations.length} stations</h2>
+  return html`<h2>${t('{0, plural, one {# station} other {# stations}}', stations.length)}</h2>
     <ul class="station-list">${stations.slice(0, LISTED).map((station) => {
       const cheapest = energyPrice(station);
       return html`<li key=${station.id}><a href=${link('/map', { station: station.id })} onClick=${(/** @type {Event} */ event) => (event.preventDefault(), setQuery({ station: station.id }))}>

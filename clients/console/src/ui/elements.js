@@ -130,6 +130,18 @@ export function Dialog(
     if (entered && !asking) setAsking(true);
     else onClose();
   };
+  // Back and forward ask as well, in browsers with the Navigation API, which lets a page refuse once after an input.
+  useEffect(() => {
+    if (!entered) return undefined;
+    const navigation = /** @type {EventTarget | undefined} */ (Reflect.get(globalThis, 'navigation'));
+    const stay = (/** @type {Event} */ event) => {
+      if (Reflect.get(event, 'navigationType') !== 'traverse' || !event.cancelable) return;
+      event.preventDefault();
+      setAsking(true);
+    };
+    navigation?.addEventListener('navigate', stay);
+    return () => navigation?.removeEventListener('navigate', stay);
+  }, [entered]);
   // A browser lets a dialog refuse to close once. The second time it closes, and is opened again if it is to stay.
   const closed = () => {
     if (!element.current) return;

@@ -6,7 +6,7 @@ import { useResource } from '../../api/resource.js';
 import { Dialog, Field, Select, Status } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { MomentInput } from '../../forms/moment-input.js';
-import { Changed, useSave } from '../../forms/save.js';
+import { Changed, newest, useSave } from '../../forms/save.js';
 import { Table } from '../../ui/list.js';
 import { dayMoment, dayStart, energy, money, number } from '../../format.js';
 import { momentOf, wallClock } from '../../values.js';
@@ -85,7 +85,10 @@ const morning = () => new Date(momentOf(wallClock(dayStart(now(), 1)) + 6 * HOUR
 function DeparturesDialog({ vehicle, read, onClose }) {
   const added = () => ({ at: morning(), amount: '80', unit: /** @type {'percent'} */ ('percent'), minimum: '' });
   const formsOf = (/** @type {Read} */ { departures }) => aheadOf(departures).map(formOf);
-  const [forms, setForms] = useState(() => (aheadOf(read.departures).length ? formsOf(read) : [added()]));
+  const [forms, setForms] = useState(() => {
+    const known = formsOf(newest(read));
+    return known.length ? known : [added()];
+  });
   const save = useSave(pathOf(vehicle), read, (/** @type {Read} */ seen, /** @type {Read} */ at) =>
     areSame(seen.departures, at.departures, now()) ? [] : [t('Departures')],
   );
