@@ -80,7 +80,8 @@ export type ErrorKind =
   | 'payment'
   | 'server'
   | 'timeout'
-  | 'offline';
+  | 'offline'
+  | 'busy';
 
 /** The parameters of a query. */
 export type Query = Record<string, string | number | boolean | null | undefined | (string | number)[]>;
@@ -95,6 +96,7 @@ export interface SentRequest {
   milliseconds: number;
   page: string;
   idempotencyKey: string | null;
+  ifMatch?: string;
   local: boolean;
 }
 

@@ -15,3 +15,19 @@ export const price = (amount, currency) => money(amount, currency, 3);
  * @param {string} currency
  */
 export const minorUnits = (value, currency) => Math.round(value * 10 ** digitsOf(currency));
+
+/**
+ * A price with its tax, which may be one that comes on top of it.
+ * @param {Pick<import('../types').Price, 'price' | 'price_decimal' | 'tax_included' | 'tax_percent'>} one
+ */
+export const withTax = ({ price: rounded, price_decimal: exact, tax_included: isIncluded, tax_percent: percent }) =>
+  Number(exact ?? rounded) * (isIncluded ? 1 : 1 + Number(percent) / 100);
+
+/**
+ * The lowest energy price of a station, with tax.
+ * @param {Pick<import('../types').ChargingStation, 'pricing'>} station
+ */
+export function energyPrice(station) {
+  const prices = station.pricing.filter(({ type }) => type === 'ENERGY');
+  return prices.length ? prices.reduce((best, one) => (withTax(one) < withTax(best) ? one : best)) : null;
+}

@@ -28,6 +28,8 @@ const CLOCK_EVERY = 15_000;
 
 /** @typedef {(props: { route: Route }) => import('../types').Content} PageComponent */
 
+const collections = () => import('./pages/collections.js');
+
 /**
  * The pages that are loaded when they are first shown, by the first part of their address.
  * @type {Record<string, () => Promise<{ default: PageComponent }>>}
@@ -42,13 +44,13 @@ const PAGES = {
   invoices: () => import('./pages/invoices.js'),
   credit_notes: () => import('./pages/credit-notes.js'),
   reports: () => import('./pages/reports.js'),
-  fleets: () => import('./pages/collections.js'),
-  drivers: () => import('./pages/collections.js'),
-  vehicles: () => import('./pages/collections.js'),
-  sites: () => import('./pages/collections.js'),
-  charge_cards: () => import('./pages/collections.js'),
-  policies: () => import('./pages/collections.js'),
-  payment_methods: () => import('./pages/collections.js'),
+  fleets: collections,
+  drivers: collections,
+  vehicles: collections,
+  sites: collections,
+  charge_cards: collections,
+  policies: collections,
+  payment_methods: collections,
   developers: () => import('./pages/developers.js'),
 };
 

@@ -5,7 +5,7 @@ import { momentOf, number, wallClock } from './values.js';
 import { zone } from './state/zone.js';
 
 export * from './values.js';
-export { minorUnits, price } from './amounts.js';
+export { minorUnits, price, withTax } from './amounts.js';
 
 /** @typedef {import('./values.js').Moment} Moment */
 
@@ -99,3 +99,23 @@ export const fromEdited = (value, original) =>
  * @param {string} to the other one
  */
 export const inOtherZone = (at, from, to) => fromLocalInput(localInput(at, from), to) ?? at;
+
+const NUMBER_WITH_MARK = String.raw`([+-]?\d+(?:[.,]\d+)?)`;
+const APART = new RegExp(`^${NUMBER_WITH_MARK}(?:\\s*;\\s*|\\s*,\\s+|\\s+,?\\s*)${NUMBER_WITH_MARK}$`);
+
+/**
+ * The latitude and longitude of a text: two numbers with a comma, a semicolon or a blank between them. Their fractions
+ * begin with a point, or with a comma where that cannot be the one between them. Null if it is none.
+ * @param {string} text
+ * @returns {[number, number] | null}
+ */
+export function pointOf(text) {
+  const [, ...apart] = APART.exec(text.trim()) ?? [];
+  const parts = text.trim().split(',');
+  const pair = parts.length === 4 ? [parts.slice(0, 2).join('.'), parts.slice(2).join('.')] : parts;
+  const [latitude, longitude, ...more] = (apart.length ? apart : pair).map((one) =>
+    one.trim() ? Number(one.replace(',', '.')) : NaN,
+  );
+  if (!(Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180) || more.length) return null;
+  return [latitude, longitude];
+}

@@ -191,6 +191,25 @@ try {
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
+  await step('an import that is stopped without a network finds out later what was created', async () => {
+    await visit('/drivers?import=1');
+    await choose('name,email\nLost One,lost1@fleet.example\nLost Two,lost2@fleet.example\n');
+    await page.route('**/v1/batches/*', (route) => route.abort());
+    const dialog = page.getByRole('dialog');
+    const answered = page.waitForResponse(/\/v1\/batches$/);
+    await dialog.getByRole('button', { name: 'Import 2 lines' }).click();
+    await answered;
+    await dialog.getByRole('button', { name: 'Stop', exact: true }).click();
+    await dialog.getByText('Whether 2 lines were imported is unknown').waitFor();
+    await checkAccessibility(page, 'an import of unknown outcome');
+    await page.unroute('**/v1/batches/*');
+    await dialog.getByRole('button', { name: 'Try again' }).click();
+    await dialog.getByText('Imported: 2 of 2.').waitFor();
+    await dialog.getByRole('button', { name: 'Done', exact: true }).click();
+    const { data } = await runner.api('GET', '/v1/drivers?limit=2');
+    assert.deepEqual(data.map(({ name }) => name).sort(), ['Lost One', 'Lost Two']);
+  });
+
   await step('a search makes at most three requests, and finds a plate of any age', async () => {
     const add = (number) =>
       runner.api('POST', '/v1/vehicles', {

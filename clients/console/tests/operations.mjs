@@ -90,11 +90,25 @@ try {
     await page
       .getByRole('heading', { name: 'Evening fleet', exact: true, includeHidden: true })
       .waitFor({ state: 'attached' });
-    await dialog.getByRole('button', { name: /^Save/ }).click();
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await dialog.getByText('this has changed: Name. Nothing was saved.').waitFor();
+    assert.equal((await runner.api('GET', path)).address.city, 'London');
+    await checkAccessibility(page, 'an object that was changed meanwhile');
+    await dialog.getByRole('button', { name: 'Save anyway' }).click();
     await dialog.waitFor({ state: 'detached' });
     const saved = await runner.api('GET', path);
     assert.deepEqual([saved.name, saved.address.city, saved.address.line2], ['Evening fleet', 'Leeds', 'Floor 7']);
-    await runner.api('POST', path, { name: 'Morning fleet', address });
+    // What the form does not show, such as the number of drivers, is no reason to ask.
+    await page.getByText(/Leeds/).first().waitFor();
+    await page.getByRole('button', { name: 'Edit' }).first().click();
+    await dialog.getByLabel('Name', { exact: true }).first().fill('Morning fleet');
+    const driver = await runner.api('POST', '/v1/drivers', { name: 'Counted', email: 'counted@fleet.example' });
+    await runner.api('POST', `/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal((await runner.api('GET', path)).name, 'Morning fleet');
+    await runner.api('DELETE', `/v1/drivers/${driver.id}`);
+    await runner.api('POST', path, { address });
   });
 
   await step('a date stays as it is typed', async () => {
@@ -299,8 +313,25 @@ try {
       .getByRole('region', { name: 'What will happen' })
       .getByText('£0.50 is returned to the payment method that was charged.')
       .waitFor();
-    await page.getByRole('button', { name: 'Refund £0.50' }).click();
+    // The first response is lost, and the first repetition comes while the service still works on it.
+    const keys = [];
+    await page.route('**/refund', async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      if (keys.length > 2) return route.continue();
+      if (keys.length === 2)
+        return route.fulfill({ status: 409, json: { type: 'idempotency_error', message: 'wait' } });
+      await route.fetch();
+      return route.abort();
+    });
+    const refund = page.getByRole('button', { name: 'Refund £0.50' });
+    await refund.click();
+    await page.getByText('The service cannot be reached', { exact: true }).waitFor();
+    await refund.click();
+    await page.getByText('This is being done already').waitFor();
+    await refund.click();
     await page.getByText('Refund: A cable was slow').waitFor();
+    assert.deepEqual([keys.length, new Set(keys).size], [3, 1]);
+    await page.unroute('**/refund');
     await eventually(async () => (await runner.api('GET', `/v1/invoices/${draft.id}`)).totals.refunded, 50);
     await visit('/invoices');
     await page.getByRole('link', { name: number, exact: true }).waitFor();
@@ -344,6 +375,19 @@ try {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
+  await step('the overview says that there are more overdue invoices than it shows', async () => {
+    await page.route('**/v1/invoices?status=overdue*', async (route) => {
+      const { data } = await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`);
+      await route.fulfill({
+        json: { data, next_page_url: `${runner.url}/v1/invoices?page=2`, previous_page_url: null },
+      });
+    });
+    await visit('/');
+    await page.getByRole('link', { name: 'All overdue invoices' }).click();
+    await page.getByRole('heading', { name: 'Invoices' }).waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
   await step('the totals of a report show what is not 0', async () => {
     const now = (await page.evaluate(() => fetch('/_local/clock').then((response) => response.json()))).now;
     const report = await runner.api('POST', '/v1/reports', {
@@ -368,6 +412,14 @@ try {
     ])
       assert.equal(headings.includes(label), total[name] !== 0, label);
     await table.getByText(`£${(total.refunded / 100).toFixed(2)}`, { exact: true }).waitFor();
+    // A key that may not read everything that the file shows gets no URL.
+    await page.route(`**/v1/reports/${report.id}`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), url: null } });
+    });
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    await page.getByText('The file is not kept any more, or this key may not read').waitFor();
+    await page.unroute(`**/v1/reports/${report.id}`);
   });
 
   await step('analytics show what the API adds up, by pointer, by keyboard and as CSV', async () => {
@@ -404,6 +456,16 @@ try {
       String(cost.total / 100),
       'gbp',
     ]);
+    // More vehicles have charged than are added up.
+    await page.route(/\/v1\/analytics\?.*group_by=vehicle/, async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      const series = Array.from({ length: 100 }, () => ({ ...json.series[0], vehicle: crypto.randomUUID() }));
+      await route.fulfill({ response, json: { ...json, series, next_page_url: route.request().url() } });
+    });
+    await page.reload();
+    await page.getByText('Only 1,000 of the vehicles are added up').waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
     const drivers = page.locator('.card', { has: page.getByRole('heading', { name: 'By driver' }) });
     const [byDriver] = await Promise.all([
       page.waitForEvent('download'),
@@ -555,6 +617,55 @@ try {
     assert.deepEqual(headers.split('\n').filter((line) => line === `webhook-id: ${event.id}`).length, 1);
     assert.match(headers, /^content-type: application\/json$/m);
     await checkAccessibility(page, 'an event with its deliveries');
+  });
+
+  await step('a delivery to a thin endpoint shows what was sent, and its curl command has the headers', async () => {
+    const thin = await runner.api('POST', '/v1/webhook_endpoints', {
+      url: `${runner.url}/_local/inbox`,
+      enabled_events: ['fleet.updated'],
+      payload: 'thin',
+      headers: { 'X-Env': 'prod' },
+    });
+    await runner.api('POST', `/v1/fleets/${fleet.id}`, { description: 'Thin' });
+    await visit(`/developers/endpoints/${thin.id}`);
+    await page.locator('section.delivery summary', { hasText: 'Request' }).click();
+    const body = JSON.parse(await page.getByRole('region', { name: /^Body of the request/ }).innerText());
+    assert.deepEqual(body.data, { object: { id: fleet.id, object: 'fleet' } });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.locator('section.delivery').getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('curl command copied.').waitFor();
+    const curl = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(curl, /-H 'x-env: prod'/i);
+    assert.ok(curl.includes(`"data":{"object":{"id":"${fleet.id}","object":"fleet"}}`), curl);
+    await runner.api('DELETE', `/v1/webhook_endpoints/${thin.id}`);
+  });
+
+  await step('a key whose secret was lost with the response is revoked', async () => {
+    const list = async () => (await runner.api('GET', '/v1/api_keys?limit=100')).data.length;
+    const before = await list();
+    await visit('/developers/keys?new=1');
+    const create = page.getByRole('dialog').getByRole('button', { name: 'Create the key' });
+    await page
+      .getByRole('dialog')
+      .getByRole('checkbox', { name: /reports:read/ })
+      .check();
+    let isLost = true;
+    await page.route('**/v1/api_keys', async (route) => {
+      if (!isLost) return route.continue();
+      isLost = false;
+      await route.fetch();
+      return route.abort();
+    });
+    await create.click();
+    await page.getByText('The service cannot be reached', { exact: true }).waitFor();
+    await create.click();
+    await page.getByText('the response with its secret was lost').waitFor();
+    await checkAccessibility(page, 'a key without its secret');
+    assert.equal(await list(), before + 1);
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal(await list(), before);
+    await page.unroute('**/v1/api_keys');
   });
 
   await step('the log of an endpoint is filtered by the API, and a period is replayed', async () => {

@@ -9,7 +9,7 @@ import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } fro
 const runner = await startRunner();
 const browser = await startBrowser();
 try {
-  const { vehicles } = await makeDepot(runner);
+  const { site, vehicles } = await makeDepot(runner);
   const { page, faults } = await openSignedIn(browser, runner);
   const load = page.getByRole('slider', { name: 'Load of the site' });
   const saved = async (button) => {
@@ -93,6 +93,63 @@ try {
       departures.filter(({ status }) => status === 'scheduled').map(({ target_level: level }) => level),
       [25],
     );
+  });
+
+  await step('departures that somebody else has announced are not replaced without a question', async () => {
+    const path = `/v1/vehicles/${vehicles[3].id}/departures`;
+    const ahead = async () =>
+      (await runner.api('GET', path)).departures
+        .filter(({ status }) => status === 'scheduled')
+        .map(({ target_level: level }) => level);
+    const at = (hours) => new Date(began + hours * 3_600_000).toISOString();
+    const began = await runner.now();
+    const dialog = page.getByRole('dialog');
+    const save = dialog.getByRole('button', { name: 'Save the departures' });
+    await page.getByRole('button', { name: 'Edit the departures' }).click();
+    const departures = [
+      { at: at(4), target_level: 60 },
+      { at: at(8), target_level: 70 },
+    ];
+    await runner.api('POST', path, { departures });
+    await dialog.getByLabel('Needs').fill('30');
+    await save.click();
+    await dialog.getByText('this has changed: Departures. Nothing was saved.').waitFor();
+    assert.deepEqual(await ahead(), [60, 70]);
+    await dialog.getByRole('button', { name: 'Load again' }).click();
+    await dialog.getByRole('group', { name: 'Departure 2' }).waitFor();
+    await dialog.getByLabel('Needs').first().fill('65');
+    await save.click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.deepEqual(await ahead(), [65, 70]);
+    await page.getByRole('cell', { name: '65 %', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Edit the departures' }).click();
+    await runner.api('POST', path, { departures });
+    await dialog.getByRole('button', { name: 'Remove' }).last().click();
+    await save.click();
+    await dialog.getByRole('button', { name: 'Save anyway' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.deepEqual(await ahead(), [65]);
+  });
+
+  await step('the limits of a site are not replaced after somebody else has changed them', async () => {
+    const path = `/v1/sites/${site.id}`;
+    await page.goto(`${runner.url}/#/sites/${site.id}`);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    const power = dialog.getByLabel(/^Power/).first();
+    await power.fill('15');
+    await runner.api('POST', path, { limits: [{ type: 'capacity', power_w: 11_000 }] });
+    // The page behind the form shows the change already; the form still has the version that it was opened with.
+    await page.locator('main').getByText('11 kW').first().waitFor({ state: 'attached' });
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await dialog.getByText('this has changed: Limits. Nothing was saved.').waitFor();
+    assert.equal((await runner.api('GET', path)).limits[0].power_w, 11_000);
+    await dialog.getByRole('button', { name: 'Load again' }).click();
+    assert.equal(await power.inputValue(), '11');
+    await power.fill('20');
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal((await runner.api('GET', path)).limits[0].power_w, 20_000);
   });
 
   await step('a list is saved as CSV with all of its pages', async () => {

@@ -11,7 +11,7 @@ import { EXONYMS } from '../src/map/exonyms.js';
 import { countryNames, find, fold, read } from '../src/map/gazetteer.js';
 import { PLACES } from '../vendor/places.js';
 import { runAll } from '../src/api/pool.js';
-import { chunksOf, createAll } from '../src/pages/import/batches.js';
+import { batchesOf, chunksOf, createAll } from '../src/pages/import/batches.js';
 import { linesOf, numberOf, previewOf, textOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import {
@@ -26,8 +26,9 @@ import {
   vehicleRange,
 } from '../src/pages/analytics/logic.js';
 import { creditedBy, creditsOf, previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
-import { hoursOf } from '../src/pages/developers/logic.js';
+import { hoursOf, payloadOf } from '../src/pages/developers/logic.js';
 import {
+  areSame,
   departureOf,
   energyFor,
   faultOf,
@@ -48,12 +49,13 @@ import { DAY, GRACE, changeOf, days, nextDay, standingOf, weeks } from '../src/p
 // The chosen time zone is kept in the storage of a tab, and changes are sent to the other tabs.
 Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
-const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays } =
+const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays, pointOf } =
   await import('../src/format.js');
 const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
-const { local } = await import('../src/api/client.js');
+const { local, refusal } = await import('../src/api/client.js');
 const { digitsOf, money } = await import('../src/money.js');
+const { energyPrice, withTax } = await import('../src/amounts.js');
 
 const HOUR = 3_600_000;
 const AT = Date.parse('2026-12-01T07:00:00Z');
@@ -174,6 +176,8 @@ test('the axis of a chart has round numbers up to the largest', () => {
   assert.deepEqual(ticks(0.3), [0, 0.1, 0.2, 0.3]);
   assert.deepEqual(ticks(61), [0, 20, 40, 60, 80]);
   assert.deepEqual(ticks(0), [0, 1]);
+  assert.deepEqual(ticks(0.3, -0.125), [-0.2, 0, 0.2, 0.4]);
+  assert.deepEqual(ticks(-2, -8), [-8, -6, -4, -2, 0]);
 });
 
 test('series beyond the colours are added up in one', () => {
@@ -281,6 +285,17 @@ test('a departure comes back from its form as it was', () => {
       departure,
     );
   }
+});
+
+test('departures are the same while what is ahead of them is', () => {
+  const departure = (hours, level, status = 'scheduled') => ({
+    ...{ at: iso(AT + hours * HOUR), target_level: level, energy_wh: null, min_level: null, status },
+  });
+  const seen = [departure(-1, 50, 'completed'), departure(1, 60), departure(5, 80)];
+  assert.ok(areSame(seen, [departure(5, 80), departure(1, 60)], AT));
+  assert.ok(areSame(seen, [departure(1, 60, 'completed'), departure(5, 80)], AT + 2 * HOUR));
+  assert.ok(!areSame(seen, [...seen, departure(3, 80)], AT));
+  assert.ok(!areSame(seen, [departure(1, 60), departure(5, 90)], AT));
 });
 
 test('a departure without a moment or with a wrong amount is refused', () => {
@@ -735,6 +750,27 @@ test('work on many objects goes on after errors, and repeats those that pass wit
   assert.equal(new Set(calls.map(([, key]) => key)).size, 6);
 });
 
+test('a request that is still in flight is repeated with the same key', async () => {
+  const refused = (status, type) =>
+    refusal(new globalThis.Response(null, { status }), JSON.stringify({ object: 'error', type, message: 'no' }));
+  assert.deepEqual(
+    [refused(409, 'idempotency_error'), refused(400, 'idempotency_error'), refused(409, 'conflict_error')].map(
+      ({ kind, passes }) => [kind, passes],
+    ),
+    [
+      ['busy', true],
+      ['invalid', false],
+      ['conflict', false],
+    ],
+  );
+  const keys = [];
+  const work = async (_, key) => {
+    if (keys.push(key) < 3) throw refused(409, 'idempotency_error');
+  };
+  const [{ error }] = await runAll([1], work, { sleep: async () => {} });
+  assert.deepEqual([error, keys.length, new Set(keys).size], [undefined, 3, 1]);
+});
+
 const entriesOf = (count, name = 'x') =>
   Array.from({ length: count }, (_, index) => ({ line: index + 2, body: { name }, errors: [] }));
 
@@ -778,7 +814,7 @@ test('an import reads the results of its batches once none is pending', async ()
   entries[150].body = { name: 'bad' };
   const { keys, api } = batchApi();
   const [waits, progress, attached] = [[], [], []];
-  const outcomes = await createAll('create_driver', entries, {
+  const { outcomes } = await createAll('create_driver', batchesOf(entries), {
     signal: new AbortController().signal,
     onProgress: (done) => progress.push(done),
     attach: async (id) => {
@@ -802,20 +838,42 @@ test('an import that is stopped begins no further batch, and a refused batch ref
   const controller = new AbortController();
   const options = { signal: controller.signal, ...api, sleep: async () => {} };
   const onProgress = (done) => done && controller.abort();
-  const outcomes = await createAll('create_driver', entriesOf(1000), { ...options, onProgress });
+  const { outcomes } = await createAll('create_driver', batchesOf(entriesOf(1000)), { ...options, onProgress });
   assert.deepEqual([batches.length, outcomes.length], [2, 400]);
   const refuse = async () => {
     throw Object.assign(new Error('not permitted'), { passes: false });
   };
   const { signal } = new AbortController();
-  const refused = await createAll('create_driver', entriesOf(2), { ...options, signal, onProgress, request: refuse });
+  const refused = await createAll('create_driver', batchesOf(entriesOf(2)), { ...options, signal, request: refuse });
   assert.deepEqual(
-    refused.map(({ item, error }) => [item.line, error.message]),
+    refused.outcomes.map(({ item, error }) => [item.line, error.message]),
     [
       [2, 'not permitted'],
       [3, 'not permitted'],
     ],
   );
+});
+
+test('an import that is stopped without a network says that the outcome is unknown, and finds it out', async () => {
+  const { keys, api } = batchApi();
+  const controller = new AbortController();
+  const options = { ...api, onProgress: () => {}, sleep: async () => {} };
+  const cutOff = async (method, ...rest) => {
+    if (method === 'POST') return api.request(method, ...rest);
+    controller.abort();
+    throw Object.assign(new Error('offline'), { passes: true });
+  };
+  const batches = batchesOf(entriesOf(2));
+  const stopped = await createAll('create_driver', batches, {
+    ...options,
+    signal: controller.signal,
+    request: cutOff,
+  });
+  assert.deepEqual(stopped, { outcomes: [], unknown: batches });
+  const { signal } = new AbortController();
+  const found = await createAll('create_driver', stopped.unknown, { ...options, signal });
+  assert.deepEqual([found.unknown, found.outcomes.map(({ error }) => error)], [[], [undefined, undefined]]);
+  assert.deepEqual([keys.length, new Set(keys).size], [2, 1]);
 });
 
 test('work that is stopped begins nothing more', async () => {
@@ -1157,6 +1215,46 @@ test('only a need that was met saves something against charging at once', () => 
   assert.deepEqual(savedBy([met, departure('missed', 200, 800)]), { currency: 'gbp', cost: 700, saved: 400 });
   assert.equal(savedBy([met, departure('missed', null, null)]), null);
   assert.equal(savedBy([]), null);
+});
+
+test('a thin endpoint is sent the id of the object only', () => {
+  const object = { id: 'flt_1', object: 'fleet', name: 'North' };
+  const event = { id: 'evt_1', data: { object, previous_attributes: { name: 'South' } }, sequence: 3 };
+  assert.equal(payloadOf(event, { payload: 'snapshot' }), event);
+  assert.deepEqual(payloadOf(event, { payload: 'thin' }), {
+    ...event,
+    data: { object: { id: 'flt_1', object: 'fleet' } },
+  });
+  const ping = { id: 'evt_2', data: { object: { object: 'ping' } } };
+  assert.equal(payloadOf(ping, { payload: 'thin' }), ping);
+});
+
+test('prices of a station are compared and shown with tax', () => {
+  const priced = (price, tax_included, more = {}) => ({
+    ...{ type: 'ENERGY', currency: 'eur', price, tax_included, tax_percent: '19', ...more },
+  });
+  const [net, gross] = [priced(50, false), priced(55, true)];
+  assert.equal(withTax(net), 59.5);
+  assert.equal(withTax(priced(50, false, { price_decimal: '49.9', tax_percent: '0' })), 49.9);
+  assert.equal(energyPrice({ pricing: [net, gross, priced(1, true, { type: 'TIME' })] }), gross);
+});
+
+test('a place is read with points, commas, blanks and semicolons', () => {
+  for (const text of [
+    '52.52, 13.405',
+    '52.52,13.405',
+    ' 52.5200 13.4050 ',
+    '52.52; 13.405',
+    '52.52;13.405',
+    '52,5200, 13,4050',
+    '52,52 13,405',
+    '52,52;13,405',
+    '52,52,13,405',
+  ])
+    assert.deepEqual(pointOf(text), [52.52, 13.405], text);
+  assert.deepEqual(pointOf('-33.9, -70'), [-33.9, -70]);
+  for (const text of ['', '13.405', '200, 500', '52, 13, 4', '52,', 'N 52.52, E 13.405', '52.52.1 13'])
+    assert.equal(pointOf(text), null, text);
 });
 
 test('labels on the map do not cover each other', () => {

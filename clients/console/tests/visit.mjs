@@ -68,6 +68,40 @@ try {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
 
+  await step('Back asks as well before it leaves a form with an entry', async () => {
+    await visit('/vehicles');
+    await visit('/drivers');
+    await page.getByRole('button', { name: 'Add a driver' }).click();
+    const name = page.getByLabel('Name', { exact: true });
+    await name.pressSequentially('Not lost');
+    await page.evaluate(() => history.back());
+    await page.getByText('Close, and lose what you have entered?').waitFor();
+    assert.equal(await name.inputValue(), 'Not lost');
+    await page.getByRole('alert').getByRole('button', { name: 'Close', exact: true }).click();
+    await page.evaluate(() => history.back());
+    await page.getByRole('heading', { name: 'Vehicles', exact: true }).waitFor();
+  });
+
+  await step('the choice that the arrow keys reach is in sight', async () => {
+    const isSeen = (option) =>
+      option.evaluate((element) => {
+        const list = element.closest('.picker-list, ul').getBoundingClientRect();
+        const { top, bottom } = element.getBoundingClientRect();
+        return top >= list.top - 1 && bottom <= list.bottom + 1;
+      });
+    await visit('/reserve');
+    await page.getByRole('combobox', { name: 'Vehicle' }).focus();
+    await page.getByRole('option').nth(15).waitFor();
+    for (let at = 0; at < 14; at += 1) await page.keyboard.press('ArrowDown');
+    assert.ok(await isSeen(page.locator('.picker-list [aria-selected="true"]')));
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByRole('option').nth(15).waitFor();
+    for (let at = 0; at < 15; at += 1) await page.keyboard.press('ArrowDown');
+    assert.ok(await isSeen(page.locator('.find [aria-selected="true"]')));
+    await page.keyboard.press('Escape');
+  });
+
   await step('Back finds the page of the list, the text of the search, and the place', async () => {
     await visit('/vehicles');
     await page.getByRole('button', { name: 'Older' }).click();
@@ -129,6 +163,36 @@ try {
     ])
       assert.equal(await page.getByLabel(label, { exact: true }).inputValue(), value);
   });
+
+  await step(
+    'a place that cannot be read stays with an error, and a start is the same moment in another zone',
+    async () => {
+      const field = page.getByLabel('Place (latitude, longitude)');
+      const enter = async (text) => {
+        await field.fill(text);
+        await field.press('Tab');
+      };
+      await enter('N 51.5, W 0.1');
+      await page.getByText('This is no latitude and longitude').waitFor();
+      assert.equal(await field.inputValue(), 'N 51.5, W 0.1');
+      assert.ok(await page.getByRole('button', { name: 'Reserve', exact: true }).isDisabled());
+      await checkAccessibility(page, 'a place that cannot be read');
+      await enter('51,5200, -0,1050');
+      assert.equal(await field.inputValue(), '51.5200, -0.1050');
+      assert.equal(await page.getByText('This is no latitude and longitude').count(), 0);
+      const zones = page.getByRole('combobox', { name: 'Time zone' });
+      await zones.focus();
+      await zones.locator('option', { hasText: 'UTC' }).waitFor({ state: 'attached' });
+      const start = page.getByLabel('Preferred start');
+      await start.fill('2030-07-01T10:00');
+      await zones.selectOption('UTC');
+      const has = async (value) =>
+        page.waitForFunction(([input, at]) => input.value === at, [await start.elementHandle(), value]);
+      await has('2030-07-01T09:00');
+      await zones.selectOption('Europe/London');
+      await has('2030-07-01T10:00');
+    },
+  );
 
   await step('the focus begins at the first field of a dialog, and at the answer that does nothing', async () => {
     const focused = (dialog) => dialog.locator(':focus');

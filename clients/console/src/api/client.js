@@ -36,7 +36,7 @@ export class ApiError extends Error {
 
   /** Whether the same request may succeed a little later. */
   get passes() {
-    return ['limited', 'server', 'timeout', 'offline'].includes(this.kind);
+    return ['limited', 'server', 'timeout', 'offline', 'busy'].includes(this.kind);
   }
 }
 
@@ -97,6 +97,12 @@ export function pathOf(url) {
   return start < 0 ? url : url.slice(start);
 }
 
+/** The ETags of objects that were read. @type {WeakMap<object, string>} */
+const tags = new WeakMap();
+
+/** The ETag of an object, if it was read by itself. @param {object} one */
+export const tagOf = (one) => tags.get(one) ?? null;
+
 /** A key under which the API does a request at most once. */
 export const newIdempotencyKey = () => crypto.randomUUID();
 
@@ -107,8 +113,8 @@ export const newIdempotencyKey = () => crypto.randomUUID();
  * @param {Method} method
  * @param {Path} path with its query
  * @param {unknown} [body]
- * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: no
- *   tab is notified of the change; `reads`: the request changes nothing, so it also needs no idempotency key
+ * @param {{ signal?: AbortSignal, idempotencyKey?: string, ifMatch?: string | null, quiet?: boolean, reads?: boolean }}
+ *   [options] `quiet`: no tab is notified of the change; `reads`: it changes nothing and needs no idempotency key
  * @returns {Promise<ResponseTo<Method, Path>>}
  */
 export async function request(method, path, body, options = {}) {
@@ -119,6 +125,7 @@ export async function request(method, path, body, options = {}) {
   /** @type {Record<string, string>} */
   const headers = { Authorization: `Bearer ${current.key}` };
   if (idempotencyKey) headers['Idempotency-Key'] = idempotencyKey;
+  if (options.ifMatch) headers['If-Match'] = options.ifMatch;
   const call = { method, path, body, headers, idempotencyKey, timeout: TIMEOUT, signal: options.signal, local: false };
   try {
     const result = await send(current.api + path, call);
@@ -191,8 +198,11 @@ async function send(url, call) {
     const text = await response.text();
     note(call.signal, path, text);
     lastId.set(response.headers.get('Service-Request-Id') ?? '');
-    if (response.ok) return text ? JSON.parse(text) : null;
-    throw refusal(response, text);
+    if (!response.ok) throw refusal(response, text);
+    const result = text ? JSON.parse(text) : null;
+    const tag = response.headers.get('ETag');
+    if (result && tag) tags.set(result, tag);
+    return result;
   } catch (error) {
     if (error instanceof ApiError || call.signal?.aborted) throw error;
     if (call.timeout !== null && timeout?.aborted) {
@@ -214,6 +224,7 @@ async function send(url, call) {
       milliseconds,
       page,
       idempotencyKey: call.idempotencyKey,
+      ifMatch: headers['If-Match'],
       local: call.local,
     };
     if (!call.signal?.aborted) sent.set([one, ...sent.get()].slice(0, KEPT));
@@ -245,7 +256,9 @@ export function refusal(response, text) {
     body = null;
   }
   const { status } = response;
-  const kind = KINDS[status] ?? (status >= 500 ? 'server' : 'invalid');
+  // The first try is still in flight: with another key it would be done twice.
+  const isBusy = status === 409 && body?.type === 'idempotency_error';
+  const kind = isBusy ? 'busy' : (KINDS[status] ?? (status >= 500 ? 'server' : 'invalid'));
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
   return new ApiError(
     kind,

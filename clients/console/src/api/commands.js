@@ -41,6 +41,7 @@ export function curl(one, withKey = false) {
   else
     parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
   if (one.idempotencyKey) parts.push(`-H ${quoted(`Idempotency-Key: ${one.idempotencyKey}`)}`);
+  if (one.ifMatch) parts.push(`-H ${quoted(`If-Match: ${one.ifMatch}`)}`);
   if (one.body !== undefined)
     parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
   return parts.join(' \\\n  ');

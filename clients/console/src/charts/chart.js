@@ -98,19 +98,16 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot, calendar }) {
   }, []);
   const [begin, end, last] = [slots[0].from, slots[slots.length - 1].until, slots.length - 1];
   const edges = stacked(areas);
-  const marks = ticks(
-    Math.max(
-      ...edges.flat().map(([, top]) => top),
-      ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)),
-      0,
-    ),
-  );
+  const values = [...edges.flat(2), ...lines.flatMap((line) => line.values.map((value) => value ?? 0)), 0];
+  // Prices may be negative.
+  const marks = ticks(Math.max(...values), Math.min(...values));
   // A step of 0.25 has one digit more than its size says.
-  const digits = 1 + Math.max(0, Math.ceil(-Math.log10(marks[1])));
+  const digits = 1 + Math.max(0, Math.ceil(-Math.log10(marks[1] - marks[0])));
   const { format: markText } = new Intl.NumberFormat(locale, { maximumFractionDigits: digits });
-  const [right, bottom, top] = [width - MARGIN.right, HEIGHT - MARGIN.bottom, marks[marks.length - 1]];
+  const [right, bottom] = [width - MARGIN.right, HEIGHT - MARGIN.bottom];
+  const [least, top] = [marks[0], marks[marks.length - 1]];
   const x = (/** @type {number} */ at) => MARGIN.left + ((at - begin) / (end - begin)) * (right - MARGIN.left);
-  const y = (/** @type {number} */ value) => bottom - (value / top) * (bottom - MARGIN.top);
+  const y = (/** @type {number} */ value) => bottom - ((value - least) / (top - least)) * (bottom - MARGIN.top);
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     const at = slot ?? -1;
     const next = { ArrowRight: at + 1, ArrowLeft: at - 1, PageUp: at + PAGE, PageDown: at - PAGE, Home: 0, End: last }[
@@ -128,7 +125,7 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot, calendar }) {
   return html`<div class="plot" ref=${frame} tabindex="0" role="slider" aria-label=${label} aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${slot ?? 0}
       aria-valuetext=${slot === null ? t('Move through it with the arrow keys') : text(slot)} onKeyDown=${onKey} onPointerMove=${onPoint} onPointerDown=${onPoint} onPointerLeave=${() => onSlot(null)}>
     <svg width=${width} height=${HEIGHT} viewBox=${`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
-      ${marks.map((mark) => html`<line key=${`l${mark}`} class="grid" x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${markText(mark)}</text>`)}
+      ${marks.map((mark) => html`<line key=${`l${mark}`} class=${mark === 0 && least < 0 ? 'grid day' : 'grid'} x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${markText(mark)}</text>`)}
       ${calendar ? slotMarks(slots, (right - MARGIN.left) / TICK).map(({ from, until }) => html`<text key=${from} x=${(x(from) + x(until)) / 2} y=${bottom + 17} text-anchor="middle">${calendarDate(from, calendar)}</text>`) : null}
       ${
         calendar
@@ -158,7 +155,7 @@ const areaPath = (slots, edges, x, y) =>
   slots
     .map(({ from, until }, index) => {
       const [low, high] = edges[index];
-      return high > low ? `M${x(from)} ${y(low)}V${y(high)}H${x(until)}V${y(low)}Z` : '';
+      return high !== low ? `M${x(from)} ${y(low)}V${y(high)}H${x(until)}V${y(low)}Z` : '';
     })
     .join('');
 

@@ -52,16 +52,19 @@ export function stacked(series) {
 }
 
 /**
- * Round numbers from 0 to at least a value, about four of them.
+ * Round numbers about four of which are between the least and the greatest value, and 0 among them.
  * @param {number} most
+ * @param {number} least
  */
-export function ticks(most) {
-  if (!(most > 0)) return [0, 1];
-  const rough = most / 4;
+export function ticks(most, least = 0) {
+  const [low, high] = [Math.min(0, least), Math.max(0, most)];
+  if (!(high > low)) return [0, 1];
+  const rough = (high - low) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * /** @type {number} */ ([1, 2, 2.5, 5, 10].find((one) => one * power >= rough * 0.999));
-  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) =>
-    Number((index * step).toPrecision(12)),
+  const first = Math.floor(low / step + 1e-9);
+  return Array.from({ length: Math.ceil(high / step - 1e-9) - first + 1 }, (_, index) =>
+    Number(((first + index) * step).toPrecision(12)),
   );
 }
 

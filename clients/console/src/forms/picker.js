@@ -103,6 +103,9 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       controller.abort();
     };
   }, [open, text, filter, whole === text]);
+  useEffect(() => {
+    if (open) document.getElementById(`${list}-${active}`)?.scrollIntoView({ block: 'nearest' });
+  }, [active]);
   // Typing begins a new search in place of the name that is shown. The name is selected before the next key arrives.
   useLayoutEffect(() => {
     if (!open && document.activeElement === input.current) input.current?.select();

@@ -3,7 +3,7 @@
 import { language, t } from '../i18n.js';
 import { html, useEffect, useId, useMemo, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
-import { nullIfMissing, useAction, useRead } from '../api/resource.js';
+import { nullIfMissing, useRead } from '../api/resource.js';
 import { isObject, membersOf } from '../json.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
@@ -27,6 +27,7 @@ import { bodyOf, changes, openApi, shapeOfUpdate } from './schema.js';
 import { MomentInput } from './moment-input.js';
 import { Picker } from './picker.js';
 import { PRESETS } from './presets.js';
+import { Changed, newest, useSave } from './save.js';
 import { useTyped } from './typed.js';
 
 /** The descriptions of fields in the language of the user. @type {Record<string, string>} */
@@ -59,13 +60,13 @@ const PERIOD = new Set(['period_start', 'period_end']);
  */
 
 /**
- * `path`: the operation in the document. `original`: the object that is updated; only what differs from it is sent.
+ * `path`: the operation in the document, and what the form is sent to, unless `at` names the object. `original`: the
+ * object that is updated; only what differs from it is sent.
  * `initial`: values that a new object begins with. `hidden`: fields that the form leaves out. `zoneWithoutFleet`: the
  * time zone of a period while no fleet is chosen; the chosen one by default.
  * @template T the response to what is sent
- * @typedef {{ path: string, method?: string, original?: object, submit: string, hidden?: string[],
- *   initial?: Members, zoneWithoutFleet?: string, send: (body: unknown, idempotencyKey: string) => Promise<T>,
- *   onDone: (result: T) => void }} FormProps
+ * @typedef {{ path: string, method?: string, at?: string, original?: object, submit: string, hidden?: string[],
+ *   initial?: Members, zoneWithoutFleet?: string, onDone: (result: T) => void }} FormProps
  */
 
 /**
@@ -74,6 +75,8 @@ const PERIOD = new Set(['period_start', 'period_end']);
  */
 export function SchemaForm(props) {
   const { path, method = 'post' } = props;
+  // The object as it is after it was changed elsewhere, and loaded again.
+  const [loaded, setLoaded] = useState(/** @type {{ original: object, times: number } | null} */ (null));
   const read = useRead(
     async (signal) => {
       const api = await openApi();
@@ -87,27 +90,30 @@ export function SchemaForm(props) {
   );
   if (!read.data)
     return html`<${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the form" />`}`;
-  return html`<${Form} ...${props} ...${read.data} />`;
+  return html`<${Form} key=${loaded?.times} ...${props} original=${loaded?.original ?? props.original} ...${read.data}
+    onLoad=${(/** @type {object} */ original) => setLoaded({ original, times: (loaded?.times ?? 0) + 1 })} />`;
 }
 
 /**
  * @template T
- * @param {FormProps<T> & { api: import('./schema.js').OpenApi, currency?: string }} props those of SchemaForm, the
- *   document, and the currency of the account
+ * @param {FormProps<T> & { api: import('./schema.js').OpenApi, currency?: string, onLoad: (now: object) => void }}
+ *   props those of SchemaForm, the document, the currency of the account, and what begins anew with an object
  */
 function Form({
   api,
   currency,
   path,
   method = 'post',
-  original,
+  at = path,
+  original: given,
   submit,
   hidden = [],
   initial = {},
   zoneWithoutFleet = zone.get(),
-  send,
   onDone,
+  onLoad,
 }) {
+  const [original] = useState(() => newest(given));
   const shape = useMemo(() => {
     const whole = bodyOf(api, path, method);
     return { ...whole, fields: (whole.fields ?? []).filter((field) => !hidden.includes(field.name)) };
@@ -120,16 +126,25 @@ function Form({
   const periodZone = useZoneOf(typeof value.fleet === 'string' ? value.fleet : null, zoneWithoutFleet, (from, to) =>
     setValue((all) => withPeriod(all, from, to)),
   );
-  const action = useAction((key, body) => send(body, key));
-  const onSubmit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const action = useSave(at, original, (/** @type {object} */ seen, /** @type {object} */ now) =>
+    Object.keys(membersOf(changes(known(shape, seen), known(shape, now), shape))).map((name) => title(labelOf(name))),
+  );
+  const submitTo = async (/** @type {(body: unknown) => Promise<unknown>} */ run) => {
     const body = original
       ? changes(before, value, shape)
       : { ...hiddenValues(initial, hidden), ...membersOf(filled(shape, value)) };
     setNothing(body === undefined);
     if (body === undefined) return;
-    const result = await action.run(body);
-    if (result !== undefined) onDone(result);
+    const result = await run(body);
+    if (result !== undefined) onDone(/** @type {T} */ (result));
+  };
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void submitTo(action.run);
+  };
+  const loadAgain = () => {
+    const now = action.load();
+    if (now) onLoad(now);
   };
   const error = action.error;
   return html`<form class="schema-form" onSubmit=${onSubmit}>
@@ -154,6 +169,7 @@ function Form({
         onChange=${(/** @type {unknown} */ next) => setValue((all) => ({ ...all, [field.name]: next }))} />`,
       )}</${Part}>`,
     )}
+    <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => submitTo(action.runAnyway)} />
     <footer><button type="submit" class="primary" disabled=${action.busy || periodZone.loading}>${action.busy ? t('Sending…') : submit}</button></footer>
   </form>`;
 }

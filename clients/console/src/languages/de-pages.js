@@ -5,6 +5,7 @@
 export default {
   '% of its connectors': '% ihrer Anschlüsse',
   '% of the battery': '% der Batterie',
+  '(empty)': '(leer)',
   '(expired)': '(abgelaufen)',
   '(optional)': '(freiwillig)',
   '(this one)': '(dieser)',
@@ -25,7 +26,6 @@ export default {
   '95th percentile': '95. Perzentil',
   ': an operator of the service decides.{0}': ': Ein Betreiber des Dienstes entscheidet.{0}',
   ': the first {0} of the list': ': die ersten {0} der Liste',
-  '; there may be more': '; es kann mehr geben',
   'A card belongs to a driver, to a vehicle, or to a driver in one vehicle.':
     'Eine Karte gehört einem Fahrer, einem Fahrzeug oder einem Fahrer mit einem Fahrzeug.',
   'A credit note of {0} gets a number of its own, and cannot be changed.':
@@ -169,6 +169,7 @@ export default {
   'Cards of the vehicle': 'Karten des Fahrzeugs',
   'Change the need': 'Bedarf ändern',
   'Change the time': 'Zeit ändern',
+  'Changed meanwhile': 'Inzwischen geändert',
   Charge: 'Laden',
   'Charge to': 'Laden bis',
   Charged: 'Geladen',
@@ -509,6 +510,8 @@ export default {
   'On time': 'Pünktlich',
   'On time: charging began at most five minutes after the beginning of the reserved window.':
     'Pünktlich: Das Laden begann höchstens fünf Minuten nach dem Anfang des reservierten Zeitfensters.',
+  'Only {0} of the vehicles are added up, and in the file: others may have charged more.':
+    'Nur {0} der Fahrzeuge sind summiert und in der Datei: Andere haben vielleicht mehr geladen.',
   'Opening hours': 'Öffnungszeiten',
   Operator: 'Betreiber',
   Order: 'Reihenfolge',
@@ -555,7 +558,7 @@ export default {
   'Price cap': 'Preisgrenze',
   'Price check': 'Preisprüfung',
   'Price per kWh': 'Preis je kWh',
-  Prices: 'Preise',
+  'Prices with tax': 'Preise mit Steuer',
   Print: 'Drucken',
   'Printed number': 'Aufgedruckte Nummer',
   Progress: 'Fortschritt',
@@ -614,11 +617,13 @@ export default {
   'Response to {0}': 'Antwort auf {0}',
   'Review of the price': 'Prüfung des Preises',
   Revoke: 'Widerrufen',
+  'Revoke the key': 'Den Schlüssel widerrufen',
   'Rotate the secret': 'Geheimnis wechseln',
   Rules: 'Regeln',
   Save: 'Speichern',
   'Save all mistakes as CSV': 'Alle Fehler als CSV speichern',
   'Save an example file': 'Beispieldatei speichern',
+  'Save anyway': 'Trotzdem speichern',
   'Save as CSV': 'Als CSV speichern',
   'Save as {0}': 'Als {0} speichern',
   'Save the departures': 'Abfahrten speichern',
@@ -647,6 +652,7 @@ export default {
   'Sending, with events to replay': 'Sendet; Ereignisse sind zu wiederholen',
   'Sending…': 'Wird gesendet …',
   Sent: 'Gesendet',
+  'Sent to': 'Gesendet an',
   Session: 'Ladevorgang',
   'Session of {0}': 'Ladevorgang von {0}',
   'Sessions of the vehicle': 'Ladevorgänge des Fahrzeugs',
@@ -660,6 +666,8 @@ export default {
   Show: 'Zeigen',
   'Show all {0}': 'Alle {0} zeigen',
   'Show the session': 'Ladevorgang zeigen',
+  'Since this form was opened, this has changed: {0}. Nothing was saved.':
+    'Seit dieses Formular geöffnet wurde, hat sich geändert: {0}. Es wurde nichts gespeichert.',
   'Single keys do this': 'Einzelne Tasten tun das',
   Site: 'Standort',
   'Six hours': 'Sechs Stunden',
@@ -753,6 +761,8 @@ export default {
   'The file has no lines below its header.': 'Die Datei hat keine Zeilen unter ihrer Kopfzeile.',
   'The file is longer than 10 MB.': 'Die Datei ist länger als 10 MB.',
   'The file is not UTF-8: save it as “CSV UTF-8”.': 'Die Datei ist nicht in UTF-8: Speichern Sie sie als „CSV UTF-8“.',
+  'The file is not kept any more, or this key may not read everything that it shows.':
+    'Die Datei wird nicht mehr aufbewahrt, oder dieser Schlüssel darf nicht alles lesen, was sie zeigt.',
   'The first attempt is still to come.': 'Der erste Versuch steht noch aus.',
   'The first line names the members as the API does; a cell may be empty. Several values are separated by semicolons, and a file that was saved here can be read again.':
     'Die erste Zeile nennt die Felder wie die API; eine Zelle darf leer sein. Mehrere Werte sind durch Strichpunkte getrennt, und eine hier gespeicherte Datei lässt sich wieder einlesen.',
@@ -776,6 +786,8 @@ export default {
   'The invoice is void for good; its sessions can be billed again.':
     'Die Rechnung ist endgültig storniert; ihre Ladevorgänge können erneut abgerechnet werden.',
   'The invoice of the week': 'Die Rechnung der Woche',
+  'The key that ends in {0} was created, but the response with its secret was lost, and the secret is not shown again. Revoke the key, and create another one.':
+    'Der Schlüssel, der auf {0} endet, wurde erstellt, aber die Antwort mit seinem Geheimnis ging verloren, und es wird nicht noch einmal gezeigt. Widerrufen Sie den Schlüssel, und erstellen Sie einen anderen.',
   'The language of the labels on invoices.': 'Die Sprache der Beschriftungen auf Rechnungen.',
   'The last 92 days are counted here.': 'Hier zählen die letzten 92 Tage.',
   'The last departures': 'Die letzten Abfahrten',
@@ -850,6 +862,7 @@ export default {
     'Es sind veröffentlichte Werte: Vergleichen Sie sie mit dem Fahrzeug.',
   'They decide which connectors fit and how long a charge takes.':
     'Sie entscheiden, welche Anschlüsse passen und wie lange das Laden dauert.',
+  'This is no latitude and longitude, such as 51.507, -0.128.': 'Das ist keine Breite und Länge wie 51.507, -0.128.',
   'This key': 'Dieser Schlüssel',
   'This list': 'Diese Liste',
   'Those of the first {0} vehicles.': 'Die der ersten {0} Fahrzeuge.',
@@ -936,8 +949,8 @@ export default {
   'a charge card at the station': 'eine Ladekarte an der Station',
   'a charging profile was not accepted': 'ein Ladeprofil wurde nicht angenommen',
   'a connector is free': 'ein Anschluss ist frei',
-  'a driver': 'ein Fahrer',
-  'a place on the map': 'ein Ort auf der Karte',
+  'a driver': 'einen Fahrer',
+  'a place on the map': 'einen Ort auf der Karte',
   'a policy': 'eine Richtlinie',
   'a time': 'eine Zeit',
   'a vehicle': 'ein Fahrzeug',
@@ -1189,6 +1202,7 @@ export default {
   occupied: 'belegt',
   'occupied now': 'jetzt belegt',
   of: 'von',
+  once: 'einmalig',
   open: 'offen',
   'operate session': 'Ladevorgang steuern',
   optimize: 'optimieren nach',
@@ -1315,7 +1329,6 @@ export default {
   'the least carbon dioxide': 'am wenigsten CO₂',
   'the level of the battery has changed': 'der Füllstand der Batterie hat sich geändert',
   'the limit of the site': 'die Grenze des Standorts',
-  'the newest': 'die neuesten',
   'the payment method that was charged': 'das belastete Zahlungsmittel',
   'the payment methods that were charged, the rest to the wallet':
     'die belasteten Zahlungsmittel, der Rest an das Guthaben',
@@ -1399,6 +1412,8 @@ export default {
   '{0, plural, one {# reservation} other {# reservations}}':
     '{0, plural, one {# Reservierung} other {# Reservierungen}}',
   '{0, plural, one {# session} other {# sessions}}': '{0, plural, one {# Ladevorgang} other {# Ladevorgänge}}',
+  '{0, plural, one {# station in the area} other {# stations in the area}}':
+    '{0, plural, one {# Station im Umkreis} other {# Stationen im Umkreis}}',
   '{0, plural, one {# station} other {# stations}}': '{0, plural, one {# Station} other {# Stationen}}',
   '{0, plural, one {# type} other {# types}}': '{0, plural, one {# Typ} other {# Typen}}',
   '{0, plural, one {Import # line} other {Import # lines}}':
@@ -1407,6 +1422,8 @@ export default {
     '{0, plural, one {Es geschieht mit # Objekt.} other {Es geschieht mit # Objekten.}}',
   '{0, plural, one {The service would refuse # of them.} other {The service would refuse # of them.}}':
     '{0, plural, one {# davon würde der Dienst ablehnen.} other {# davon würde der Dienst ablehnen.}}',
+  '{0, plural, one {Whether # line was imported is unknown: the service cannot be reached.} other {Whether # lines were imported is unknown: the service cannot be reached.}}':
+    '{0, plural, one {Ob # Zeile importiert wurde, ist unbekannt: Der Dienst ist nicht erreichbar.} other {Ob # Zeilen importiert wurden, ist unbekannt: Der Dienst ist nicht erreichbar.}}',
   '{0} The clock never goes back.': '{0} Die Uhr geht nie zurück.',
   '{0} The network bills {1};': '{0} Das Netz berechnet {1};',
   '{0} ahead of this computer.': '{0} vor diesem Computer.',
@@ -1421,7 +1438,8 @@ export default {
   '{0} drivers': '{0} Fahrer',
   '{0} entries conflict': '{0} Einträge überschneiden sich',
   '{0} for {1}, {2}': '{0} für {1}, {2}',
-  '{0} found in {1}{2}{3}.': '{0} gefunden in {1}{2}{3}.',
+  '{0} found in the newest {1}; there may be more.': '{0} unter den neuesten {1} gefunden; es kann mehr geben.',
+  '{0} found in {1}.': '{0} gefunden in {1}.',
   '{0} is missing': '{0} fehlt',
   '{0} is neither true nor false': '{0} ist weder true noch false',
   '{0} is none of {1}': '{0} ist keines von {1}',
@@ -1446,8 +1464,6 @@ export default {
   '{0} requests per second': '{0} Anfragen je Sekunde',
   '{0} rows saved{1}.': '{0} Zeilen gespeichert{1}.',
   '{0} saved': '{0} gespart',
-  '{0} stations': '{0} Stationen',
-  '{0} stations in the area{1}.': '{0} Stationen im Umkreis{1}.',
   '{0} times{1}': '{0}-mal{1}',
   '{0} vehicles': '{0} Fahrzeuge',
   '{0} will be charged.': '{0} wird abgebucht.',
@@ -1464,6 +1480,10 @@ export default {
   '{0}seen': '{0}gesehen',
   '{0}{1} vehicles with a place': '{0}{1} Fahrzeuge mit einem Ort',
   '{0}… is longer than {1} characters': '{0}… ist länger als {1} Zeichen',
+  '“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list that you have changed replaces the one that is there now.':
+    '„Neu laden“ zeigt den jetzigen Stand, und was Sie eingegeben haben, geht verloren. „Trotzdem speichern“ speichert, was Sie hier geändert haben; eine Liste, die Sie geändert haben, ersetzt die jetzige.',
+  '“Try again” finds out and imports what is missing; no line is imported twice.':
+    '„Erneut versuchen“ stellt es fest und importiert, was fehlt; keine Zeile wird zweimal importiert.',
   '← All stations': '← Alle Stationen',
   '← Newer': '← Neuere',
   '→ {0}, {1} ms': '→ {0}, {1} ms',

@@ -10,6 +10,7 @@ export default {
   'API keys': 'API-Schlüssel',
   'Address of the API': 'Adresse der API',
   All: 'Alle',
+  'All overdue invoices': 'Alle überfälligen Rechnungen',
   Analytics: 'Auswertung',
   Bill: 'Abrechnung',
   'By day': 'Je Tag',
@@ -125,6 +126,7 @@ export default {
     'Das Terminal, in dem der lokale Dienst gestartet wurde, zeigt die Adresse dieser Konsole,',
   'There is no fleet yet': 'Es gibt noch keine Flotte',
   'There is no such page': 'Diese Seite gibt es nicht',
+  'This is being done already': 'Das wird bereits ausgeführt',
   'This is not allowed': 'Das ist nicht erlaubt',
   'This is not possible in the present state': 'Das ist im jetzigen Zustand nicht möglich',
   'This key may not read all of that.': 'Dieser Schlüssel darf nicht alles davon lesen.',
@@ -175,6 +177,5 @@ export default {
   '{0} more': '{0} weitere',
   '{0} short': '{0} zu wenig',
   '{0}, {1} kW': '{0}, {1} kW',
-  '{0}{1} more stations': '{0}{1} weitere Stationen',
   '☰ Menu': '☰ Menü',
 };

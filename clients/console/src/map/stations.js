@@ -20,19 +20,6 @@ const LONGEST_RADIUS = 100_000;
 export const topPower = (station) => Math.max(0, ...station.connectors.map((connector) => connector.power));
 
 /**
- * The lowest energy price of a station.
- * @param {Station} station
- */
-export function energyPrice(station) {
-  const prices = station.pricing.filter((price) => price.type === 'ENERGY');
-  return prices.length
-    ? prices.reduce((best, price) =>
-        Number(price.price_decimal ?? price.price) < Number(best.price_decimal ?? best.price) ? price : best,
-      )
-    : null;
-}
-
-/**
  * Stations of the visible area that pass the filters.
  * @param {import('leaflet').Map} map
  * @param {import('../../types').Query} filters of the list of stations; they may name an area of their own

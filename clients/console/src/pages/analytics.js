@@ -120,19 +120,20 @@ function Sums({ fleet, range }) {
 }
 
 /**
- * The series of all vehicles, page after page.
+ * The series of vehicles, page after page, and whether there are more.
  * @param {string} path
  * @param {AbortSignal} signal
  */
 async function readSeries(path, signal) {
   /** @type {Analytics['series']} */
   const series = [];
-  for (let next = /** @type {string | null} */ (path); next && series.length < VEHICLES;) {
+  let next = /** @type {string | null} */ (path);
+  while (next && series.length < VEHICLES) {
     const page = /** @type {Analytics} */ (await request('GET', pathOf(next), undefined, { signal }));
     series.push(...page.series);
     next = page.next_page_url;
   }
-  return series;
+  return { series, more: next !== null };
 }
 
 /** @param {{ fleet: Fleet, range: Range }} props */
@@ -148,7 +149,12 @@ function ByVehicle({ fleet, range }) {
         series('cost'),
         readPages(address('/v1/vehicles', { fleet: fleet.id, limit: 100 }), { signal, most: VEHICLES }),
       ]);
-      return { energies, costs, vehicles: new Map(vehicles.objects.map((one) => [one.id, one])) };
+      return {
+        energies: energies.series,
+        costs: costs.series,
+        more: energies.more || costs.more,
+        vehicles: new Map(vehicles.objects.map((one) => [one.id, one])),
+      };
     },
     [fleet.id, range],
   );
@@ -206,6 +212,7 @@ function ByVehicle({ fleet, range }) {
       ${rows.length > LISTED && !whole ? html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show all ${number(rows.length)}</button>` : null}`
         : html`<p class="hint">No vehicle has charged in this range.</p>`
     }
+    ${found.more ? html`<p class="notice wait">Only ${number(VEHICLES)} of the vehicles are added up, and in the file: others may have charged more.</p>` : null}
     <p class="hint">At most ${MOST_BY_VEHICLE} days by vehicle. A <a href=${link('/reports', { new: 1 })}>report</a> has longer periods, and sums by station.</p></section>`;
 }
 

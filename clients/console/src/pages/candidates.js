@@ -212,7 +212,7 @@ const Warnings = ({ of }) =>
 export function MatchSummary({ summary, title, chosen = false }) {
   const refused = Object.entries(summary.refused).filter(([, count]) => count);
   const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
-  return html`<h3>${title}</h3><p>${summary.stations_in_radius} stations in the area${chosen ? t(', one of them chosen') : ''}.
+  return html`<h3>${title}</h3><p>${t('{0, plural, one {# station in the area} other {# stations in the area}}', summary.stations_in_radius)}${chosen ? t(', one of them chosen') : ''}.
     ${refused.length ? t(' Refused:') : ''}</p>
     <ul class="bars">${refused.map(
       ([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? reason}</span>

@@ -404,7 +404,7 @@ function List({ name, route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title=${t`Add a ${collection.one}`} onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${collection.path} submit=${t`Add the ${collection.one}`}
-      initial=${{ ...collection.initial?.(), ...(filters.fleet ? { fleet: filters.fleet } : {}) }} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
+      initial=${{ ...collection.initial?.(), ...(filters.fleet ? { fleet: filters.fleet } : {}) }}
       onDone=${(/** @type {Thing} */ made) => go(link(`/${name}/${made.id}`))} /></${Dialog}>`
         : null
     }
@@ -462,7 +462,9 @@ function Found({ collection, filters, text, columns, expand }) {
           setState({
             rows: matches,
             more: more && whole !== text,
-            note: t`${matches.length} found in ${more ? t('the newest ') : ''}${number(read)}${more ? t('; there may be more') : ''}.`,
+            note: more
+              ? t`${matches.length} found in the newest ${number(read)}; there may be more.`
+              : t`${matches.length} found in ${number(read)}.`,
             error: null,
           }),
         (error) =>
@@ -505,8 +507,8 @@ function One({ name, id }) {
     ${remove.error ? html`<${ErrorNotice} error=${remove.error} />` : null}
     ${
       editing
-        ? html`<${Dialog} wide title=${t`Edit ${nameOf(object)}`} onClose=${() => setEditing(false)}><${SchemaForm} path=${`${collection.path}/{id}`} original=${object} submit="Save"
-      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => (setEditing(false), toast(t('Saved.')))} /></${Dialog}>`
+        ? html`<${Dialog} wide title=${t`Edit ${nameOf(object)}`} onClose=${() => setEditing(false)}><${SchemaForm} path=${`${collection.path}/{id}`} at=${path} original=${object} submit="Save"
+      onDone=${() => (setEditing(false), toast(t('Saved.')))} /></${Dialog}>`
         : null
     }
     <section class="card"><${Facts} of=${[...collection.facts(object), ...metadata.map(([key, value]) => /** @type {[string, Content]} */ ([key, value])), [t('Created'), html`<${Time} at=${object.created} />`], ['Id', html`<${Id} id=${object.id} />`]]} /></section>

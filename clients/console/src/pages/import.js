@@ -14,7 +14,7 @@ import { Table } from '../ui/list.js';
 import { bodyOf, openApi } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
 import { number } from '../format.js';
-import { createAll } from './import/batches.js';
+import { batchesOf, createAll } from './import/batches.js';
 import { previewOf, textOf } from './import/logic.js';
 
 /**
@@ -169,22 +169,30 @@ function Run({ kind, entries, fleet, onClose }) {
     setStopping(false);
     notifyTabs();
   };
-  const create = async () => {
-    const all = await createAll(kind.operation, entries, {
+  const [unknown, setUnknown] = useState(/** @type {import('./import/batches.js').Batch[]} */ ([]));
+  const create = async (/** @type {typeof unknown} */ batches, /** @type {Outcome[]} */ before) => {
+    const found = await createAll(kind.operation, batches, {
       request,
       readPages,
       signal: stop.current.signal,
-      onProgress: (done) => setProgress({ done, total: entries.length }),
+      onProgress: (done) => setProgress({ done: before.length + done, total: entries.length }),
       attach: fleet
         ? (id, idempotencyKey) =>
             request('POST', `${kind.path}/${id}/attach`, { fleet }, { idempotencyKey, quiet: true })
         : undefined,
     });
-    for (const { item, result } of all) if (result) created.current.set(item.line, result);
-    finish(all, 'done');
+    for (const { item, result } of found.outcomes) if (result) created.current.set(item.line, result);
+    setUnknown(found.unknown);
+    finish([...before, ...found.outcomes], 'done');
+  };
+  const again = () => {
+    stop.current = new AbortController();
+    setStage('doing');
+    setUnknown([]);
+    void create(unknown, outcomes);
   };
   useEffect(() => {
-    void create();
+    void create(batchesOf(entries), []);
     return () => stop.current.abort();
   }, []);
   const undo = async () => {
@@ -221,6 +229,7 @@ function Run({ kind, entries, fleet, onClose }) {
   return html`<${Dialog} title=${kind.title} onClose=${busy ? end : onClose}>
     <progress max=${progress.total} value=${progress.done} aria-label="Progress"></progress>
     <p role="status">${busy ? t`${number(progress.done)} of ${all}` : stage === 'undone' ? t`Undone: ${done} of ${all}.` : t`Imported: ${done} of ${all}.`}</p>
+    ${unknown.length ? html`<div class="notice wait" role="alert"><p>${t('{0, plural, one {Whether # line was imported is unknown: the service cannot be reached.} other {Whether # lines were imported is unknown: the service cannot be reached.}}', unknown.flatMap((one) => one.entries).length)}</p><p>“Try again” finds out and imports what is missing; no line is imported twice.</p></div>` : null}
     ${
       failed.length
         ? html`<ul class="lines">${failed.slice(0, SHOWN).map(({ item, error }) => html`<li key=${item.line}><span>Line ${item.line}: ${kind.nameOf(item.body)}</span> <span class="field-error">${error?.message}</span></li>`)}</ul>
@@ -228,6 +237,7 @@ function Run({ kind, entries, fleet, onClose }) {
         : null
     }
     <footer>${busy ? html`<button type="button" disabled=${stopping} onClick=${end}>${stopping ? t('Stopping…') : t('Stop')}</button>` : null}
-      ${stage === 'done' && created.current.size ? html`<button type="button" onClick=${undo}>Undo</button>` : null}
+      ${stage === 'done' && unknown.length ? html`<button type="button" onClick=${again}>Try again</button>` : null}
+      ${stage === 'done' && !unknown.length && created.current.size ? html`<button type="button" onClick=${undo}>Undo</button>` : null}
       ${busy ? null : html`<button type="button" class="primary" onClick=${onClose}>Done</button>`}</footer></${Dialog}>`;
 }

@@ -103,7 +103,7 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
-      <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
+      <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial}
         onDone=${(/** @type {Invoice} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>`
         : null
     }
@@ -173,8 +173,8 @@ function Invoice({ id }) {
     ${dialog === 'credit' ? html`<${CreditDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${
       dialog === 'edit'
-        ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
-      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>`
+        ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" at=${path} original=${invoice} submit="Save"
+      onDone=${() => setDialog('')} /></${Dialog}>`
         : null
     }
     <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p>

@@ -9,11 +9,12 @@ import { ResourceError } from '../ui/errors.js';
 import { MapView, goTo, showAll } from '../map/map-view.js';
 import { CONDITIONS, condition } from '../map/conditions.js';
 import { PlaceSearch } from '../map/place-search.js';
-import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
+import { MOST, drawStations, readStations, topPower } from '../map/stations.js';
 import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';
 import { go, link, setQuery } from '../router.js';
 import { toast } from '../ui/toasts.js';
 import { distance, number, plug } from '../format.js';
+import { energyPrice } from '../amounts.js';
 import { StationCard, priceText } from './station-card.js';
 
 /** @typedef {import('../../types').ChargingStation} Station */
@@ -260,7 +261,7 @@ function StationList({ stations, read }) {
   if (stations.length === 0) {
     return html`<${Empty} title="No station here"><p>Zoom out, or change the filters.</p></${Empty}>`;
   }
-  return html`<h2>${stations.length} stations</h2>
+  return html`<h2>${t('{0, plural, one {# station} other {# stations}}', stations.length)}</h2>
     <ul class="station-list">${stations.slice(0, LISTED).map((station) => {
       const cheapest = energyPrice(station);
       return html`<li key=${station.id}><a href=${link('/map', { station: station.id })} onClick=${(/** @type {Event} */ event) => (event.preventDefault(), setQuery({ station: station.id }))}>

@@ -3,21 +3,11 @@
 
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
-import { request } from '../api/client.js';
-import { useAction } from '../api/resource.js';
 import { Dialog, Facts, Field, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
-import {
-  LAST_INPUT,
-  duration,
-  energy,
-  fromEdited,
-  localInput,
-  money,
-  needText,
-  number,
-  timeWindow,
-} from '../format.js';
+import { duration, energy, fromLocalInput, localInput, money, needText, number, timeWindow } from '../format.js';
+import { MomentInput } from '../forms/moment-input.js';
+import { Changed, newest, useSave } from '../forms/save.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
@@ -25,7 +15,7 @@ import { zone } from '../state/zone.js';
  * @typedef {'cost' | 'carbon' | 'time'} Optimize
  * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string,
  *   optimize: Optimize }} NeedForm
- * The texts of the fields; moments as fields of type datetime-local have them.
+ * The texts of the fields; `readyBy` and `notBefore` are timestamps, and empty while there is none.
  * @typedef {{ target_level?: number | null, energy_wh?: number | null, ready_by: string, earliest_start?: string |
  *   null,
  *   optimize?: Optimize, max_price_per_kwh?: number | null }} Need
@@ -57,24 +47,23 @@ const REASONS = {
 export function defaultNeed() {
   const soon = localInput(now() + 3 * HOUR);
   const day = soon.slice(11) < '06:00' ? soon : localInput(now() + 27 * HOUR);
-  return { amount: '80', unit: 'percent', readyBy: `${day.slice(0, 10)}T06:00`, notBefore: '', optimize: 'cost' };
+  const readyBy = fromLocalInput(`${day.slice(0, 10)}T06:00`) ?? '';
+  return { amount: '80', unit: 'percent', readyBy, notBefore: '', optimize: 'cost' };
 }
 
 /**
  * The fields as the API takes them; null while something is missing or not a number.
  * @param {NeedForm} form
- * @param {Need} [original] the need that the form was made from
  * @returns {Need | null}
  */
-export function needOf({ amount, unit, readyBy, notBefore, optimize }, original) {
-  const [value, by] = [Number(amount), fromEdited(readyBy, original?.ready_by)];
-  if (!(value > 0) || !by || (unit === 'percent' && value > 100)) return null;
-  const start = fromEdited(notBefore, original?.earliest_start);
+export function needOf({ amount, unit, readyBy, notBefore, optimize }) {
+  const value = Number(amount);
+  if (!(value > 0) || !readyBy || (unit === 'percent' && value > 100)) return null;
   return {
     ...(unit === 'percent' ? { target_level: value } : { energy_wh: Math.round(value * 1000) }),
-    ready_by: by,
+    ready_by: readyBy,
     optimize,
-    ...(start ? { earliest_start: start } : {}),
+    ...(notBefore ? { earliest_start: notBefore } : {}),
   };
 }
 
@@ -82,25 +71,25 @@ export function needOf({ amount, unit, readyBy, notBefore, optimize }, original)
 const formOf = (need) => ({
   amount: String(need.target_level ?? (need.energy_wh ?? 0) / 1000),
   unit: need.target_level ? 'percent' : 'kwh',
-  readyBy: localInput(need.ready_by),
-  notBefore: need.earliest_start ? localInput(need.earliest_start) : '',
+  readyBy: need.ready_by,
+  notBefore: need.earliest_start ?? '',
   optimize: need.optimize ?? 'cost',
 });
 
 /** @param {{ value: NeedForm, onChange: (next: NeedForm) => void }} props */
 export function NeedFields({ value, onChange }) {
-  const text = (/** @type {keyof NeedForm} */ name) => (/** @type {InputChange} */ event) =>
-    onChange({ ...value, [name]: event.currentTarget.value });
+  const moment = (/** @type {'readyBy' | 'notBefore'} */ name) => (/** @type {string | undefined} */ at) =>
+    onChange({ ...value, [name]: at ?? '' });
   return html`<div class="row">
-      <${Field} label=${value.unit === 'percent' ? t('Charge to') : t('Charge')} error=${needOf({ ...value, notBefore: '', readyBy: '2000-01-01T00:00' }) ? null : t('A number above 0, and at most 100 %.')}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${value.amount} onInput=${text('amount')} />`}</${Field}>
+      <${Field} label=${value.unit === 'percent' ? t('Charge to') : t('Charge')} error=${needOf({ ...value, notBefore: '', readyBy: 'then' }) ? null : t('A number above 0, and at most 100 %.')}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${value.amount} onInput=${(/** @type {InputChange} */ event) => onChange({ ...value, amount: event.currentTarget.value })} />`}</${Field}>
       <${Field} label="Unit">${(/** @type {string} */ id) =>
         html`<${Select} id=${id} value=${value.unit} options=${[
           ['percent', t('% of the battery')],
           ['kwh', 'kWh'],
         ]} onChange=${(/** @type {NeedForm['unit']} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>
-    <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" max=${LAST_INPUT} required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
-    <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" max=${LAST_INPUT} value=${value.notBefore} onInput=${text('notBefore')} />`}</${Field}>
+    <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${MomentInput} id=${id} aria-describedby=${hint} required value=${value.readyBy} onChange=${moment('readyBy')} />`}</${Field}>
+    <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<${MomentInput} id=${id} value=${value.notBefore} onChange=${moment('notBefore')} />`}</${Field}>
     <${Field} label="Choose">${(/** @type {string} */ id) =>
       html`<${Select} id=${id} value=${value.optimize} options=${[
         ['cost', t('the cheapest time')],
@@ -147,21 +136,32 @@ export function PlanCard({ plan, need, currency }) {
 }
 
 /** Asks for something else. @param {{ reservation: { id: string, need: Need }, onClose: () => void }} props */
-export function NeedDialog({ reservation, onClose }) {
-  const [form, setForm] = useState(() => formOf(reservation.need));
-  const action = useAction((key, body) =>
-    request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }),
+export function NeedDialog({ reservation: original, onClose }) {
+  const [form, setForm] = useState(() => formOf(newest(original).need));
+  const action = useSave(
+    `/v1/reservations/${original.id}`,
+    original,
+    (/** @type {typeof original} */ seen, /** @type {typeof original} */ at) =>
+      JSON.stringify(seen.need) === JSON.stringify(at.need) ? [] : [t('Need')],
   );
-  const need = needOf(form, reservation.need);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const reservation = action.seen ?? original;
+  const need = needOf(form);
+  const saveBy = async (/** @type {typeof action.run} */ run) => {
     const { max_price_per_kwh: cap } = reservation.need;
-    if (need && (await action.run({ need: { ...need, ...(cap === null ? {} : { max_price_per_kwh: cap }) } })))
-      onClose();
+    if (need && (await run({ need: { ...need, ...(cap === null ? {} : { max_price_per_kwh: cap }) } }))) onClose();
+  };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void saveBy(action.run);
+  };
+  const loadAgain = () => {
+    const present = action.load();
+    if (present) setForm(formOf(present.need));
   };
   return html`<${Dialog} title="Change the need" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
     <${NeedFields} value=${form} onChange=${setForm} />
+    <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => saveBy(action.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${!need || action.busy}>Change the need</button></footer>
   </form></${Dialog}>`;
 }

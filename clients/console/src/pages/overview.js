@@ -260,7 +260,7 @@ function Attention() {
       ]);
       const failing = endpoints.data.filter((endpoint) => endpoint.status === 'disabled' || endpoint.missed_since);
       const out = stations.objects.filter((station) => condition(station) === 'out');
-      return { overdue: overdue.data, failing, out, stationsMore: stations.more };
+      return { overdue: overdue.data, overdueMore: overdue.next_page_url, failing, out, stationsMore: stations.more };
     },
     [],
     { every: 6 * EVERY },
@@ -273,11 +273,12 @@ function Attention() {
       found
         ? html`<ul class="lines attention">
       ${found.overdue.map((one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
+      ${found.overdueMore ? html`<li><a href=${link('/invoices', { status: 'overdue' })}>All overdue invoices</a></li>` : null}
       ${found.failing.map((one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? t('disabled') : t('failing')}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
       ${
         found.out.length
           ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>
-        ${found.out.length > 1 ? html` and <a href="#/map">${found.out.length - 1}${found.stationsMore ? '+' : ''} more stations</a>` : null}</li>`
+        ${found.out.length > 1 ? html` and <a href="#/map">${`${found.out.length - 1}${found.stationsMore ? '+' : ''}`} more</a>` : null}</li>`
           : null
       }
     </ul>`

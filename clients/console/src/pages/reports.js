@@ -2,7 +2,7 @@
 
 import { t } from '../i18n.js';
 import { html } from '../ui/html.js';
-import { address, request } from '../api/client.js';
+import { ApiError, address, request } from '../api/client.js';
 import { useAction, useList, useResource } from '../api/resource.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
@@ -74,7 +74,7 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
-      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} zoneWithoutFleet=${ZONE_WITHOUT_FLEET} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
+      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} zoneWithoutFleet=${ZONE_WITHOUT_FLEET}
         onDone=${(/** @type {Report} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>`
         : null
     }
@@ -83,6 +83,8 @@ function List({ route }) {
     <${ListView} main list=${list} caption="Reports" columns=${columns} empty=${empty} />`;
 }
 
+const NO_FILE = t('The file is not kept any more, or this key may not read everything that it shows.');
+
 /**
  * The link to a report's file is signed for a short time, so it is asked for when it is needed.
  * @param {{ report: Report }} props
@@ -90,7 +92,7 @@ function List({ route }) {
 function Download({ report }) {
   const fetchLink = useAction(async () => {
     const { url } = await request('GET', `/v1/reports/${report.id}`);
-    if (!url || !/^https?:\/\//i.test(url)) return;
+    if (!url || !/^https?:\/\//i.test(url)) throw new ApiError('missing', NO_FILE);
     const anchor = document.createElement('a');
     anchor.href = url;
     anchor.rel = 'noopener';

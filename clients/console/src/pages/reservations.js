@@ -11,6 +11,7 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { ObjectFilters } from '../forms/picker.js';
+import { Changed, useSave } from '../forms/save.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
 import { NeedDialog, PlanCard } from './need.js';
@@ -306,17 +307,25 @@ function textElement(text) {
   return element;
 }
 
+/** The window that was asked for. @param {Reservation} reservation */
+const textOfWindow = ({ ideal_start, ideal_end, earliest_start, latest_end }) =>
+  JSON.stringify([ideal_start, ideal_end, earliest_start, latest_end]);
+
 /** Asks for another time. @param {{ reservation: Reservation, start?: number, onClose: () => void }} props */
-export function MoveDialog({ reservation, start, onClose }) {
+export function MoveDialog({ reservation: original, start, onClose }) {
+  const action = useSave(
+    `/v1/reservations/${original.id}`,
+    original,
+    (/** @type {Reservation} */ seen, /** @type {Reservation} */ at) =>
+      textOfWindow(seen) === textOfWindow(at) ? [] : [t('Preferred start')],
+  );
+  // As it was when the dialog was opened: what changes elsewhere meanwhile is not the user's.
+  const reservation = action.seen ?? original;
   const length = Date.parse(reservation.ideal_end) - Date.parse(reservation.ideal_start);
   const [from, setFrom] = useState(localInput(start ?? reservation.ideal_start));
-  const action = useAction((key, body) =>
-    request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }),
-  );
   const shift = (/** @type {string | null} */ moment, /** @type {number} */ by) =>
     moment && new Date(Date.parse(moment) + by).toISOString();
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const saveBy = async (/** @type {typeof action.run} */ run) => {
     const ideal = fromEdited(from, start ? new Date(start).toISOString() : reservation.ideal_start);
     if (!ideal) return;
     const by = Date.parse(ideal) - Date.parse(reservation.ideal_start);
@@ -326,12 +335,21 @@ export function MoveDialog({ reservation, start, onClose }) {
       earliest_start: shift(reservation.earliest_start, by),
       latest_end: shift(reservation.latest_end, by),
     };
-    if (await action.run(body)) onClose();
+    if (await run(body)) onClose();
+  };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void saveBy(action.run);
+  };
+  const loadAgain = () => {
+    const present = action.load();
+    if (present) setFrom(localInput(present.ideal_start));
   };
   return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
     <${Field} label="Preferred start" hint=${t`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
       ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" max=${LAST_INPUT} required value=${from} onInput=${(/** @type {InputChange} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
+    <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => saveBy(action.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${action.busy}>Ask for this time</button></footer>
   </form></${Dialog}>`;
 }

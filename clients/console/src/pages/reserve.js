@@ -9,8 +9,9 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
 import { PlaceSearch } from '../map/place-search.js';
 import { drawStations, readStations } from '../map/stations.js';
+import { MomentInput } from '../forms/moment-input.js';
 import { Picker } from '../forms/picker.js';
-import { LAST_INPUT, distance, duration, fromLocalInput, localInput, number } from '../format.js';
+import { distance, duration, number, pointOf } from '../format.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 import { go, link, setQuery } from '../router.js';
@@ -32,12 +33,6 @@ const FLEXIBILITY = [0, 15, 30, 60, 120, 240];
 /** The next quarter of an hour that leaves time for the confirmation. */
 const defaultStart = () => Math.ceil((now() + 60 * MINUTE) / (15 * MINUTE)) * 15 * MINUTE;
 
-/** A point in the address of the page. @param {string | null} text @returns {Point | null} */
-function pointOf(text) {
-  const parts = (text ?? '').split(',').map(Number);
-  return parts.length === 2 && parts.every(Number.isFinite) && text ? [parts[0], parts[1]] : null;
-}
-
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Reserve({ route }) {
   const asked = Number(route.query.get('start'));
@@ -45,11 +40,11 @@ export default function Reserve({ route }) {
   // What was entered is there again for whoever comes back from the page of a station.
   const [vehicleId, setVehicleId] = useRemembered('vehicle', route.query.get('vehicle'));
   const [driver, setDriver] = useRemembered('driver', /** @type {string | null} */ (null));
-  const [place, setPlace] = useRemembered('place', pointOf(route.query.get('at')));
-  // The text of the place until it is entered.
-  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const [place, setPlace] = useRemembered('place', pointOf(route.query.get('at') ?? ''));
+  // The text of the place until it is entered, and then while it is none.
+  const [typed, setTyped] = useState(/** @type {{ text: string, wrong: boolean } | null} */ (null));
   const [radius, setRadius] = useRemembered('radius', 5000);
-  const [start, setStart] = useRemembered('start', localInput(asked > 0 ? asked : defaultStart()));
+  const [start, setStart] = useRemembered('start', new Date(asked > 0 ? asked : defaultStart()).toISOString());
   const [length, setLength] = useRemembered('length', 60);
   const [flexibility, setFlexibility] = useRemembered('flexibility', 30);
   const by = route.query.get('by') === 'need' ? 'need' : 'window';
@@ -77,13 +72,23 @@ export default function Reserve({ route }) {
   useEffect(() => {
     // The place where the vehicle was last seen is a better beginning than an empty map.
     const location = reading?.location;
-    if (location && !place) setPlace([location.latitude, location.longitude]);
+    if (location && !place && !typed) setPlace([location.latitude, location.longitude]);
   }, [reading]);
 
+  const choosePlace = (/** @type {Point} */ at) => {
+    setTyped(null);
+    setPlace(at);
+  };
+  const enterPlace = (/** @type {InputChange} */ event) => {
+    const text = event.currentTarget.value;
+    const point = pointOf(text);
+    setTyped(point || !text.trim() ? null : { text, wrong: true });
+    setPlace(point);
+  };
   const asksNeed = by === 'need';
   const need = asksNeed ? needOf(needForm) : null;
   const body = bodyOf({ vehicle, driver, place, radius, need, start: asksNeed ? '' : start, length, flexibility });
-  const past = !asksNeed && Boolean(start) && Date.parse(fromLocalInput(start) ?? '') <= now();
+  const past = !asksNeed && Boolean(start) && Date.parse(start) <= now();
   const search = need ? body : body && vehicle && reading && { ...body, energy: energyOf(vehicle, reading.level) };
   const found = useCandidates(past ? null : search);
   const submit = async (/** @type {Event} */ event) => {
@@ -108,7 +113,7 @@ export default function Reserve({ route }) {
           asksNeed
             ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />`
             : html`<div class="row">
-          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" max=${LAST_INPUT} required value=${start} onInput=${(/** @type {InputChange} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
+          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${MomentInput} id=${id} aria-describedby=${hint} required value=${start} onChange=${(/** @type {string | undefined} */ at) => setStart(at ?? '')} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
         </div>`
         }
@@ -116,18 +121,18 @@ export default function Reserve({ route }) {
           ${asksNeed ? null : html`<${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? t`up to ${duration(one * 60)}` : t('exactly then')])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>`}
           <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
         </div>
-        <${Field} label="Find a place">${(/** @type {string} */ id) => html`<${PlaceSearch} id=${id} onChoose=${(/** @type {import('../map/place-search.js').Found} */ { at }) => setPlace(at)} />`}</${Field}>
-        <${Field} label="Place (latitude, longitude)" hint="Find it by name, click on the map, or enter it.">
+        <${Field} label="Find a place">${(/** @type {string} */ id) => html`<${PlaceSearch} id=${id} onChoose=${(/** @type {import('../map/place-search.js').Found} */ { at }) => choosePlace(at)} />`}</${Field}>
+        <${Field} label="Place (latitude, longitude)" hint="Find it by name, click on the map, or enter it." error=${typed?.wrong ? t('This is no latitude and longitude, such as 51.507, -0.128.') : null}>
           ${(
             /** @type {string} */ id,
-          ) => html`<input id=${id} required placeholder="51.507, -0.128" value=${typed ?? place?.map((one) => one.toFixed(4)).join(', ') ?? ''}
-            onInput=${(/** @type {InputChange} */ event) => setTyped(event.currentTarget.value)}
-            onChange=${(/** @type {InputChange} */ event) => (setTyped(null), setPlace(pointOf(event.currentTarget.value)))} />`}</${Field}>
+            /** @type {string} */ hint,
+          ) => html`<input id=${id} aria-describedby=${hint} required placeholder="51.507, -0.128" value=${typed?.text ?? place?.map((one) => one.toFixed(4)).join(', ') ?? ''}
+            onInput=${(/** @type {InputChange} */ event) => setTyped({ text: event.currentTarget.value, wrong: false })} onChange=${enterPlace} />`}</${Field}>
         ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
         <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? t('Reserving…') : t('Reserve')}</button>
           ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, time: Boolean(asksNeed ? need : start) })}</span>`}</footer>
       </div>
-      <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${setPlace} />
+      <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${choosePlace} />
     </form>
     ${body && !past ? html`<${Candidates} read=${found} need=${need} />` : null}`;
 }
@@ -150,16 +155,15 @@ function missing({ vehicle, driver, place, time }) {
  *   metres; `start` is empty where `need` is given
  */
 function bodyOf({ vehicle, driver, place, radius, need, start, length, flexibility }) {
-  const from = fromLocalInput(start);
-  if (!vehicle || !driver || !place || !(from || need)) return null;
+  if (!vehicle || !driver || !place || !(start || need)) return null;
   const asked = {
     vehicle: vehicle.id,
     driver,
     connector_type: [vehicle.charging_standard],
     location: { latitude: place[0], longitude: place[1], radius },
   };
-  if (need || !from) return { ...asked, need };
-  const begin = Date.parse(from);
+  if (need) return { ...asked, need };
+  const begin = Date.parse(start);
   const at = (/** @type {number} */ moment) => new Date(moment).toISOString();
   return {
     ...asked,

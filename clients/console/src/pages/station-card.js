@@ -4,7 +4,7 @@ import { t } from '../i18n.js';
 import { html } from '../ui/html.js';
 import { Facts, Id, Status, WebLink } from '../ui/elements.js';
 import { Table } from '../ui/list.js';
-import { distance, number, price, title } from '../format.js';
+import { distance, number, price, title, withTax } from '../format.js';
 import { canStart } from '../map/conditions.js';
 import { link } from '../router.js';
 
@@ -13,16 +13,16 @@ import { link } from '../router.js';
  * @typedef {import('../../types').Connector} Connector
  */
 
-/** A price with its unit. @param {import('../../types').Price} one */
+/** A price with tax, and its unit. @param {import('../../types').Price} one */
 export function priceText(one) {
   const unit =
     /** @type {Record<string, string>} */ ({
       ENERGY: t('per kWh'),
       TIME: t('per hour'),
       PARKING_TIME: t('per hour of parking'),
-      FLAT: 'once',
+      FLAT: t('once'),
     })[one.type] ?? title(one.type);
-  return `${price(Number(one.price_decimal ?? one.price), one.currency)} ${unit}`;
+  return `${price(withTax(one), one.currency)} ${unit}`;
 }
 
 /** @param {{ station: Station, onReserve?: () => void }} props */
@@ -64,7 +64,7 @@ export function StationCard({ station, onReserve }) {
           : station.operator_contact || null,
       ],
       [
-        t('Prices'),
+        t('Prices with tax'),
         station.pricing.length
           ? html`<ul class="plain-list">${station.pricing.map((one, index) => html`<li key=${index}>${priceText(one)}</li>`)}</ul>`
           : t('unknown'),

@@ -1,10 +1,8 @@
 // Small elements that the first page uses. elements.js has them all.
 
-import { t } from '../i18n.js';
 import { html, useEffect } from './html.js';
 import { exactMoment, moment, relative } from '../values.js';
 import { useNow } from '../state/clock.js';
-import { toast } from './toasts.js';
 
 /** @import { Content } from '../../types' */
 
@@ -14,25 +12,6 @@ export function Time(/** @type {{ at: string | number | null | undefined, ago?: 
   if (at === null || at === undefined) return html`<span class="none">–</span>`;
   return html`<time datetime=${new Date(at).toISOString()} title=${exactMoment(at)}>${ago ? relative(at) : moment(at)}</time>`;
 }
-
-/**
- * Puts a text on the clipboard.
- * @param {string} text
- * @param {string} what
- */
-export async function copy(text, what) {
-  try {
-    await navigator.clipboard.writeText(text);
-    toast(t`${what} copied.`);
-  } catch {
-    toast(t`${what} could not be copied: the browser refused.`, 'bad');
-  }
-}
-
-export const CopyButton = (
-  /** @type {{ text: string, what: string, children?: Content }} */ { text, what, children },
-) =>
-  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : t`Copy ${what}`}>${children ?? t('Copy')}</button>`;
 
 /** An address of the web, as a link if it is one. */
 export function WebLink(/** @type {{ url: string, children?: Content }} */ { url, children }) {

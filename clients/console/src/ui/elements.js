@@ -1,13 +1,32 @@
 // Small elements that every page uses.
 
 import { t } from '../i18n.js';
-import { copy } from './basics.js';
 import { html, useEffect, useId, useRef, useState } from './html.js';
+import { toast } from './toasts.js';
 import { title } from '../values.js';
 
 export * from './basics.js';
 
 /** @import { Content } from '../../types' */
+
+/**
+ * Puts a text on the clipboard.
+ * @param {string} text
+ * @param {string} what
+ */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(t`${what} copied.`);
+  } catch {
+    toast(t`${what} could not be copied: the browser refused.`, 'bad');
+  }
+}
+
+export const CopyButton = (
+  /** @type {{ text: string, what: string, children?: Content }} */ { text, what, children },
+) =>
+  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : t`Copy ${what}`}>${children ?? t('Copy')}</button>`;
 
 /** What a status means for its reader. @type {Record<string, string>} */
 const TONES = {
@@ -111,6 +130,18 @@ export function Dialog(
     if (entered && !asking) setAsking(true);
     else onClose();
   };
+  // Back and forward ask as well, in browsers with the Navigation API, which lets a page refuse once after an input.
+  useEffect(() => {
+    if (!entered) return undefined;
+    const navigation = /** @type {EventTarget | undefined} */ (Reflect.get(globalThis, 'navigation'));
+    const stay = (/** @type {Event} */ event) => {
+      if (Reflect.get(event, 'navigationType') !== 'traverse' || !event.cancelable) return;
+      event.preventDefault();
+      setAsking(true);
+    };
+    navigation?.addEventListener('navigate', stay);
+    return () => navigation?.removeEventListener('navigate', stay);
+  }, [entered]);
   // A browser lets a dialog refuse to close once. The second time it closes, and is opened again if it is to stay.
   const closed = () => {
     if (!element.current) return;

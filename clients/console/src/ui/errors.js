@@ -24,6 +24,7 @@ const TITLES = {
   server: t('The service failed'),
   timeout: t('The service does not respond'),
   offline: t('The service cannot be reached'),
+  busy: t('This is being done already'),
 };
 
 /** An error with the moment of the next try, if there is one. */

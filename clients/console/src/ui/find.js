@@ -82,6 +82,7 @@ export function Find({ pages, onClose }) {
       controller.abort();
     };
   }, [wanted]);
+  useEffect(() => document.getElementById(`${list}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active]);
   const words = wanted.toLowerCase();
   const places = pages
     .filter(([, name]) => name.toLowerCase().includes(words))

@@ -3,7 +3,7 @@
 import { t } from '../i18n.js';
 import { html } from './html.js';
 import { curl } from '../api/commands.js';
-import { CopyButton } from './basics.js';
+import { CopyButton } from './elements.js';
 
 /** @param {{ requests: import('../../types').SentRequest[] }} props */
 export const RequestList = ({ requests }) => html`<p class="hint">Set the variable first: <code>KEY=sk_…</code></p>

@@ -9,6 +9,7 @@ import { Facts, Id, Json, Status, Time, copy } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';
 import { link } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
+import { payloadOf } from './logic.js';
 
 /** @typedef {import('../../../types').WebhookEndpoint} WebhookEndpoint */
 
@@ -30,18 +31,21 @@ async function hmac(key, text) {
 }
 
 /**
- * The command line that sends an event to an endpoint as the service does, signed with the endpoint's secret.
- * @param {Pick<WebhookEndpoint, 'url' | 'secret' | 'signature_timestamp'>} endpoint
+ * The command line that sends an event to an endpoint as the service does, signed with the endpoint's secret. It has no
+ * signature and no headers of the endpoint where those are masked.
+ * @param {Pick<WebhookEndpoint, 'url' | 'secret' | 'signature_timestamp' | 'payload' | 'headers'>} endpoint
  * @param {import('../../../types').Event} event
  * @returns {Promise<string>}
  */
 export async function deliveryCurl(endpoint, event) {
-  const body = JSON.stringify(event);
+  const body = JSON.stringify(payloadOf(event, endpoint));
   const parts = [
     `curl -i ${quoted(endpoint.url ?? '')}`,
     `-H 'Content-Type: application/json'`,
     `-H ${quoted(`webhook-id: ${event.id}`)}`,
   ];
+  if (!isMasked(endpoint.secret))
+    parts.push(...Object.entries(endpoint.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`));
   if (!isMasked(endpoint.secret) && crypto.subtle) {
     const seconds = Math.floor(Date.now() / 1000);
     const stamp = endpoint.signature_timestamp === 'unix' ? String(seconds) : new Date(seconds * 1000).toISOString();
@@ -82,7 +86,7 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
       ],
       [t('Sent'), html`<${Time} at=${delivery.created} />`],
       [
-        'To',
+        t('Sent to'),
         endpoint
           ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>`
           : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`,
@@ -103,8 +107,8 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
       ],
     ]} />
     <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label=${t`Headers of the request of ${delivery.id}`} />
-      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label=${t`Body of the request of ${delivery.id}`} value=${event} />` : null}</details>
-    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label=${t`Headers of the response to ${delivery.id}`} /><pre class="json" tabindex="0" role="region" aria-label=${t`Response to ${delivery.id}`}>${delivery.response || '(empty)'}</pre>
+      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label=${t`Body of the request of ${delivery.id}`} value=${payloadOf(event, endpoint)} />` : null}</details>
+    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label=${t`Headers of the response to ${delivery.id}`} /><pre class="json" tabindex="0" role="region" aria-label=${t`Response to ${delivery.id}`}>${delivery.response || t('(empty)')}</pre>
       ${delivery.truncated ? html`<p class="hint">The log keeps the beginning of a long response.</p>` : null}</details>
   </section>`;
 }

@@ -92,7 +92,7 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
-      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {WebhookEndpoint} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>`
+      onDone=${(/** @type {WebhookEndpoint} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>`
         : null
     }
     <${ListView} main list=${list} caption="Webhook endpoints" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
@@ -125,8 +125,8 @@ function Endpoint({ id, route }) {
     ${[test.error, rotate.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
     ${
       editing
-        ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"
-      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>`
+        ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} at=${path} original=${endpoint} submit="Save"
+      onDone=${() => setEditing(false)} /></${Dialog}>`
         : null
     }
     ${polling ? null : html`<${HealthCard} endpoint=${endpoint} />`}

@@ -24,6 +24,9 @@ export function Keys({ route }) {
   const list = useList(`${PATH}?limit=25`);
   const [made, setMade] = useState(/** @type {NewApiKey | null} */ (null));
   const revoke = useAction((key, id) => request('DELETE', `${PATH}/${id}`, undefined, { idempotencyKey: key }));
+  const revokeLost = async () => {
+    if (await revoke.run(made?.id)) setMade(null);
+  };
   const own = session.get()?.key.slice(-4);
   const columns = [
     {
@@ -49,11 +52,18 @@ export function Keys({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title="Create a key" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Create the key"
-      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {NewApiKey} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
+      onDone=${(/** @type {NewApiKey} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
         : null
     }
     ${
-      made
+      made && !made.secret
+        ? html`<${Dialog} title="The new key" onClose=${() => setMade(null)}>${revoke.error ? html`<${ErrorNotice} error=${revoke.error} />` : null}
+      <p>The key that ends in ${made.last4} was created, but the response with its secret was lost, and the secret is not shown again. Revoke the key, and create another one.</p>
+      <footer><button type="button" onClick=${() => setMade(null)}>Close</button><button type="button" class="danger" disabled=${revoke.busy} onClick=${revokeLost}>Revoke the key</button></footer></${Dialog}>`
+        : null
+    }
+    ${
+      made?.secret
         ? html`<${Dialog} title="The new key" onClose=${() => setMade(null)}><p>Copy it now: it is not shown again.</p><p><code class="long">${made.secret}</code></p>
       <footer><${CopyButton} text=${made.secret} what="API key" /><button type="button" class="primary" onClick=${() => setMade(null)}>Done</button></footer></${Dialog}>`
         : null

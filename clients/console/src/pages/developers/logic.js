@@ -36,3 +36,13 @@ export function hoursOf(attempts, at, hours) {
     slow: latencies.map((numbers) => quantile(numbers, 0.95)),
   };
 }
+
+/**
+ * An event as an endpoint is sent it: one with the payload `thin` only gets the id and the kind of the object.
+ * @param {import('../../../types').Event} event
+ * @param {{ payload: string } | null} endpoint
+ */
+export function payloadOf(event, endpoint) {
+  const { id, object } = /** @type {{ id?: string, object?: string }} */ (event.data.object);
+  return endpoint?.payload === 'thin' && id ? { ...event, data: { object: { id, object } } } : event;
+}

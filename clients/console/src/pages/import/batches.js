@@ -5,6 +5,7 @@ import { runAll, wait } from '../../api/pool.js';
 /**
  * @typedef {import('./logic.js').Entry} Entry
  * @typedef {import('../../api/pool.js').Outcome<Entry, string>} Outcome
+ * @typedef {{ entries: Entry[], key: string }} Batch the lines of a batch, and its idempotency key
  */
 
 /**
@@ -41,17 +42,21 @@ export function chunksOf(entries) {
   return chunks;
 }
 
+/** The batches that create an object for each entry. @param {Entry[]} entries @returns {Batch[]} */
+export const batchesOf = (entries) => chunksOf(entries).map((chunk) => ({ entries: chunk, key: crypto.randomUUID() }));
+
 /**
  * Creates an object for each entry and attaches it. The result of an outcome is the id of the object. Entries whose
- * batch was not begun when the import was stopped have no outcome.
+ * batch was not begun when the import was stopped have no outcome. `unknown` are the batches of which the service could
+ * not be asked what became of them: created again, they have the same key, so that no entry takes effect twice.
  * @param {string} operation of the batches
- * @param {Entry[]} entries
+ * @param {Batch[]} batches
  * @param {{ request: typeof import('../../api/client.js').request, readPages: typeof
  *   import('../../api/resource.js').readPages, signal: AbortSignal, onProgress: (done: number) => void, attach?: (id:
  *   string, key: string) => Promise<unknown>, sleep?: typeof wait }} options
- * @returns {Promise<Outcome[]>}
+ * @returns {Promise<{ outcomes: Outcome[], unknown: Batch[] }>}
  */
-export async function createAll(operation, entries, options) {
+export async function createAll(operation, batches, options) {
   const { request, readPages, signal, onProgress, attach, sleep = wait } = options;
   let done = 0;
   const results = async (/** @type {`/v1/batches/${string}`} */ path) => {
@@ -72,12 +77,12 @@ export async function createAll(operation, entries, options) {
       }
     }
   };
-  const create = async (/** @type {Entry[]} */ chunk, /** @type {string} */ idempotencyKey) => {
-    const body = { operation, bodies: chunk.map((entry) => entry.body) };
+  const create = async (/** @type {Batch} */ { entries, key: idempotencyKey }) => {
+    const body = { operation, bodies: entries.map((entry) => entry.body) };
     const { id } = await request('POST', '/v1/batches', body, { idempotencyKey, quiet: true });
     const ended = await results(`/v1/batches/${id}`);
     /** @type {Outcome[]} */
-    const outcomes = chunk.map((item, index) => {
+    const outcomes = entries.map((item, index) => {
       const { result, error } = ended[index];
       return error ? { item, error: new Error(error.message) } : { item, result: result ?? undefined };
     });
@@ -87,6 +92,12 @@ export async function createAll(operation, entries, options) {
     for (const { item, error } of attached) item.error = error;
     return outcomes;
   };
-  const chunks = await runAll(chunksOf(entries), create, { signal, parallel: PARALLEL, sleep });
-  return chunks.flatMap(({ item, result, error }) => result ?? item.map((entry) => ({ item: entry, error })));
+  const ended = await runAll(batches, create, { signal, parallel: PARALLEL, sleep });
+  const isUnknown = (/** @type {{ error?: Error & { passes?: boolean } }} */ { error }) => Boolean(error?.passes);
+  return {
+    outcomes: ended
+      .filter((one) => !isUnknown(one))
+      .flatMap(({ item, result, error }) => result ?? item.entries.map((entry) => ({ item: entry, error }))),
+    unknown: ended.filter(isUnknown).map(({ item }) => item),
+  };
 }

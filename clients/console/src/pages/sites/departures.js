@@ -2,21 +2,22 @@
 
 import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
-import { request } from '../../api/client.js';
-import { useAction, useResource } from '../../api/resource.js';
+import { useResource } from '../../api/resource.js';
 import { Dialog, Field, Select, Status } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { MomentInput } from '../../forms/moment-input.js';
+import { Changed, newest, useSave } from '../../forms/save.js';
 import { Table } from '../../ui/list.js';
 import { dayMoment, dayStart, energy, money, number } from '../../format.js';
 import { momentOf, wallClock } from '../../values.js';
 import { now } from '../../state/clock.js';
 import { zone } from '../../state/zone.js';
-import { departureOf, faultOf, formOf } from './logic.js';
+import { aheadOf, areSame, departureOf, faultOf, formOf } from './logic.js';
 
 /**
  * @typedef {import('../../../types').Departure} Departure
  * @typedef {import('./logic.js').DepartureForm} DepartureForm
+ * @typedef {import('../../../types').ResponseTo<'GET', `/v1/vehicles/${string}/departures`>} Read
  */
 
 const HOUR = 3_600_000;
@@ -60,7 +61,7 @@ export function Departures({ vehicle }) {
   const resource = useResource(pathOf(vehicle), { every: 15_000 });
   const [editing, setEditing] = useState(false);
   const all = resource.data?.departures ?? [];
-  const ahead = all.filter(({ status }) => status === 'scheduled');
+  const ahead = aheadOf(all);
   const columns = [
     { label: t('Departs'), cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
     { label: t('Status'), cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
@@ -70,7 +71,7 @@ export function Departures({ vehicle }) {
   return html`<section class="card"><header><h2>Departures</h2><button type="button" disabled=${!resource.data} onClick=${() => setEditing(true)}>${ahead.length ? t('Edit the departures') : t('Add a departure')}</button></header>
     <${ResourceError} resource=${resource} />
     ${all.length ? html`<${Table} caption="Departures" columns=${columns} rows=${all} />` : resource.data ? html`<p class="hint">None is announced. The vehicle charges for what it needs at its departure.</p>` : null}
-    ${editing ? html`<${DeparturesDialog} vehicle=${vehicle} departures=${ahead} onClose=${() => setEditing(false)} />` : null}
+    ${editing ? html`<${DeparturesDialog} vehicle=${vehicle} read=${resource.data} onClose=${() => setEditing(false)} />` : null}
   </section>`;
 }
 
@@ -79,18 +80,31 @@ const morning = () => new Date(momentOf(wallClock(dayStart(now(), 1)) + 6 * HOUR
 
 /**
  * Replaces all departures that are ahead.
- * @param {{ vehicle: string, departures: Departure[], onClose: () => void }} props
+ * @param {{ vehicle: string, read: Read, onClose: () => void }} props
  */
-function DeparturesDialog({ vehicle, departures, onClose }) {
+function DeparturesDialog({ vehicle, read, onClose }) {
   const added = () => ({ at: morning(), amount: '80', unit: /** @type {'percent'} */ ('percent'), minimum: '' });
-  const [forms, setForms] = useState(() => (departures.length ? departures.map(formOf) : [added()]));
-  const save = useAction((key, body) => request('POST', pathOf(vehicle), body, { idempotencyKey: key }));
+  const formsOf = (/** @type {Read} */ { departures }) => aheadOf(departures).map(formOf);
+  const [forms, setForms] = useState(() => {
+    const known = formsOf(newest(read));
+    return known.length ? known : [added()];
+  });
+  const save = useSave(pathOf(vehicle), read, (/** @type {Read} */ seen, /** @type {Read} */ at) =>
+    areSame(seen.departures, at.departures, now()) ? [] : [t('Departures')],
+  );
   const change = (/** @type {number} */ index, /** @type {Partial<DepartureForm>} */ changes) =>
     setForms(forms.map((one, place) => (place === index ? { ...one, ...changes } : one)));
-  const submit = async (/** @type {Event} */ event) => {
+  const saveBy = async (/** @type {typeof save.run} */ run) => {
+    const departures = forms.map(departureOf).sort((one, other) => one.at.localeCompare(other.at));
+    if (await run({ departures })) onClose();
+  };
+  const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (await save.run({ departures: forms.map(departureOf).sort((one, other) => one.at.localeCompare(other.at)) }))
-      onClose();
+    void saveBy(save.run);
+  };
+  const loadAgain = () => {
+    const present = save.load();
+    if (present) setForms(formsOf(present));
   };
   return html`<${Dialog} wide title="Departures" onClose=${onClose}><form onSubmit=${submit}>
     <p class="hint">Times are in the time zone ${zone.get()}. Saving replaces all departures that are ahead, and the site is planned again.</p>
@@ -98,6 +112,7 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
     ${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {Partial<DepartureForm>} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
     ${forms.length ? null : html`<p>No departure: the vehicle is not planned for.</p>`}
     <button type="button" onClick=${() => setForms([...forms, added()])}>Add a departure</button>
+    <${Changed} names=${save.changed} busy=${save.busy} onLoad=${loadAgain} onSave=${() => saveBy(save.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${save.busy || forms.some(faultOf)}>${save.busy ? t('Saving…') : t('Save the departures')}</button></footer>
   </form></${Dialog}>`;
 }

@@ -114,6 +114,25 @@ export const departureOf = ({ at, amount, unit, minimum }) => ({
   ...(minimum ? { min_level: Number(minimum) } : {}),
 });
 
+/** The departures that are ahead. @param {Departure[]} departures */
+export const aheadOf = (departures) => departures.filter(({ status }) => status === 'scheduled');
+
+/**
+ * Whether the departures that are still ahead are the same.
+ * @param {Departure[]} seen
+ * @param {Departure[]} present
+ * @param {number} at
+ */
+export function areSame(seen, present, at) {
+  const textOf = (/** @type {Departure[]} */ departures) =>
+    aheadOf(departures)
+      .filter((one) => Date.parse(one.at) > at)
+      .map((one) => JSON.stringify(formOf(one)))
+      .sort()
+      .join();
+  return textOf(seen) === textOf(present);
+}
+
 /** How far back the last departures reach, in milliseconds. */
 const BACK = 24 * 3_600_000;
 
