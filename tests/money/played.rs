@@ -27,8 +27,9 @@ impl Played {
         all
     }
 
-    /// Fails unless the runs have covered all cases, including credit notes of these kinds, and these outcomes of sessions at the network.
-    pub(super) fn check(&self, kinds: &[&str], outcomes: &[&str]) {
+    /// Fails unless the runs have covered all cases, including credit notes of these kinds, these outcomes of sessions at the network, and
+    /// these of refunds of top-ups.
+    pub(super) fn check(&self, kinds: &[&str], outcomes: &[&str], refunds: &[&str]) {
         let Self {
             paid,
             faults,
@@ -37,7 +38,10 @@ impl Played {
             credit_notes,
             ..
         } = self;
-        let taken_out = self.refunds_of_top_ups.contains_key("succeeded");
+        let taken_out = &self.refunds_of_top_ups;
+        let taken_out = refunds
+            .iter()
+            .all(|outcome| taken_out.contains_key(*outcome));
         let topped_up = *credited > 0 && self.refunded_top_ups > 0 && taken_out;
         let failed = CERTAIN_FAULTS
             .iter()
