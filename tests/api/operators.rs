@@ -16,8 +16,11 @@ use models::event::{Delivery, DeliveryState};
 use ocpi::network::Network;
 use serde_json::{Value, json};
 use table::deliveries::Claim;
+use table::keys;
+use table::layout::VERSION;
 use table::networks::operators;
-use tests::golden::all_items;
+use tests::access::fits;
+use tests::golden::{all_items, recorded};
 use tests::platform::{Connected, fixture, manage_ok};
 use tests::samples::{lists, one_of_each, unused_uid};
 use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, with};
@@ -101,6 +104,11 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         app.drain().await;
         objects.push(ids);
     }
+    let station = app.station(json!({})).await;
+    let depot = json!({"name": "Depot", "time_zone": "UTC", "stations": [station]});
+    for client in [&child, &app.alice] {
+        client.post_ok("/v1/sites", depot.clone()).await;
+    }
     app.alice.post_ok("/v1/fleets", fleet()).await;
     let id = account_of(&child);
     app.set_account_status(&id, "closed").await;
@@ -183,6 +191,26 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         .await
         .expect_err("it is gone");
     assert!(gone.contains("No such account"), "{gone}");
+}
+
+#[test]
+fn an_erasure_may_write_every_item_that_may_name_an_account() {
+    let groups = erase::FUNCTION.deployment.writes.iter();
+    let patterns: Vec<String> = groups.flat_map(|group| group.patterns()).collect();
+    let items = recorded(VERSION).into_values();
+    let mut partitions: Vec<String> = items
+        .map(|item| item["pk"].as_str().expect("a key").to_owned())
+        .filter(|pk| keys::account_of(pk).is_some() || keys::is_about_accounts(pk))
+        .collect();
+    // Kinds of items without a recorded one.
+    for pk in ["live#PROVIDER#cus_1", "test#SITES#chst_1"] {
+        assert!(keys::is_about_accounts(pk), "{pk}");
+        partitions.push(pk.to_owned());
+    }
+    for pk in partitions {
+        let is_permitted = patterns.iter().any(|pattern| fits(pattern, &pk));
+        assert!(is_permitted, "{pk}");
+    }
 }
 
 /// Closes an account and erases it, as soon as that is permitted. Returns its id.
