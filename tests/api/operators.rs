@@ -25,6 +25,9 @@ use tests::platform::{Connected, fixture, manage_ok};
 use tests::samples::{lists, one_of_each, unused_uid};
 use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, with};
 
+use crate::books::finalized;
+use crate::invoices::many_sessions_with;
+
 /// The minimum time between the closure of an account and its erasure, in seconds.
 const CLOSED_FOR: u32 = 300;
 
@@ -221,6 +224,29 @@ async fn erase_closed(app: &TestApp, client: &Client) -> String {
     let erased = erase_in_steps(app, &id, 1_000).await;
     erased.expect("it is erased");
     id.to_string()
+}
+
+#[tokio::test]
+async fn an_erasure_writes_missing_documents_before() {
+    let app = TestApp::start().await;
+    let (alice, files) = (&app.alice, &app.app().files);
+    let crew = app.crew(alice).await;
+    let paid = json!({"amount_due": 0, "amount_paid": 1190});
+    many_sessions_with(&app, &crew, 105, paid).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let invoice = finalized(alice, window).await;
+    let line = json!([{"line_item": invoice["line_items"][0]["id"]}]);
+    let note = json!({"invoice": invoice["id"], "lines": line});
+    alice.post_ok("/v1/credit_notes", note).await;
+    app.drain().await;
+    let folder = format!("documents/{}/", account_of(alice));
+    let documents = files.list(&folder).await.expect("the keys");
+    assert_eq!(documents.len(), 2, "{documents:?}");
+    for key in &documents {
+        files.delete(key).await.expect("it is deleted");
+    }
+    erase_closed(&app, alice).await;
+    assert_eq!(files.list(&folder).await.expect("the keys"), documents);
 }
 
 #[tokio::test]
