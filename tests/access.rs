@@ -22,6 +22,7 @@ use functions::batches;
 use functions::batches::run::RunBatch;
 use functions::function::Trigger;
 use functions::job::Job as _;
+use functions::stream::sweep::{self, SweepPartition};
 use kernel::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
 use kernel::{Id, Kind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -134,6 +135,7 @@ pub fn render(recorded: &Recorded) -> String {
 ///   something.
 /// - A route that accepts `expand[]` reads objects of every kind that it can show instead of an id.
 /// - The job of batches processes the bodies of some routes.
+/// - `sweep-partition` continues the work of `sweep`, with items of the same kinds.
 /// - A function that scans the table processes items of every kind, and tests have only a few kinds: the actions that were recorded
 ///   are allowed for all items that its deployment names.
 pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
@@ -159,6 +161,10 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
                 let routes = batches::ROUTES.iter();
                 let handled = routes.filter_map(|route| granted(recorded, route.name));
                 seen.extend(handled.flatten());
+            }
+            let sweeps = [sweep::NAME, SweepPartition::NAME];
+            if sweeps.contains(&name) {
+                seen.extend(sweeps.into_iter().filter_map(of_scope).flatten());
             }
             let deployment = functions::deployment_named(name)?;
             Some(if deployment.needs.contains(&Need::ScanTable) {

@@ -13,7 +13,7 @@ use tests::{
 };
 
 use crate::books::{buyer, finalized, own, seller};
-use crate::invoices::no_show;
+use crate::invoices::{many_sessions_with, no_show};
 use crate::transactions::charged;
 
 /// A fleet with a completed session for each of these amounts, and the final invoice for them.
@@ -742,4 +742,41 @@ async fn a_credit_note_has_documents() {
     let cii = document("cii").await;
     assert!(cii.contains("<ram:TypeCode>381</ram:TypeCode>"));
     assert!(document("pdf").await.starts_with("%PDF-"));
+}
+
+/// The final invoice of a fleet with 105 sessions with changed members. It shows only the newest 100 lines.
+async fn long_invoice(app: &TestApp, change: Value) -> (Crew, Value) {
+    let crew = app.crew(&app.alice).await;
+    many_sessions_with(app, &crew, 105, change).await;
+    let invoice = finalized(&app.alice, window(app, &crew)).await;
+    assert_eq!(invoice["line_items_has_more"], true);
+    (crew, invoice)
+}
+
+#[tokio::test]
+async fn a_line_that_an_invoice_does_not_show_is_credited() {
+    let app = TestApp::start().await;
+    let (_, invoice) = long_invoice(&app, json!({})).await;
+    let lines = format!("{}/line_items?limit=100", path(&invoice));
+    let oldest = app.alice.walk(&lines).await.pop().expect("a line");
+    let body = json!({"lines": [{"line_item": oldest}]});
+    let note = credit(&app.alice, &invoice, body).await.expect(200);
+    assert_has!(note.body, {"amount": 1190, "/lines/0/line_item": oldest});
+    assert_has!(agree(&app.alice, &invoice).await, {"amount_due": 104 * 1190});
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_amount_of_a_long_invoice_of_paid_sessions_is_refunded() {
+    let app = TestApp::start().await;
+    let paid = json!({"amount_due": 0, "amount_paid": 1190});
+    let (crew, invoice) = long_invoice(&app, paid).await;
+    assert_has!(invoice, {"status": "paid", "/totals/paid": 105 * 1190});
+    let note = credit(&app.alice, &invoice, json!({"amount": 500})).await;
+    assert_has!(note.expect(200).body, {"/totals/refunded": 500});
+    app.drain().await;
+    // The payments were made outside the service.
+    let fleet = app.alice.get_ok(&path_of(&crew.fleet)).await;
+    assert_eq!(fleet["wallet_balance"], 500);
+    agree(&app.alice, &invoice).await;
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tests::{Client, Crew, TestApp, TestResponse, id_of, path_of, with};
 
 use crate::books::{buyer, finalized, own, seller};
+use crate::invoices::many_sessions_with;
 
 async fn ask(client: &Client, invoice: &Value, format: &str) -> TestResponse {
     let path = path_of(id_of(invoice));
@@ -192,5 +193,27 @@ async fn what_a_party_lacks_for_an_electronic_invoice_is_named() {
         refused.expect_error(409, None, param);
         document(&app, &invoice, "pdf").await;
     }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn documents_have_lines_that_an_invoice_does_not_show() {
+    let app = TestApp::start().await;
+    let (crew, window) = billed(&app, "en").await;
+    many_sessions_with(&app, &crew, 104, json!({})).await;
+    let invoice = finalized(&app.alice, window).await;
+    assert_eq!(invoice["line_items_has_more"], true);
+    // Before the job has run.
+    let ubl = document(&app, &invoice, "ubl").await.text;
+    assert_eq!(ubl.matches("<cac:InvoiceLine>").count(), 105);
+    let lines = format!("{}/line_items?limit=100", path_of(id_of(&invoice)));
+    let oldest = app.alice.walk(&lines).await.pop();
+    let note = json!({"invoice": invoice["id"], "lines": [{"line_item": oldest}]});
+    let note = app.alice.post_ok("/v1/credit_notes", note).await;
+    let ubl = document(&app, &note, "ubl").await.text;
+    assert!(
+        content(&ubl, "cac:Item").contains("Charging session"),
+        "{ubl}"
+    );
     app.drain().await;
 }

@@ -16,11 +16,17 @@ use models::event::{Delivery, DeliveryState};
 use ocpi::network::Network;
 use serde_json::{Value, json};
 use table::deliveries::Claim;
+use table::keys;
+use table::layout::VERSION;
 use table::networks::operators;
-use tests::golden::all_items;
+use tests::access::fits;
+use tests::golden::{all_items, recorded};
 use tests::platform::{Connected, fixture, manage_ok};
 use tests::samples::{lists, one_of_each, unused_uid};
 use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, with};
+
+use crate::books::finalized;
+use crate::invoices::many_sessions_with;
 
 /// The minimum time between the closure of an account and its erasure, in seconds.
 const CLOSED_FOR: u32 = 300;
@@ -100,6 +106,11 @@ async fn erasing_an_account_keeps_only_issued_documents() {
         // A confirmed reservation has entries in calendars, and a schedule for its next action.
         app.drain().await;
         objects.push(ids);
+    }
+    let station = app.station(json!({})).await;
+    let depot = json!({"name": "Depot", "time_zone": "UTC", "stations": [station]});
+    for client in [&child, &app.alice] {
+        client.post_ok("/v1/sites", depot.clone()).await;
     }
     app.alice.post_ok("/v1/fleets", fleet()).await;
     let id = account_of(&child);
@@ -185,6 +196,26 @@ async fn erasing_an_account_keeps_only_issued_documents() {
     assert!(gone.contains("No such account"), "{gone}");
 }
 
+#[test]
+fn an_erasure_may_write_every_item_that_may_name_an_account() {
+    let groups = erase::FUNCTION.deployment.writes.iter();
+    let patterns: Vec<String> = groups.flat_map(|group| group.patterns()).collect();
+    let items = recorded(VERSION).into_values();
+    let mut partitions: Vec<String> = items
+        .map(|item| item["pk"].as_str().expect("a key").to_owned())
+        .filter(|pk| keys::account_of(pk).is_some() || keys::is_about_accounts(pk))
+        .collect();
+    // Kinds of items without a recorded one.
+    for pk in ["live#PROVIDER#cus_1", "test#SITES#chst_1"] {
+        assert!(keys::is_about_accounts(pk), "{pk}");
+        partitions.push(pk.to_owned());
+    }
+    for pk in partitions {
+        let is_permitted = patterns.iter().any(|pattern| fits(pattern, &pk));
+        assert!(is_permitted, "{pk}");
+    }
+}
+
 /// Closes an account and erases it, as soon as that is permitted. Returns its id.
 async fn erase_closed(app: &TestApp, client: &Client) -> String {
     let id = account_of(client);
@@ -193,6 +224,29 @@ async fn erase_closed(app: &TestApp, client: &Client) -> String {
     let erased = erase_in_steps(app, &id, 1_000).await;
     erased.expect("it is erased");
     id.to_string()
+}
+
+#[tokio::test]
+async fn an_erasure_writes_missing_documents_before() {
+    let app = TestApp::start().await;
+    let (alice, files) = (&app.alice, &app.app().files);
+    let crew = app.crew(alice).await;
+    let paid = json!({"amount_due": 0, "amount_paid": 1190});
+    many_sessions_with(&app, &crew, 105, paid).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let invoice = finalized(alice, window).await;
+    let line = json!([{"line_item": invoice["line_items"][0]["id"]}]);
+    let note = json!({"invoice": invoice["id"], "lines": line});
+    alice.post_ok("/v1/credit_notes", note).await;
+    app.drain().await;
+    let folder = format!("documents/{}/", account_of(alice));
+    let documents = files.list(&folder).await.expect("the keys");
+    assert_eq!(documents.len(), 2, "{documents:?}");
+    for key in &documents {
+        files.delete(key).await.expect("it is deleted");
+    }
+    erase_closed(&app, alice).await;
+    assert_eq!(files.list(&folder).await.expect("the keys"), documents);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use functions::app::{App, Ports};
 use functions::job::Job as _;
 use functions::jobs;
+use functions::stream::overdue::Repeats;
 use functions::stream::relay::{StreamRecord, handle_batch};
 use functions::stream::sweep::SweepPartition;
 use futures::future::BoxFuture;
@@ -14,13 +15,13 @@ use futures::future::BoxFuture;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use functions::stream::sweep;
 use kernel::time::{MINUTE, hours};
-use kernel::{Error, Id, Kind, Origin};
+use kernel::{Error, Id, Kind, Origin, Timestamp};
 use models::event_type::EventType;
-use models::ports::{FailedChange, Message, Queue, QueueDepth};
+use models::ports::{DueCursor, FailedChange, Message, Queue, QueueDepth};
 use models::{Fleet, WebhookDelivery};
 use serde_json::{Value, json};
 use table::deliveries::{Attempt, Claim};
-use table::keys::{Key, next_actions};
+use table::keys::{Key, NEXT_ACTION_PARTITIONS, next_actions};
 use table::sweep::SWEEP_PAGE;
 use tests::player::Player;
 use tests::{Receiver, TestApp, assert_has, fleet};
@@ -141,26 +142,105 @@ async fn a_crashed_delivery_attempt_is_followed_by_a_second_attempt() {
     assert_eq!(app.alice.get_ok(&ping).await["pending_webhooks"], 0);
 }
 
+/// Deletes a fleet, and loses every trigger. The event is in the table for three minutes, and was not delivered.
+async fn delete_unheard(app: &TestApp, id: &str) {
+    let (store, origin) = (
+        &app.app().store,
+        Origin::background(app.alice.tenant(), app.now()),
+    );
+    let fleet = store.load::<Fleet>(&origin.tenant, &Id::from(id)).await;
+    let mut fleet = fleet.expect("the fleet");
+    fleet.record(EventType::FleetDeleted);
+    let mut tx = store.begin(&origin);
+    tx.delete(&fleet).expect("a write");
+    tx.commit_without_response().await.expect("a deletion");
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(3 * 60).await;
+}
+
+/// Sweeps each partition from its beginning, as `sweep-partition` does with what follows the first page.
+async fn sweep_partitions(app: &TestApp) {
+    for partition in 0..NEXT_ACTION_PARTITIONS {
+        let part = SweepPartition {
+            repeats: Repeats::of_run(partition, None, app.now()),
+            after: DueCursor {
+                pk: "#".to_owned(),
+                sk: "#".to_owned(),
+                next_at: Timestamp::EPOCH.to_string(),
+            },
+        };
+        let message = part.message().expect("a message");
+        jobs::work(app.app(), &message).await.expect("a partition");
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_endpoint_has_events_whose_changes_were_lost() {
+    for is_first_page in [true, false] {
+        let app = TestApp::start().await;
+        let (receiver, failing) = (Receiver::start().await, Receiver::start().await);
+        failing.answer(&[500]);
+        let ordered = |receiver: &Receiver, event: &str| json!({"url": receiver.url, "enabled_events": [event], "ordered": true});
+        let hooks = "/v1/webhook_endpoints";
+        let polling = json!({"type": "polling", "enabled_events": ["fleet.deleted"]});
+        let polling = app.alice.create(hooks, polling).await;
+        for hook in [
+            ordered(&receiver, "fleet.deleted"),
+            ordered(&failing, "fleet.created"),
+        ] {
+            app.alice.post_ok(hooks, hook).await;
+        }
+        let path = format!("{hooks}/{polling}/events");
+        let begin = app.alice.get_ok(&path).await["cursor"].clone();
+        let id = app.alice.create("/v1/fleets", fleet()).await;
+        app.drain().await;
+        // The queue of an endpoint that is newer than the fleet begins with the deletion, which the endpoint does not want.
+        app.alice
+            .post_ok(hooks, ordered(&failing, "fleet.created"))
+            .await;
+        delete_unheard(&app, &id).await;
+        if is_first_page {
+            sweep::handle(app.app()).await.expect("a sweep");
+        } else {
+            sweep_partitions(&app).await;
+        }
+        app.drain().await;
+        app.advance(60).await;
+        assert_eq!(receiver.types(), ["fleet.deleted"]);
+        assert_eq!(failing.types(), ["fleet.created"; 2]);
+        let begin = begin.as_str().expect("a cursor");
+        let page = app.alice.get_ok(&format!("{path}?cursor={begin}")).await;
+        assert_eq!(page["data"][0]["type"], "fleet.deleted");
+    }
+}
+
+#[tokio::test]
+async fn what_follows_the_first_page_of_a_partition_is_read() {
+    let (app, crew) = TestApp::with_crew().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500]);
+    receiver
+        .subscribe(&app.alice, &["reservation.created"])
+        .await;
+    let reservation = app.reservation(&crew, 60);
+    let reservation = app.alice.create("/v1/reservations", reservation).await;
+    app.drain().await;
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(33 * 60).await;
+    sweep_partitions(&app).await;
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 2);
+    let path = format!("/v1/reservations/{reservation}");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "confirmed");
+}
+
 #[tokio::test]
 async fn a_deletion_is_delivered_once_although_every_trigger_was_lost() {
     let app = TestApp::start().await;
     let receiver = Receiver::subscribed(&app.alice, &["fleet.deleted"]).await;
     let id = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
-    let (store, origin) = (
-        &app.app().store,
-        Origin::background(app.alice.tenant(), app.now()),
-    );
-    let fleet = Id::from(id.as_str());
-    let fleet = store.load::<Fleet>(&origin.tenant, &fleet).await;
-    let mut fleet = fleet.expect("the fleet");
-    fleet.record(EventType::FleetDeleted);
-    let mut tx = store.begin(&origin);
-    tx.delete(&fleet).expect("a write");
-    tx.commit_without_response().await.expect("a deletion");
-    // The event is in the table, and was not delivered.
-    app.running().lose_triggers().await.expect("lost");
-    app.advance(3 * 60).await;
+    delete_unheard(&app, &id).await;
     assert_eq!(receiver.received().len(), 0);
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     // Only the message of the first attempt represents the delivery. It is lost with all others.

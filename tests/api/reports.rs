@@ -677,6 +677,11 @@ async fn all_vehicles_of_the_fleets_are_counted() {
         let found: Vec<_> = entries.iter().map(counted).collect();
         assert_eq!(found, [(vehicles, json!(1))], "{group_by}");
     }
+    let of_fleet = body(&app, "fleet_efficiency", json!({"format": "json"}));
+    let of_fleet = with(of_fleet, json!({"fleet": crews[1].fleet}));
+    let report = succeeded_report(&app, of_fleet).await;
+    let entries = file(&app, &report).await.body;
+    assert_eq!(counted(&entries[0]), (json!(2), json!(1)));
 }
 
 #[tokio::test]

@@ -174,6 +174,19 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
 }
 
 #[tokio::test]
+async fn the_list_is_filtered_by_site() {
+    let (app, crew) = TestApp::with_crew().await;
+    let site = json!({"name": "Depot", "time_zone": "UTC"});
+    let site = app.alice.create("/v1/sites", site).await;
+    let there = with(vehicle(&crew.fleet), json!({"site": site}));
+    let there = app.alice.create("/v1/vehicles", there).await;
+    let list = format!("/v1/vehicles?site={site}");
+    assert_eq!(app.alice.get(&list).await.expect(200).ids(), [there]);
+    let unknown = app.alice.get("/v1/vehicles?site=site_1").await;
+    assert_eq!(unknown.error().2, Some("site_not_found"));
+}
+
+#[tokio::test]
 async fn telemetry_is_what_was_last_read() {
     let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);

@@ -163,3 +163,15 @@ async fn events_that_an_endpoint_does_not_want_hold_nothing_up() {
     }
     assert!(theirs.received().is_empty());
 }
+
+#[tokio::test]
+async fn an_unwanted_event_sends_the_lost_one_before_it() {
+    let app = TestApp::with_clock().await;
+    let receiver = Receiver::start().await;
+    hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let id = app.alice.create("/v1/fleets", fleet()).await;
+    app.running().lose_messages().await.expect("lost");
+    rename(&app.alice, &id, "Day shift").await;
+    app.drain().await;
+    assert_eq!(numbers(&receiver, 0, &id), [(1, 200)]);
+}

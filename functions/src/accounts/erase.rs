@@ -55,6 +55,7 @@ pub const FUNCTION: Function = Function {
             Items::CardTokens,
             Items::OcpiObjects,
             Items::ProviderIds,
+            Items::SitesOfStations,
         ])
         .needing(&[
             Need::BatchWrites,

@@ -28,12 +28,15 @@ use crate::webhooks::plan;
 /// The name of the function.
 pub const NAME: &str = "sweep";
 
+/// The items that a repetition writes: an event is planned again, and so is its place in the queues of ordered endpoints.
+const REPEATED: &[Items] = &[Items::Of(Kind::Event), Items::Of(Kind::WebhookEndpoint)];
+
 pub const FUNCTION: Function = Function {
     name: NAME,
     description: "Sends lost messages again",
     trigger: Trigger::Rate("rate(1 minute)"),
     deployment: Deployment::in_background()
-        .writing(&[Items::Of(Kind::Event)])
+        .writing(REPEATED)
         .needing(&[Need::Messages, Need::QueueDepths]),
 };
 
@@ -108,7 +111,7 @@ impl Job for SweepPartition {
     const FUNCTION: Function = Function::worker(
         Self::NAME,
         Deployment::in_background()
-            .writing(&[Items::Of(Kind::Event)])
+            .writing(REPEATED)
             .needing(&[Need::Messages, Need::QueueDepths]),
     );
 

@@ -59,8 +59,15 @@ pub async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String
 
 /// Writes this number of completed sessions of a crew.
 async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
+    many_sessions_with(app, crew, count, json!({})).await;
+}
+
+/// The same with changed members.
+pub async fn many_sessions_with(app: &TestApp, crew: &Crew, count: usize, change: Value) {
     for batch in (0..count).collect::<Vec<_>>().chunks(16) {
-        let sessions = batch.iter().map(|_| app.completed_session(crew, json!({})));
+        let sessions = batch
+            .iter()
+            .map(|_| app.completed_session(crew, change.clone()));
         futures::future::join_all(sessions).await;
     }
 }

@@ -6,6 +6,8 @@ use kernel::time::days;
 use serde_json::{Value, json};
 use tests::{assert_has, each, id_of, path_of};
 
+use crate::invoices::many_sessions_with;
+
 use super::prices::add_price;
 use super::{Scene, adjustment, energy};
 
@@ -219,6 +221,24 @@ async fn a_credit_after_500_lines_is_of_the_whole_invoice() {
     let body = json!({"invoice": id, "lines": line});
     let refused = scene.app.alice.post("/v1/credit_notes", body).await;
     refused.expect_error(409, None, "invoice");
+}
+
+#[tokio::test]
+async fn a_credit_applies_to_a_line_that_an_invoice_does_not_show() {
+    let scene = Scene::new().await;
+    let (session, theirs) = scene.billed().await;
+    // Their lines are newer.
+    scene.app.advance(3 * 3600).await;
+    let (app, crew) = (&scene.app, &scene.crew);
+    many_sessions_with(app, crew, 104, json!({"currency": "eur"})).await;
+    let invoice = finalize(&scene).await;
+    assert_eq!(invoice["line_items_has_more"], true);
+    let shown = each(&invoice["line_items"], "charging_session");
+    assert!(!shown.as_array().expect("lines").contains(&session["id"]));
+    credited(&scene, &theirs, 242).await;
+    let notes = scene.get("/v1/credit_notes").await;
+    let line = id_of(&session).replace("cs_", "li_");
+    assert_has!(notes["data"][0], {"type": "network", "amount": 242, "/lines/0/line_item": line});
 }
 
 #[tokio::test]

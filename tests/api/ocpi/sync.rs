@@ -308,3 +308,19 @@ async fn a_pulled_tariff_that_gives_no_prices_is_a_problem() {
     assert_finished(&pull);
     assert_eq!(cpo.data("/tariffs/NL/EXA/DAY").await, unusable);
 }
+
+#[tokio::test]
+async fn a_pull_loads_the_status_of_a_single_evse() {
+    let app = TestApp::start().await;
+    let cpo = listing(&app, &["L1"]).await;
+    app.drain().await;
+    let later = app.now().plus(MINUTE).to_string();
+    let mut changed = location("L1", &later);
+    let status = json!({"status": "CHARGING", "last_updated": later});
+    changed["evses"][0] = with(changed["evses"][0].take(), status);
+    cpo.list("locations", vec![changed]);
+    app.advance(3_600 + 300).await;
+    assert_eq!(pulled(&app).await["counts"]["changed"], 1);
+    let connectors = station(&app).await["connectors"].clone();
+    assert_eq!(connectors[0]["status"], "occupied");
+}
