@@ -217,12 +217,13 @@ mod tests {
 
     #[test]
     fn the_record_that_operators_hand_to_the_relay_is_read() {
-        let readme = include_str!("../../infra/README.md");
-        let (_, command) = readme.split_once("printf '").unwrap();
-        let (record, _) = command.split_once('\'').unwrap();
+        let script = include_str!("../../infra/operate/relay.py");
+        let (_, record) = script.split_once("record = ").unwrap();
+        let (record, _) = record.split_once('\n').unwrap();
         let item =
             json!({"pk": {"S": "acct_1#live#flt_1"}, "sk": {"S": "#"}, "version": {"N": "3"}});
-        let record = record.replace("%s", &item.to_string());
+        let record = record.replace(": item}", &format!(": {item}}}"));
+        let record = format!("{{\"Records\": [{record}]}}");
         let event: StreamEvent = serde_json::from_str(&record).unwrap();
         let [record] = &event.records[..] else {
             panic!("one record: {event:?}");

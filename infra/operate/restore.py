@@ -121,11 +121,11 @@ def is_left_out(item):
 
 
 def content(item):
-    """What an item says, without what every write changes."""
+    """The attributes of an item except those that every write changes."""
     return {name: value for name, value in (item or {}).items() if name not in WRITES}
 
 
-# What an item says of its last write: its number and time, and its events, their cause, and the number of all events.
+# The attributes about the last write of an item: its number and time, its events and their cause, and the number of all events.
 WRITES = ("version", "written", "events", "request", "sequence")
 
 
@@ -198,8 +198,11 @@ def copy(database, source, target, prefix, holder, apply):
     """Writes the items of the source with this prefix of the partition key over those of the target that differ.
 
     An object gets a version above the one there, so that it is relayed as every change is. An item that is changed meanwhile is left as it
-    is, and reported.
+    is, and reported. The entries of a holder are written only if the time of all of them is free.
     """
+    if holder and apply and (kept := copy(database, source, target, prefix, holder, False)):
+        print("nothing was written, because not all of the time is free")
+        return kept
     pages = database.get_paginator("scan").paginate(
         TableName=source, FilterExpression="begins_with(pk, :prefix)", ExpressionAttributeValues={":prefix": {"S": prefix}}
     )
@@ -227,7 +230,7 @@ def copy(database, source, target, prefix, holder, apply):
         except database.exceptions.ConditionalCheckFailedException:
             print("    was changed meanwhile, and is left as it is")
             kept += 1
-    print(f"{same} items are as they were, {written} were written, {kept} were changed meanwhile")
+    print(f"{same} items are as they were, {written} were written, {kept} were left as they are")
     print(f"{left_out} counters, logs, derived items and calendars were left out")
     return kept
 

@@ -21,7 +21,7 @@ TENANT = f"{RUNNER['account']}#test#"
 
 
 def api(path, body=None):
-    """What the API answers."""
+    """The response of the API."""
     headers = {"Authorization": f"Bearer {RUNNER['api_key']}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(f"{RUNNER['base_url']}/v1/{path}", data, headers)) as response:
@@ -43,7 +43,7 @@ def calendar(evse, revision, *entries):
 
 
 class Overtaken:
-    """A database in which an item is changed each time after it was read."""
+    """A database in which an item is changed each time before it is written."""
 
     def __init__(self, change):
         self.change = change
@@ -51,10 +51,11 @@ class Overtaken:
     def __getattr__(self, name):
         return getattr(DATABASE, name)
 
-    def get_item(self, **asked):
-        found = DATABASE.get_item(**asked)
-        DATABASE.put_item(TableName=asked["TableName"], Item=found["Item"] | self.change)
-        return found
+    def put_item(self, TableName, Item, **condition):
+        key = {"pk": Item["pk"], "sk": Item["sk"]}
+        found = DATABASE.get_item(TableName=TableName, Key=key)["Item"]
+        DATABASE.put_item(TableName=TableName, Item=found | self.change)
+        return DATABASE.put_item(TableName=TableName, Item=Item, **condition)
 
 
 def new_table():
@@ -81,7 +82,7 @@ class CopyTest(unittest.TestCase):
         return DATABASE.get_item(TableName=self.used, Key={"pk": wanted["pk"], "sk": wanted["sk"]}).get("Item")
 
     def copy(self, prefix, holder=None, database=DATABASE, target=None):
-        """What the command prints."""
+        """The output of the command."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             restore.copy(database, self.restored, target or self.used, prefix, holder, True)
         return printed.getvalue()
@@ -109,7 +110,7 @@ class CopyTest(unittest.TestCase):
             self.put(self.restored, old)
             self.put(self.used, old | {"text": {"S": "damaged"}})
             change = {"text": {"S": "newer"}} | ({"version": {"N": "2"}} if attributes else {})
-            self.assertIn("1 were changed meanwhile", self.copy(TENANT, database=Overtaken(change)))
+            self.assertIn("1 were left as they are", self.copy(TENANT, database=Overtaken(change)))
             self.assertEqual({"S": "newer"}, self.at(old)["text"])
 
     def test_a_calendar_gains_one_holders_entries(self):
@@ -122,14 +123,16 @@ class CopyTest(unittest.TestCase):
         for _ in range(2):
             self.copy("test#CAL#", "res_1")
             self.assertEqual(calendar("1", 8, ("res_1", 1, 2), ("res_3", 2, 3)), self.at(old))
-        self.assertIn("1 were changed meanwhile", self.copy("test#CAL#", "res_2", Overtaken({"revision": {"N": "9"}})))
+        self.assertIn("1 were left as they are", self.copy("test#CAL#", "res_2", Overtaken({"revision": {"N": "9"}})))
 
     def test_time_that_is_taken_is_not_booked_again(self):
         self.put(self.restored, calendar("1", 1, ("res_1", 1, 4)))
         used = calendar("1", 7, ("res_3", 2, 3))
         self.put(self.used, used)
-        self.assertIn("is taken by res_3", self.copy("test#CAL#", "res_1"))
-        self.assertEqual(used, self.at(used))
+        free = calendar("2", 1, ("res_1", 1, 4))
+        self.put(self.restored, free)
+        self.assertIn("nothing was written", self.copy("test#CAL#", "res_1"))
+        self.assertEqual((used, None), (self.at(used), self.at(free)))
 
     def test_events_of_a_copied_object_are_numbered_on(self):
         address = {"line1": "1", "city": "London", "postal_code": "E3 4LH", "country": "GB"}
@@ -188,7 +191,7 @@ class RelayTest(unittest.TestCase):
         self.table = new_table()
 
     def hand_over(self, letters, apply=False, discard=False):
-        """How many messages are left, and what is printed."""
+        """The number of messages that are left, and the output."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             left = relay.hand_over((DATABASE, letters, letters), (self.table, "url", "fleet-relay-stream"), apply, discard)
         return left, printed.getvalue()

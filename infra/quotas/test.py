@@ -65,7 +65,7 @@ class QuotaTest(unittest.TestCase):
         variables = stack["Globals"]["Function"]["Environment"]["Variables"].values()
         named = {value["Ref"] for value in variables if isinstance(value, dict) and "Ref" in value}
         parameters = check.yaml_parse((TEMPLATES / "template.yaml").read_text())["Parameters"]
-        # CloudFormation takes 2.5 for a Number, with which a function would end at its start.
+        # CloudFormation accepts 2.5 as a Number, but a function that reads it fails at its start.
         self.assertEqual([], [name for name in named & parameters.keys() if parameters[name]["Type"] == "Number"])
         numbers = {name: one for name, one in parameters.items() if name in named and str(one["Default"]).isdigit()}
         self.assertEqual(8, len(numbers))

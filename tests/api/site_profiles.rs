@@ -288,6 +288,19 @@ async fn a_vehicle_that_its_profile_stops_is_planned_again() {
 }
 
 #[tokio::test]
+async fn a_session_that_begins_with_a_pause_gets_a_profile() {
+    let depot = Depot::new(60_000).await;
+    let scene = &depot.scene;
+    scene.start().await;
+    scene.result("ACCEPTED").await;
+    let parked = json!({"start_date_time": scene.app.now(),
+        "dimensions": [{"type": "PARKING_TIME", "volume": 0.1}]});
+    let report = json!({"kwh": 0, "charging_periods": [parked]});
+    scene.report(&scene.session(report)).await;
+    assert_eq!(depot.sent().len(), 1);
+}
+
+#[tokio::test]
 async fn a_late_start_at_a_full_site_waits_for_the_others() {
     let depot = Depot::new(30_000).await;
     let scene = &depot.scene;
@@ -384,6 +397,18 @@ async fn tap(depot: &Depot, place: usize, uid: &str) {
     scene.report(&with(cards::tapped(scene), change)).await;
 }
 
+/// A vehicle of another account charges at the second EVSE.
+async fn tapped_by_another(depot: &Depot) {
+    let app = &depot.scene.app;
+    let bob = app.other_account(kernel::Mode::Test).await;
+    let crew = app.crew(&bob).await;
+    let uid = "04A1B2C3D9";
+    let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
+    bob.post_ok("/v1/charge_cards", card).await;
+    app.drain().await;
+    tap(depot, 1, uid).await;
+}
+
 #[tokio::test]
 async fn a_session_outside_the_site_is_stopped_at_a_cut() {
     let depot = Depot::new(60_000).await;
@@ -459,13 +484,7 @@ async fn a_session_of_another_account_reduces_the_others_at_once() {
     scene.active().await;
     depot.accept().await;
     assert_eq!(depot.limits()[0], 22_000);
-    let bob = scene.app.other_account(kernel::Mode::Test).await;
-    let crew = scene.app.crew(&bob).await;
-    let uid = "04A1B2C3D9";
-    let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
-    bob.post_ok("/v1/charge_cards", card).await;
-    scene.app.drain().await;
-    tap(&depot, 1, uid).await;
+    tapped_by_another(&depot).await;
     assert_eq!(depot.limits()[0], 8_000);
     // Nothing says when that session ends.
     depot.accept().await;
@@ -482,13 +501,7 @@ async fn a_session_at_an_evse_that_is_removed_still_counts() {
     let scene = &depot.scene;
     scene.app.needs("a clock that can be moved");
     scene.active().await;
-    let bob = scene.app.other_account(kernel::Mode::Test).await;
-    let crew = scene.app.crew(&bob).await;
-    let uid = "04A1B2C3D9";
-    let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
-    bob.post_ok("/v1/charge_cards", card).await;
-    scene.app.drain().await;
-    tap(&depot, 1, uid).await;
+    tapped_by_another(&depot).await;
     depot.accept().await;
     let mut location = fixture("location");
     let capabilities = json!(["REMOTE_START_STOP_CAPABLE", "CHARGING_PROFILE_CAPABLE"]);

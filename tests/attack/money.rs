@@ -288,7 +288,8 @@ async fn a_top_up_is_refunded_if_the_wallet_owner_is_deleted() {
         .zip(["fleet_not_found", "driver_not_found"])
         .enumerate()
     {
-        let answer = meanwhile(&app, &ledger, path, Some("k"), async || {
+        let key = format!("k{n}");
+        let answer = meanwhile(&app, &ledger, path, Some(&key), async || {
             app.alice.delete_ok(path).await;
         });
         let answer = answer.await;

@@ -1,4 +1,4 @@
-//! The cases that the seeds have covered, so that every run proves something.
+//! Counts the cases that the seeds have covered, and fails if one is missing.
 
 use crate::Played;
 use crate::provider::CERTAIN_FAULTS;

@@ -17,7 +17,7 @@ export const price = (amount, currency) => money(amount, currency, 3);
 export const minorUnits = (value, currency) => Math.round(value * 10 ** digitsOf(currency));
 
 /**
- * A price with its tax, which may be one that comes on top of it.
+ * A price with tax: tax that it does not include is added.
  * @param {Pick<import('../types').Price, 'price' | 'price_decimal' | 'tax_included' | 'tax_percent'>} one
  */
 export const withTax = ({ price: rounded, price_decimal: exact, tax_included: isIncluded, tax_percent: percent }) =>

@@ -105,7 +105,7 @@ const APART = new RegExp(`^${NUMBER_WITH_MARK}(?:\\s*;\\s*|\\s*,\\s+|\\s+,?\\s*)
 
 /**
  * The latitude and longitude of a text: two numbers with a comma, a semicolon or a blank between them. Their fractions
- * begin with a point, or with a comma where that cannot be the one between them. Null if it is none.
+ * begin with a point, or with a comma where that cannot be the one between them. Null if the text is anything else.
  * @param {string} text
  * @returns {[number, number] | null}
  */

@@ -173,13 +173,13 @@ try {
         await field.press('Tab');
       };
       await enter('N 51.5, W 0.1');
-      await page.getByText('This is no latitude and longitude').waitFor();
+      await page.getByText('Enter a latitude and a longitude').waitFor();
       assert.equal(await field.inputValue(), 'N 51.5, W 0.1');
       assert.ok(await page.getByRole('button', { name: 'Reserve', exact: true }).isDisabled());
       await checkAccessibility(page, 'a place that cannot be read');
       await enter('51,5200, -0,1050');
       assert.equal(await field.inputValue(), '51.5200, -0.1050');
-      assert.equal(await page.getByText('This is no latitude and longitude').count(), 0);
+      assert.equal(await page.getByText('Enter a latitude and a longitude').count(), 0);
       const zones = page.getByRole('combobox', { name: 'Time zone' });
       await zones.focus();
       await zones.locator('option', { hasText: 'UTC' }).waitFor({ state: 'attached' });

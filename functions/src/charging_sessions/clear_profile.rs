@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use crate::function::Function;
 use crate::job::Job;
 use crate::networks::{operator, workers};
+use crate::sites::read::present_holders;
 
 /// Clears the profile of a session that has ended, or whose vehicle or station has left its site.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,10 +33,9 @@ impl ClearProfile {
         tenant: &Tenant,
         owners: BTreeSet<CalendarOwner>,
     ) -> Result<()> {
-        let entries = app.store.entries_of(tenant.mode, owners, app.now()).await?;
-        let holders = entries.into_iter().map(|entry| entry.holder);
-        let sessions: BTreeSet<Id> = holders.filter(|id| id.is(Kind::ChargingSession)).collect();
-        for session in sessions {
+        let holders = present_holders(app, tenant.mode, &owners, app.now()).await?;
+        let is_session = |id: &Id| id.is(Kind::ChargingSession);
+        for session in holders.into_iter().filter(is_session) {
             let stored = app.store.find::<ChargingSession>(tenant, &session).await?;
             if stored.is_some_and(|stored| stored.profile().is_some()) {
                 let tenant = tenant.clone();

@@ -27,8 +27,9 @@ use models::site::SitePlanReason;
 use models::{ChargingSession, Stored};
 
 impl OnChange for ChargingSession {
-    /// Plans the sites of the station again, also those of other accounts, when a session is to start, begins or ends, when its vehicle
-    /// stops or goes on charging, and with the result of a charging profile. Clears a profile when the session ends.
+    /// Plans the sites of the station again, also those of other accounts, when a session is to start, begins or ends; at the station of a
+    /// network also when its vehicle stops or goes on charging, and with the result of a charging profile. Clears a profile when the
+    /// session ends.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let Change { tenant, after, .. } = change;
         let before = change.before.as_ref();
@@ -45,9 +46,10 @@ impl OnChange for ChargingSession {
             return Ok(());
         }
         let station = &after.object.charging_station;
+        // A plan finds out what a metered session changes, but not that a simulated one of another vehicle has begun or ended.
         if after.internal.network.is_none() {
             let because = SitePlanReason::Sessions;
-            return rematch::plan_sites_again(app, tenant.mode, station, because).await;
+            return rematch::plan_sites_of_station(app, tenant.mode, station, because).await;
         }
         for (owner, site) in app.store.sites_of_station(tenant.mode, station).await? {
             PlanSite::request(app, &owner, &site).await?;

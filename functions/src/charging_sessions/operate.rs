@@ -16,6 +16,7 @@ use models::ports::JobSubject;
 use models::ports::network::{
     CommandStatus, Place, ProfileRequest, Rejection, StartRequest, StopRequest, Subject,
 };
+use models::reservation::ReservationStatus;
 use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
@@ -411,19 +412,25 @@ async fn fulfil_reservation(
     }
 }
 
-/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires.
+/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires. One whose EVSE was released because
+/// the session was at another one may expire at once.
 async fn await_vehicle_again(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     session: &Stored<ChargingSession>,
 ) -> Result<(), Error> {
     let (id, evse) = (&session.object.id, &session.internal.evse);
-    if let Some(mut reservation) = reservation_of(app, &tx.origin().tenant, session).await?
-        && reservation.lose_session(id, evse, tx.origin().now)
-    {
-        tx.save(&mut reservation)?;
+    let Some(mut reservation) = reservation_of(app, &tx.origin().tenant, session).await? else {
+        return Ok(());
+    };
+    let hold = CalendarHold::of_reservation(&reservation);
+    if !reservation.lose_session(id, evse, tx.origin().now) {
+        return Ok(());
     }
-    Ok(())
+    if reservation.object.status() == ReservationStatus::Expired {
+        tx.release_all(hold.as_slice()).await?;
+    }
+    tx.save(&mut reservation)
 }
 
 /// Notes in the reservation of a session that the session was refused: nothing is due for not using the connector.

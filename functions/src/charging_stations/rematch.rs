@@ -45,7 +45,7 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
         (old.pricing != new.pricing).then_some(SitePlanReason::Prices)
     };
     if let Some(because) = for_sites {
-        done = both(done, plan_sites_again(app, mode, id, because).await);
+        done = both(done, plan_sites_of_station(app, mode, id, because).await);
     }
     both(done, rematch(app, mode, &old, &new, withdrawn).await)
 }
@@ -151,7 +151,7 @@ async fn replan(app: &App, mode: Mode, station: &Id, because: ReplanReason) -> R
 ///
 /// # Errors
 /// `Contended` if a site changes in the meantime, `Unavailable` if DynamoDB cannot be reached.
-pub(crate) async fn plan_sites_again(
+pub(crate) async fn plan_sites_of_station(
     app: &App,
     mode: Mode,
     station: &Id,

@@ -6,7 +6,8 @@
 //!   A *wallet* is a number in the item of its owner and changes in the transaction of the object that it pays for.
 //! - A *charge key* is the provider's idempotency key. It is derived from an object of this service that is written before the charge and
 //!   used for one charge only: the transaction of a top-up, the numbered attempt to pay an invoice, the session, the reservation. It does
-//!   not depend on the client's `Idempotency-Key`, because that may be used again after 24 hours.
+//!   not depend on the client's `Idempotency-Key`, because that may be used again: after 24 hours, or after
+//!   30 days if the payment has no response yet.
 //!
 //! # Life cycle of a charge
 //!

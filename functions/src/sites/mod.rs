@@ -6,7 +6,7 @@ pub mod create;
 pub mod delete;
 pub mod execute;
 pub mod list;
-mod read;
+pub(crate) mod read;
 pub mod retrieve;
 pub mod retrieve_plan;
 pub mod set_carbon;
@@ -20,10 +20,9 @@ use crate::stream::change::{Change, OnChange};
 use crate::{App, Request};
 use execute::PlanSite;
 use kernel::{Error, Id, Kind, Reply, Result, Tenant, Timestamp};
-use models::charging::calendar::CalendarOwner;
-use models::charging::simulation::offered;
 use models::site::{SeriesChange, SiteDay, SiteOptimize, SitePlanReason, SiteSeries};
 use models::{ChargingStation, Site, Stored, VehicleDepartures, VehicleTelemetry};
+use read::evses;
 use table::UnitOfWork;
 
 impl OnChange for Site {
@@ -78,19 +77,6 @@ impl OnChange for VehicleTelemetry {
         }
         plan_again(app, &change.tenant, change.after.internal.iter()).await
     }
-}
-
-/// The calendars of the EVSEs of a station, also of those that were removed lately, each with W of a connector.
-fn evses(station: &Stored<ChargingStation>) -> impl Iterator<Item = (CalendarOwner, u32)> {
-    let Stored {
-        object, internal, ..
-    } = station;
-    let connectors = object.connectors.iter();
-    let connectors = connectors.map(|connector| (&connector.evse, offered(connector)));
-    let removed = internal.removed.iter();
-    let removed = removed.map(|removed| (&removed.evse, removed.power));
-    let evses = connectors.chain(removed);
-    evses.map(|(evse, power)| (CalendarOwner::evse(&object.id, evse), power))
 }
 
 /// Requests that sites are planned again.

@@ -1,13 +1,15 @@
 //! The inputs of the plan of a site.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::evses;
 use crate::App;
 use kernel::time::{DAY, HOUR};
-use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp, Window};
+use kernel::{Error, Id, Kind, Mode, Result, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
+use models::charging::simulation::offered;
 use models::charging_session::SessionStatus;
+use models::charging_session::profile::SessionProfile;
+use models::charging_station::StationInternal;
 use models::network::{ObjectId, Owner};
 use models::site::charge::Charge;
 use models::site::inputs::{
@@ -64,7 +66,7 @@ pub(super) async fn inputs(
     let mut holders: Vec<Id> = holders.chain(last.cloned()).collect();
     let execution = execution(tenant, &stations, &takers);
     if execution == Execution::Simulation {
-        holders.extend(holders_of(app, tenant, &vehicles, now).await?);
+        holders.extend(present_holders(app, tenant.mode, &planned(&vehicles), now).await?);
     }
     let mut sessions = sessions(app, tenant, holders, now).await?;
     let elsewhere = elsewhere(&mut sessions, &site.object);
@@ -125,7 +127,8 @@ fn execution(
 /// The time after the end of its last hold in which an active session is still found: a job extends holds.
 const LAPSED: SignedDuration = HOUR;
 
-/// The EVSEs of the stations that accept charging profiles, through a network that passes them on.
+/// The EVSEs of the stations that accept charging profiles, through a network that passes them on, also those that were removed lately;
+/// their ids are in lower case.
 async fn profile_takers(
     app: &App,
     tenant: &Tenant,
@@ -140,7 +143,8 @@ async fn profile_takers(
         let Some(owner) = location.map(ObjectId::owner) else {
             continue;
         };
-        if internal.takes_profiles.is_empty() {
+        let evses = takes_profiles(internal);
+        if evses.is_empty() {
             continue;
         }
         let is_passed_on = match passed_on.get(owner) {
@@ -154,11 +158,17 @@ async fn profile_takers(
         passed_on.insert(owner, is_passed_on);
         if is_passed_on {
             let id = &station.object.id;
-            let evses = internal.takes_profiles.iter();
-            takers.extend(evses.map(|evse| (id.clone(), evse.clone())));
+            takers.extend(evses.into_iter().map(|evse| (id.clone(), evse)));
         }
     }
     Ok(takers)
+}
+
+fn takes_profiles(station: &StationInternal) -> Vec<String> {
+    let removed = station.removed.iter().filter(|evse| evse.takes_profiles);
+    let removed = removed.map(|removed| &removed.evse);
+    let evses = station.takes_profiles.iter().chain(removed);
+    evses.map(|evse| evse.to_ascii_lowercase()).collect()
 }
 
 /// The sessions among the holders of calendars, read consistently; the simulated ones as they are now.
@@ -257,14 +267,15 @@ fn site_session(stored: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>
     let charged = session.state.charged();
     let evse = (
         session.charging_station.clone(),
-        stored.internal.evse.clone(),
+        stored.internal.evse.to_ascii_lowercase(),
     );
+    let takes_profiles = takers.contains(&evse);
     let network = stored.internal.network.as_ref();
     let reported = network.and_then(|network| network.reported);
     let reported = reported.unwrap_or(session.created);
     let has_stopped = |since: Timestamp| {
-        let profile = stored.profile();
-        profile.is_none_or(|profile| profile.has_stopped_by_itself(since, reported))
+        let stopped = |profile: &SessionProfile| profile.has_stopped_by_itself(since, reported);
+        stored.profile().map_or(!takes_profiles, stopped)
     };
     SiteSession {
         id: session.id.clone(),
@@ -274,7 +285,7 @@ fn site_session(stored: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>
         power: session.watts(),
         energy: u32::try_from(charged.energy).unwrap_or_default(),
         reported,
-        takes_profiles: takers.contains(&evse),
+        takes_profiles,
         profile: stored.profile().cloned(),
     }
 }
@@ -330,27 +341,52 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
     Ok(vehicles.collect())
 }
 
-/// The holders of the present time of the vehicles with departures, wherever they charge.
-async fn holders_of(
+/// The vehicles with departures, as owners of calendars.
+fn planned(vehicles: &[SiteVehicle]) -> BTreeSet<CalendarOwner> {
+    let planned = vehicles.iter().filter(|vehicle| vehicle.next().is_some());
+    let owners = planned.map(|vehicle| CalendarOwner::Vehicle(vehicle.vehicle.id.clone()));
+    owners.collect()
+}
+
+/// The holders of vehicles or EVSEs now, or within the last hour.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(crate) async fn present_holders(
     app: &App,
-    tenant: &Tenant,
-    vehicles: &[SiteVehicle],
+    mode: Mode,
+    owners: &BTreeSet<CalendarOwner>,
     now: Timestamp,
-) -> Result<Vec<Id>> {
+) -> Result<BTreeSet<Id>> {
     let present = Window {
         from: now.plus(-LAPSED),
         until: now,
     };
-    let planned = vehicles.iter().filter(|vehicle| vehicle.next().is_some());
-    let owners = planned.map(|vehicle| CalendarOwner::Vehicle(vehicle.vehicle.id.clone()));
-    let owners: Vec<CalendarOwner> = owners.collect();
     let pages = owners
         .iter()
         .flat_map(|owner| present.utc_days().map(move |day| (owner.clone(), day)));
-    let calendars = app.store.calendars(tenant.mode, pages.collect()).await?;
+    let calendars = app
+        .store
+        .calendars_consistently(mode, pages.collect())
+        .await?;
     let entries = owners.iter().flat_map(|owner| calendars.entries(owner));
     let entries = entries.filter(|entry| entry.window.overlaps(&present));
     Ok(entries.map(|entry| entry.holder).collect())
+}
+
+/// The calendar of the EVSE of each connector of a station, and of each EVSE that was removed lately, with the power in W.
+pub(super) fn evses(
+    station: &Stored<ChargingStation>,
+) -> impl Iterator<Item = (CalendarOwner, u32)> {
+    let Stored {
+        object, internal, ..
+    } = station;
+    let connectors = object.connectors.iter();
+    let connectors = connectors.map(|connector| (&connector.evse, offered(connector)));
+    let removed = internal.removed.iter();
+    let removed = removed.map(|removed| (&removed.evse, removed.power));
+    let evses = connectors.chain(removed);
+    evses.map(|(evse, power)| (CalendarOwner::evse(&object.id, evse), power))
 }
 
 /// The calendars of the stations' EVSEs, also of those that were removed lately, and the power of the strongest connector of each, in W.

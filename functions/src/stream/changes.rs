@@ -12,8 +12,8 @@
 //! one event. Every message can be sent twice: its worker checks what is left to do.
 //!
 //! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed is sent to the failure
-//! destination. One of an item that a newer release has written is read again for an hour before, because the relay of that release can
-//! process it. The sweeper finds objects whose message was lost by their next action.
+//! destination. Before that, a change of an item that a newer release has written is read again for an hour, because the relay of that
+//! release can process it. The sweeper finds objects whose message was lost by their next action.
 
 use kernel::time::hours;
 use kernel::{Error, Id, Kind, Result, SignedDuration, Tenant, Timestamp};

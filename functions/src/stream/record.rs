@@ -12,7 +12,8 @@ pub struct StreamRecord {
     pub new: Option<Item>,
     /// Whether DynamoDB has removed the item itself, because its time has passed.
     pub is_expired: bool,
-    /// When the item was written, to the second. None for a record that does not come from the stream of a deployed table.
+    /// When the item was written, to the second. None for a record that does not come from the stream of a deployed table, such as those
+    /// of the local runner.
     pub written: Option<Timestamp>,
 }
 

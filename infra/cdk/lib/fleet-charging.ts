@@ -119,9 +119,9 @@ export interface FleetChargingProps {
 function parameters(props: FleetChargingProps): Record<string, string | undefined> {
   const text = (value?: number | boolean): string | undefined => (value === undefined ? undefined : String(value));
   // The patterns of the template are not applied to values of props. Functions read these numbers at their start.
-  const whole = (value?: number): string | undefined => {
-    if (value !== undefined && !(Number.isInteger(value) && value >= 0 && value < 1e9)) {
-      throw new Error(`${value} is not a whole number from 0 to 999999999`);
+  const whole = (name: string, value?: number, least = 0): string | undefined => {
+    if (value !== undefined && !(Number.isInteger(value) && value >= least && value < 1e9)) {
+      throw new Error(`${name} is ${value}, not a whole number from ${least} to 999999999`);
     }
     return text(value);
   };
@@ -136,16 +136,16 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     DefaultEndpoint: props.domain?.defaultEndpoint ? "enabled" : "disabled",
     ApiRate: text(props.apiRate),
     ApiBurst: text(props.apiBurst),
-    RateTest: whole(props.rateTest),
-    RateLive: whole(props.rateLive),
-    RateNetwork: whole(props.rateNetwork),
+    RateTest: whole("rateTest", props.rateTest, 1),
+    RateLive: whole("rateLive", props.rateLive, 1),
+    RateNetwork: whole("rateNetwork", props.rateNetwork, 1),
     OcpiCountryCode: props.party?.countryCode,
     OcpiPartyId: props.party?.partyId,
     OcpiName: props.party?.name,
-    MaxChildren: whole(props.maxChildren),
-    MaxEndpoints: whole(props.maxEndpoints),
-    ReservationFee: whole(props.reservationFee),
-    LateCancellationSeconds: whole(props.lateCancellation?.toSeconds()),
+    MaxChildren: whole("maxChildren", props.maxChildren),
+    MaxEndpoints: whole("maxEndpoints", props.maxEndpoints, 1),
+    ReservationFee: whole("reservationFee", props.reservationFee),
+    LateCancellationSeconds: whole("lateCancellation", props.lateCancellation?.toSeconds()),
     ReviewTolerances: props.reviewTolerances,
     AssumedPrices: props.assumedPrices,
     StripeSecret: props.stripeSecret?.secretArn,
@@ -160,7 +160,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     WriteCeiling: text(props.writeCeiling),
     MonthlyBudget: text(props.budget?.monthly),
     BudgetEmail: props.budget?.email,
-    ReportDays: whole(props.reportRetention?.toDays()),
+    ReportDays: whole("reportRetention", props.reportRetention?.toDays(), 1),
     SecretsGeneration: props.secretsGeneration,
   };
 }

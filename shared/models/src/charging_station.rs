@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::energy_mix::EnergyMix;
 use super::network::ObjectId;
-use super::stored::Object;
+use super::stored::{Object, is_default};
 use super::token::PublishToken;
 use super::vehicle::ConnectorType;
 use kernel::fields::address::Address;
@@ -351,7 +351,7 @@ pub struct StationInternal {
     /// When the prices of each connector changed last, by its id; without those whose prices have not changed since the station was new.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repriced: BTreeMap<String, Timestamp>,
-    /// The EVSEs that the operator has removed, the latest first: a session there goes on, and counts at its site.
+    /// The EVSEs that the operator has removed: a session there goes on, and counts at its site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<RemovedEvse>,
 }
@@ -360,9 +360,16 @@ pub struct StationInternal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedEvse {
     pub evse: String,
-    /// W of its strongest connector.
+    /// The power of its strongest connector, in W.
     pub power: u32,
+    /// When it was removed.
     pub at: Timestamp,
+    /// Whether it was occupied then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub was_occupied: bool,
+    /// Whether it supports charging profiles.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub takes_profiles: bool,
 }
 
 impl Default for StationInternal {

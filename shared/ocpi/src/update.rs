@@ -19,7 +19,7 @@ use models::ChargingStation;
 use models::charging::simulation::offered;
 use models::charging_station::{Connector, ConnectorStatus, RemovedEvse, StationInternal};
 
-/// The time for which a station remembers the EVSEs that were removed, and how many it remembers.
+/// The time for which a station remembers the EVSEs that were removed, and how many it remembers: first those that were occupied.
 const REMEMBERED: SignedDuration = days(7);
 const MOST_REMOVED: usize = 100;
 
@@ -48,8 +48,7 @@ pub fn merged(
         imported_status,
         location,
         takes_profiles,
-        repriced: BTreeMap::new(),
-        removed: Vec::new(),
+        ..StationInternal::default()
     };
     (station.created, station.updated) = (now, now);
     let Some((before, before_internal)) = stored else {
@@ -114,6 +113,8 @@ fn removed(
         evse: connector.evse.clone(),
         power: offered(connector),
         at: now,
+        was_occupied: connector.status == ConnectorStatus::Occupied,
+        takes_profiles: internal.takes_profiles.contains(&connector.evse),
     });
     let mut removed: BTreeMap<String, RemovedEvse> = BTreeMap::new();
     for evse in remembered.cloned().chain(lost) {
@@ -124,7 +125,7 @@ fn removed(
         }
     }
     let mut removed = Vec::from_iter(removed.into_values());
-    removed.sort_by_key(|evse| Reverse(evse.at));
+    removed.sort_by_key(|evse| Reverse((evse.was_occupied, evse.at)));
     removed.truncate(MOST_REMOVED);
     removed
 }

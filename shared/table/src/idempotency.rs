@@ -45,8 +45,8 @@ pub(super) enum Claim<'a> {
 /// The time for which a response is kept.
 const KEPT: SignedDuration = DAY;
 
-/// The time for which an open record is kept: longer than any payment is pending, because another payment would begin without it. The
-/// record remains open if the payment transaction ends without the request. A repetition then has the result of the transaction.
+/// The time for which an open record is kept. It is longer than any payment is pending: without the record, a repetition would begin another
+/// payment. If the transaction ends without the request, the record stays open, and a repetition gets the result of the transaction.
 const KEPT_OPEN: SignedDuration = days(30);
 
 /// True if there is no record yet, or if the record has expired but DynamoDB has not deleted it yet.

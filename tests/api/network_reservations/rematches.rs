@@ -1,4 +1,4 @@
-//! Confirmed reservations at networks that lose their connector, the plug of their vehicle or their session.
+//! Tests of confirmed reservations at networks that lose their connector, the plug of their vehicle or their session.
 
 use serde_json::{Value, json};
 use tests::platform::{cdr_of, session_of};
@@ -62,6 +62,8 @@ async fn a_reservation_kept_for_its_fee_is_sent_once() {
             stage.app.alice.post_ok(&vehicle, change).await;
             stage.app.drain().await;
         };
+        // Half a minute, so that nothing below is checked when the result of RESERVE_NOW counts as lost.
+        stage.app.advance(30).await;
         plug("CHAdeMO").await;
         let kept = stage.reservation().await;
         assert_has!(kept, {"status": "confirmed", "fee_due": 300});
@@ -140,8 +142,8 @@ async fn a_cdr_of_an_invalid_session_completes_its_reservation() {
     assert_has!(stage.reservation().await, {"status": "completed", "charging_session": session["id"]});
 }
 
-#[tokio::test]
-async fn an_invalid_session_at_another_evse_leads_to_a_rematch() {
+/// A stage whose vehicle charges at another EVSE than the reserved one, that one's connector, and the session of the network.
+async fn elsewhere() -> (Stage, &'static str, Value) {
     let stage = reserved_for(300).await;
     stage.until(15).await;
     stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
@@ -165,9 +167,24 @@ async fn an_invalid_session_at_another_evse_leads_to_a_rematch() {
     let theirs = session_of(&command, stage.app.now());
     stage.report(&theirs, json!({})).await;
     assert_eq!(stage.sent(CANCEL).len(), 1);
+    (stage, other, theirs)
+}
+
+#[tokio::test]
+async fn an_invalid_session_at_another_evse_leads_to_a_rematch() {
+    let (stage, other, theirs) = elsewhere().await;
     stage.report(&theirs, json!({"status": "INVALID"})).await;
     assert_has!(stage.reservation().await, {"status": "confirmed", "connector": other, "charging_session": null});
     assert_eq!(stage.sent(RESERVE).len(), 2);
+}
+
+#[tokio::test]
+async fn an_invalid_session_elsewhere_ends_a_reservation_that_began() {
+    let (stage, _, theirs) = elsewhere().await;
+    stage.app.advance(12 * 60).await;
+    stage.report(&theirs, json!({"status": "INVALID"})).await;
+    assert_has!(stage.reservation().await, {"status": "expired", "fee_due": 0});
+    assert_eq!(stage.sent(RESERVE).len(), 1);
 }
 
 #[tokio::test]

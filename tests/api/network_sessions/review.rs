@@ -1,4 +1,4 @@
-//! Tests of the review of an implausible price or energy, and of its decisions.
+//! Tests of the review of an implausible price or energy, of its decisions, and of reports after a late decision.
 
 use kernel::Timestamp;
 use kernel::time::days;

@@ -298,7 +298,7 @@ async fn a_late_attempt_keeps_the_match_summary_of_the_previous_one() {
 }
 
 #[tokio::test]
-async fn a_plug_that_changes_before_the_confirmation_is_the_one_matched() {
+async fn a_plug_changed_before_the_confirmation_is_matched() {
     let app = TestApp::start().await;
     let (path, vehicle) = of_two_plugs(&app).await;
     let change = json!({"charging_standard": "CCS"});

@@ -58,7 +58,7 @@ async fn an_invalid_update_is_400_in_every_status() {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_reservation_is_updated_meanwhile_is_repeated() {
+async fn an_attempt_is_repeated_if_its_reservation_is_updated() {
     let app = TestApp::start().await;
     app.station(json!({"status": "inactive"})).await;
     let tenant = app.alice.tenant();

@@ -2,7 +2,7 @@
 
 use models::Site;
 use serde_json::{Value, json};
-use tests::{TestApp, fleet, vehicle, with};
+use tests::{TestApp, fleet, path_of, vehicle, with};
 
 use super::depot;
 
@@ -110,4 +110,19 @@ async fn a_limit_has_at_most_a_hundred_windows() {
     app.alice.post_ok("/v1/sites", site(100)).await;
     let refused = app.alice.post("/v1/sites", site(101)).await;
     refused.expect_error(400, None, "limits[0].time_windows");
+}
+
+#[tokio::test]
+async fn stations_of_a_deleted_site_may_belong_to_another() {
+    let app = TestApp::start().await;
+    let stations = [app.station(json!({})).await, app.station(json!({})).await];
+    let body = json!({"name": "Depot", "time_zone": "UTC", "stations": stations});
+    let site = app.alice.create("/v1/sites", body.clone()).await;
+    app.alice
+        .post("/v1/sites", body.clone())
+        .await
+        .expect_error(409, None, "stations");
+    app.alice.delete_ok(&path_of(&site)).await;
+    app.alice.create("/v1/sites", body).await;
+    app.drain().await;
 }

@@ -7,7 +7,7 @@ mod prices;
 mod replan;
 
 use serde_json::{Value, json};
-use tests::{TestApp, fleet, path_of, vehicle, with};
+use tests::{TestApp, fleet, vehicle, with};
 
 /// A depot with a limit in W, and vans at 20 % that need a level at a moment. Returns the paths of the site and of the vehicles.
 async fn depot(app: &TestApp, power: u32, vans: usize, departure: &Value) -> (String, Vec<String>) {
@@ -37,19 +37,4 @@ async fn van(app: &TestApp, site: &str, fleet: &str, departure: &Value) -> Strin
     let path_of_departures = format!("{path}/departures");
     app.alice.post_ok(&path_of_departures, departures).await;
     path
-}
-
-#[tokio::test]
-async fn stations_of_a_deleted_site_may_belong_to_another() {
-    let app = TestApp::start().await;
-    let stations = [app.station(json!({})).await, app.station(json!({})).await];
-    let body = json!({"name": "Depot", "time_zone": "UTC", "stations": stations});
-    let site = app.alice.create("/v1/sites", body.clone()).await;
-    app.alice
-        .post("/v1/sites", body.clone())
-        .await
-        .expect_error(409, None, "stations");
-    app.alice.delete_ok(&path_of(&site)).await;
-    app.alice.create("/v1/sites", body).await;
-    app.drain().await;
 }

@@ -1,4 +1,5 @@
-//! Tests of what has a site planned again: an outage, a tariff, a burst of requests, a reservation.
+//! Tests of when a site is planned again: after an outage, a reservation, a session, the deletion of a vehicle, and requests at the same
+//! time.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the network does after a START_SESSION, and when: results, reports and CDRs are planned by dice and performed when they are due.
+//! The reactions of the network to a START_SESSION: results, reports and CDRs, which are planned at random and performed when they are due.
 
 use kernel::time::{hours, minutes};
 use kernel::{Id, Mode, Timestamp};

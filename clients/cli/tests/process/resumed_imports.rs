@@ -1,4 +1,4 @@
-//! Tests of imports that were interrupted or whose outcome is unknown, and continue by their journal.
+//! Tests of imports that were interrupted or whose outcome is unknown, and continue by their journal; and of Ctrl-C.
 
 use serde_json::{Value, json};
 

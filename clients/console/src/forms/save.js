@@ -1,4 +1,4 @@
-// What a form saves: a new object, or the update of one, unless it was changed since the form was opened.
+// Saves a form: creates an object, or updates one unless it was changed since the form was opened.
 
 import { html, useRef, useState } from '../ui/html.js';
 import { ApiError, request, tagOf } from '../api/client.js';
@@ -7,7 +7,7 @@ import { useAction } from '../api/resource.js';
 /** How often an update is sent again where only that was changed which the form does not show. */
 const TRIES = 4;
 
-/** What objects were replaced by here. @type {WeakMap<object, object>} */
+/** The object by which a save has replaced another one. @type {WeakMap<object, object>} */
 const replaced = new WeakMap();
 
 /**
@@ -24,7 +24,7 @@ export function newest(one) {
 /**
  * Sends the body of a form with POST. An update has the ETag of the object that the form shows; an object that has none
  * is read and compared first. If anything has changed that the form shows, nothing is saved, and `changed` names it.
- * `load` takes the object as it is now for what the form shows, and `runAnyway` saves in spite of the change.
+ * `load` shows the present object in the form, and `runAnyway` saves in spite of the change.
  * @template {object} T
  * @param {string} path
  * @param {T | undefined} original undefined for a new object
@@ -49,6 +49,8 @@ export function useSave(path, original, differences) {
       try {
         if (tag || isRepeated || tries > 1) return await send(tag);
       } catch (error) {
+        // A request that was refused for its rate had no effect.
+        if (error instanceof ApiError && error.status === 429) sent.current = { key: '', tag: null };
         if (!(error instanceof ApiError) || error.status !== 412 || tries > TRIES) throw error;
       }
       const present = /** @type {T} */ (await request('GET', path));
@@ -73,13 +75,13 @@ export function useSave(path, original, differences) {
 }
 
 /**
- * That the object has changed since the form was opened, and what can be done. Nothing while it has not.
+ * The notice that the object has changed since the form was opened, with the choices of the user; nothing if it has not.
  * @param {{ names: string[], busy: boolean, onLoad: () => void, onSave: () => void }} props
  */
 export const Changed = ({ names, busy, onLoad, onSave }) =>
   names.length
     ? html`<div class="notice wait" role="alert"><p class="notice-title">Changed meanwhile</p>
     <p>Since this form was opened, this has changed: ${names.join(', ')}. Nothing was saved.</p>
-    <p>“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list that you have changed replaces the one that is there now.</p>
+    <p>“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list or an address that you have changed replaces the one that is there now.</p>
     <div class="actions"><button type="button" onClick=${onLoad}>Load again</button><button type="button" class="danger" disabled=${busy} onClick=${onSave}>Save anyway</button></div></div>`
     : null;

@@ -302,6 +302,8 @@ export default {
   'Energy to charge': 'Zu ladende Energie',
   'Energy {0}': 'Energie {0}',
   'Enforcement: what breaks a rule is refused': 'Durchsetzung: Was eine Regel verletzt, wird abgelehnt',
+  'Enter a latitude and a longitude, such as 51.507, -0.128.':
+    'Geben Sie Breite und Länge ein, zum Beispiel 51.507, -0.128.',
   'Enter an amount.': 'Geben Sie einen Betrag ein.',
   Event: 'Ereignis',
   'Event (id)': 'Ereignis (Id)',
@@ -510,8 +512,6 @@ export default {
   'On time': 'Pünktlich',
   'On time: charging began at most five minutes after the beginning of the reserved window.':
     'Pünktlich: Das Laden begann höchstens fünf Minuten nach dem Anfang des reservierten Zeitfensters.',
-  'Only {0} of the vehicles are added up, and in the file: others may have charged more.':
-    'Nur {0} der Fahrzeuge sind summiert und in der Datei: Andere haben vielleicht mehr geladen.',
   'Opening hours': 'Öffnungszeiten',
   Operator: 'Betreiber',
   Order: 'Reihenfolge',
@@ -617,7 +617,7 @@ export default {
   'Response to {0}': 'Antwort auf {0}',
   'Review of the price': 'Prüfung des Preises',
   Revoke: 'Widerrufen',
-  'Revoke the key': 'Den Schlüssel widerrufen',
+  'Revoke the key': 'Schlüssel widerrufen',
   'Rotate the secret': 'Geheimnis wechseln',
   Rules: 'Regeln',
   Save: 'Speichern',
@@ -843,6 +843,8 @@ export default {
   'The site had no room for its full power.': 'Der Standort hatte keinen Platz für seine volle Leistung.',
   'The stations of the site, and the power that they may draw together.':
     'Die Stationen des Standorts, und die Leistung, die sie zusammen beziehen dürfen.',
+  'The sums and the file contain only {0} vehicles: others may have charged more.':
+    'Summen und Datei enthalten nur {0} Fahrzeuge: Andere haben vielleicht mehr geladen.',
   'The time of this computer.': 'Die Zeit dieses Computers.',
   'The vehicle has no driver of its own: choose one of its fleet.':
     'Das Fahrzeug hat keinen eigenen Fahrer: Wählen Sie einen seiner Flotte.',
@@ -862,7 +864,6 @@ export default {
     'Es sind veröffentlichte Werte: Vergleichen Sie sie mit dem Fahrzeug.',
   'They decide which connectors fit and how long a charge takes.':
     'Sie entscheiden, welche Anschlüsse passen und wie lange das Laden dauert.',
-  'This is no latitude and longitude, such as 51.507, -0.128.': 'Das ist keine Breite und Länge wie 51.507, -0.128.',
   'This key': 'Dieser Schlüssel',
   'This list': 'Diese Liste',
   'Those of the first {0} vehicles.': 'Die der ersten {0} Fahrzeuge.',
@@ -1439,7 +1440,7 @@ export default {
   '{0} entries conflict': '{0} Einträge überschneiden sich',
   '{0} for {1}, {2}': '{0} für {1}, {2}',
   '{0} found in the newest {1}; there may be more.': '{0} unter den neuesten {1} gefunden; es kann mehr geben.',
-  '{0} found in {1}.': '{0} gefunden in {1}.',
+  '{0} found in {1}.': '{0} unter {1} gefunden.',
   '{0} is missing': '{0} fehlt',
   '{0} is neither true nor false': '{0} ist weder true noch false',
   '{0} is none of {1}': '{0} ist keines von {1}',
@@ -1480,10 +1481,10 @@ export default {
   '{0}seen': '{0}gesehen',
   '{0}{1} vehicles with a place': '{0}{1} Fahrzeuge mit einem Ort',
   '{0}… is longer than {1} characters': '{0}… ist länger als {1} Zeichen',
-  '“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list that you have changed replaces the one that is there now.':
-    '„Neu laden“ zeigt den jetzigen Stand, und was Sie eingegeben haben, geht verloren. „Trotzdem speichern“ speichert, was Sie hier geändert haben; eine Liste, die Sie geändert haben, ersetzt die jetzige.',
+  '“Load again” shows what is there now, and what you have entered is lost. “Save anyway” saves what you have changed here; a list or an address that you have changed replaces the one that is there now.':
+    '„Neu laden“ zeigt den jetzigen Stand, und was Sie eingegeben haben, geht verloren. „Trotzdem speichern“ speichert, was Sie hier geändert haben; eine Liste oder Adresse, die Sie geändert haben, ersetzt die jetzige.',
   '“Try again” finds out and imports what is missing; no line is imported twice.':
-    '„Erneut versuchen“ stellt es fest und importiert, was fehlt; keine Zeile wird zweimal importiert.',
+    '„Erneut versuchen“ klärt das und importiert, was fehlt; keine Zeile wird zweimal importiert.',
   '← All stations': '← Alle Stationen',
   '← Newer': '← Neuere',
   '→ {0}, {1} ms': '→ {0}, {1} ms',

@@ -212,7 +212,7 @@ function ByVehicle({ fleet, range }) {
       ${rows.length > LISTED && !whole ? html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show all ${number(rows.length)}</button>` : null}`
         : html`<p class="hint">No vehicle has charged in this range.</p>`
     }
-    ${found.more ? html`<p class="notice wait">Only ${number(VEHICLES)} of the vehicles are added up, and in the file: others may have charged more.</p>` : null}
+    ${found.more ? html`<p class="notice wait">The sums and the file contain only ${number(VEHICLES)} vehicles: others may have charged more.</p>` : null}
     <p class="hint">At most ${MOST_BY_VEHICLE} days by vehicle. A <a href=${link('/reports', { new: 1 })}>report</a> has longer periods, and sums by station.</p></section>`;
 }
 

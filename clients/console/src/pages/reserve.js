@@ -41,7 +41,7 @@ export default function Reserve({ route }) {
   const [vehicleId, setVehicleId] = useRemembered('vehicle', route.query.get('vehicle'));
   const [driver, setDriver] = useRemembered('driver', /** @type {string | null} */ (null));
   const [place, setPlace] = useRemembered('place', pointOf(route.query.get('at') ?? ''));
-  // The text of the place until it is entered, and then while it is none.
+  // The text in the field of the place: while it is typed, and as long as it is not a place.
   const [typed, setTyped] = useState(/** @type {{ text: string, wrong: boolean } | null} */ (null));
   const [radius, setRadius] = useRemembered('radius', 5000);
   const [start, setStart] = useRemembered('start', new Date(asked > 0 ? asked : defaultStart()).toISOString());
@@ -122,7 +122,7 @@ export default function Reserve({ route }) {
           <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
         </div>
         <${Field} label="Find a place">${(/** @type {string} */ id) => html`<${PlaceSearch} id=${id} onChoose=${(/** @type {import('../map/place-search.js').Found} */ { at }) => choosePlace(at)} />`}</${Field}>
-        <${Field} label="Place (latitude, longitude)" hint="Find it by name, click on the map, or enter it." error=${typed?.wrong ? t('This is no latitude and longitude, such as 51.507, -0.128.') : null}>
+        <${Field} label="Place (latitude, longitude)" hint="Find it by name, click on the map, or enter it." error=${typed?.wrong ? t('Enter a latitude and a longitude, such as 51.507, -0.128.') : null}>
           ${(
             /** @type {string} */ id,
             /** @type {string} */ hint,

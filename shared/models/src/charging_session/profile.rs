@@ -43,6 +43,9 @@ pub struct SessionProfile {
     /// The last profile that the charging point has accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<PowerProfile>,
+    /// When it has accepted that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_at: Option<Timestamp>,
     /// When the wanted profile was sent; None while it is due to be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Timestamp>,
@@ -187,18 +190,23 @@ impl SessionProfile {
         Some(accepted.most(window).max(self.wanted.most(window)))
     }
 
-    /// Returns whether a vehicle that draws nothing since a moment, by a report of a later one, has stopped by itself: it could draw then,
-    /// or for the last minutes before the report. Otherwise its profile may have kept it from charging, and it goes on when it can.
+    /// Returns whether a vehicle that has drawn nothing since `since`, by a report of the time `reported`, has stopped by itself: its profile
+    /// let it charge during the last minutes before the report, or when it has just stopped, then. Otherwise the profile may have kept it
+    /// from charging, and it goes on when the profile lets it.
     pub fn has_stopped_by_itself(&self, since: Timestamp, reported: Timestamp) -> bool {
         let refused = self.failure == Some(ProfileFailure::Refused);
         let wanted = Some(&self.wanted).filter(|_| !refused);
         let in_flight = || self.accepted.iter().chain(wanted);
         let could_draw = |from: Timestamp, until: Timestamp| {
             let window = Window { from, until };
-            in_flight().all(|profile| profile.least(&window) > 0)
+            self.accepted_at.is_none_or(|accepted| accepted <= from)
+                && in_flight().all(|profile| profile.least(&window) > 0)
         };
-        could_draw(since.plus(-CLOCK_SKEW), since.plus(WAKING))
-            || reported >= since.plus(WAKING) && could_draw(reported.plus(-WAKING), reported)
+        if reported < since.plus(WAKING) {
+            could_draw(since.plus(-CLOCK_SKEW), since.plus(WAKING))
+        } else {
+            could_draw(reported.plus(-WAKING), reported)
+        }
     }
 
     /// Returns the profile as it is shown to clients.
@@ -229,6 +237,7 @@ impl SessionProfile {
         Some(Self {
             wanted: profile,
             accepted: before.and_then(|before| before.accepted.clone()),
+            accepted_at: before.and_then(|before| before.accepted_at),
             sent: None,
             failure: None,
             failures: 0,
@@ -254,6 +263,7 @@ impl SessionProfile {
         }
         if is_accepted {
             self.accepted = Some(self.wanted.clone());
+            self.accepted_at = Some(now);
             (self.failure, self.failures, self.next) = (None, 0, None);
         } else {
             let pause = self.fail(ProfileFailure::Refused);
@@ -318,6 +328,7 @@ mod tests {
         let accepted = SessionProfile {
             wanted: profile.clone(),
             accepted: Some(profile),
+            accepted_at: Some(at(0)),
             sent: Some(at(0)),
             failure: None,
             failures: 0,
@@ -325,7 +336,8 @@ mod tests {
         };
         for (since, reported, expected) in [
             (10, 11, true),
-            (10, 40, true),
+            (10, 29, true),
+            (10, 40, false),
             // The clocks differ.
             (26, 28, false),
             (30, 40, false),
@@ -338,18 +350,24 @@ mod tests {
             let stopped = accepted.has_stopped_by_itself(at(since), at(reported));
             assert_eq!(stopped, expected, "since {since}, at {reported}");
         }
+        let late = SessionProfile {
+            accepted_at: Some(at(64)),
+            ..accepted.clone()
+        };
+        assert!(!late.has_stopped_by_itself(at(31), at(68)));
+        assert!(late.has_stopped_by_itself(at(31), at(69)));
         let nothing = PowerProfile::new([(at(0), 0)]);
         let sent = SessionProfile {
             wanted: nothing,
             next: Some(at(5)),
             ..accepted
         };
-        assert!(!sent.has_stopped_by_itself(at(10), at(40)));
+        assert!(!sent.has_stopped_by_itself(at(10), at(20)));
         let refused = SessionProfile {
             failure: Some(ProfileFailure::Refused),
             ..sent
         };
-        assert!(refused.has_stopped_by_itself(at(10), at(40)));
+        assert!(refused.has_stopped_by_itself(at(10), at(20)));
     }
 
     #[test]

@@ -102,8 +102,8 @@ impl Stored<Reservation> {
     }
 
     /// Waits for the vehicle again, because the session that fulfilled the reservation is invalid. After the start of the window, no fee is
-    /// due if the vehicle does not charge. Before, another EVSE is searched if the session was at another one, because the reserved one was
-    /// released then. Returns whether the session fulfilled the reservation.
+    /// due if the vehicle does not charge. If the session was at another EVSE, the reserved one was released: after the start the
+    /// reservation expires, and before it another EVSE is searched. Returns whether the session fulfilled the reservation.
     pub fn lose_session(&mut self, session: &Id, evse: &str, now: Timestamp) -> bool {
         let ReservationState::Confirmed { reserved, step } = &mut self.object.state else {
             return false;
@@ -112,14 +112,19 @@ impl Stored<Reservation> {
             return false;
         }
         *step = Step::Arrival;
+        let is_elsewhere = !reserved.evse.eq_ignore_ascii_case(evse);
         if reserved.window.from <= now {
             reserved.was_lost = true;
+            if is_elsewhere {
+                self.expire(now);
+                return true;
+            }
             let is_over = reserved.expires() <= now;
             // RESERVE_NOW would be too late.
             reserved.outward = reserved.outward.take().filter(|outward| {
                 !is_over || matches!(outward.state, OutwardState::Accepted { .. })
             });
-        } else if !reserved.evse.eq_ignore_ascii_case(evse) {
+        } else if is_elsewhere {
             self.give_up_evse(false, now);
         }
         true

@@ -392,8 +392,8 @@ impl Stored<Reservation> {
         });
     }
 
-    /// Keeps a confirmed reservation for another minute, because its session was requested and has not begun. If another connector is
-    /// searched, the next attempt follows after that minute.
+    /// Keeps a confirmed reservation for another minute, and at least until it would expire, because its session was requested and has not
+    /// begun. While another connector is searched, only the next attempt is put off by that minute.
     pub fn await_session(&mut self, now: Timestamp) {
         if let ReservationState::Confirmed { reserved, step } = &mut self.object.state {
             let until = now.plus(MINUTE);

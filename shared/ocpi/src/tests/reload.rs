@@ -1,14 +1,19 @@
 //! Tests of a location that is loaded again: what of its station stays.
 
-use kernel::time::MINUTE;
+use kernel::Timestamp;
+use kernel::time::{MINUTE, days};
 use models::ChargingStation;
+use models::charging::simulation::offered;
 use models::charging_station::{ConnectorStatus, StationInternal};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{Location, update};
 
 use super::tariffs::{priced, tariff};
 use super::{location, now};
+
+/// A station that was loaded, with its internal state; None before the first time.
+type Loaded = Option<(ChargingStation, StationInternal)>;
 
 /// Returns the stored data after the station was loaded once, and changed.
 fn stored(change: impl FnOnce(&mut ChargingStation)) -> (ChargingStation, StationInternal) {
@@ -69,4 +74,42 @@ fn a_status_that_the_file_changes_counts() {
     let charging = stored(|station| station.connectors[0].status = ConnectorStatus::Occupied);
     let broken = reload(&charging, "OUTOFORDER");
     assert_eq!(broken.0.connectors[0].status, ConnectorStatus::Faulted);
+}
+
+#[test]
+fn a_removed_evse_is_remembered_for_a_week() {
+    let evse = |uid: &str, status: &str| {
+        let mut evse = location()["evses"][0].clone();
+        (evse["uid"], evse["status"]) = (uid.into(), status.into());
+        evse
+    };
+    let load = |evses: Vec<Value>, before: &Loaded, at: Timestamp| {
+        let mut json = location();
+        json["evses"] = evses.into();
+        let location: Location = serde_json::from_value(json).unwrap();
+        let before = before.as_ref();
+        let before = before.map(|(station, internal)| (station, internal));
+        Some(update::merged(location.into_station().unwrap(), before, at))
+    };
+    let removed = |loaded: &Loaded| {
+        let (_, internal) = loaded.as_ref().unwrap();
+        let removed = internal.removed.iter();
+        removed.map(|evse| evse.evse.clone()).collect::<Vec<_>>()
+    };
+    let kept = || evse("Z", "AVAILABLE");
+    let both = load(vec![evse("aB", "AVAILABLE"), kept()], &None, now());
+    let gone = load(vec![evse("aB", "REMOVED"), kept()], &both, now());
+    assert_eq!(removed(&gone), ["aB"]);
+    let power = gone.as_ref().unwrap().1.removed[0].power;
+    assert_eq!(power, offered(&both.as_ref().unwrap().0.connectors[0]));
+    let later = |count: i64| now().plus(days(count));
+    assert_eq!(removed(&load(vec![kept()], &gone, later(6))), ["aB"]);
+    assert!(removed(&load(vec![kept()], &gone, later(7))).is_empty());
+    let back = load(vec![evse("Ab", "AVAILABLE"), kept()], &gone, later(1));
+    assert!(removed(&back).is_empty());
+    let all = (0..101).map(|number| evse(&format!("E{number}"), "AVAILABLE"));
+    let many = load(all.chain([kept()]).collect(), &gone, later(1));
+    let none = load(vec![kept()], &many, later(2));
+    assert_eq!(removed(&none).len(), 100);
+    assert!(!removed(&none).contains(&"aB".to_owned()));
 }

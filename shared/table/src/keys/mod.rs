@@ -15,7 +15,7 @@
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `ids`: `<acct>#<mode>#api_key` by id |
-//! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
+//! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, or 30 days while its payment is pending; compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#event#<0 to 7>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
 //! | entry of the feed of events, where there is a polling endpoint | `<acct>#<mode>#event#FEED#<0 to 7>` | `<Unix ms>#<evt>`, of one that only an endpoint is shown `<Unix ms>#<evt>#<wh>` | `ttl` 30 days |
 //! | delivery of an event to an endpoint, with the log line of the first attempt | `<acct>#<mode>#<wh>#<0 to 15>` | `<dlv>` | `next_action` while another attempt is due; `ttl` 30 days |

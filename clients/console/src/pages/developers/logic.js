@@ -38,7 +38,7 @@ export function hoursOf(attempts, at, hours) {
 }
 
 /**
- * An event as an endpoint is sent it: one with the payload `thin` only gets the id and the kind of the object.
+ * The body of the delivery of an event to an endpoint. With the payload `thin` the object has only its id and kind.
  * @param {import('../../../types').Event} event
  * @param {{ payload: string } | null} endpoint
  */

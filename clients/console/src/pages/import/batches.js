@@ -47,8 +47,8 @@ export const batchesOf = (entries) => chunksOf(entries).map((chunk) => ({ entrie
 
 /**
  * Creates an object for each entry and attaches it. The result of an outcome is the id of the object. Entries whose
- * batch was not begun when the import was stopped have no outcome. `unknown` are the batches of which the service could
- * not be asked what became of them: created again, they have the same key, so that no entry takes effect twice.
+ * batch was not begun when the import was stopped have no outcome. `unknown` are the batches whose outcome could not
+ * be read. They keep their keys, so that no entry takes effect twice when they are sent again.
  * @param {string} operation of the batches
  * @param {Batch[]} batches
  * @param {{ request: typeof import('../../api/client.js').request, readPages: typeof
