@@ -46,8 +46,12 @@ impl OnChange for ChargingSession {
             return Ok(());
         }
         let station = &after.object.charging_station;
-        // A plan finds out what a metered session changes, but not that a simulated one of another vehicle has begun or ended.
+        // A plan finds out what a metered session changes, but not that a simulated one of another vehicle has begun or ended. The time of a
+        // reservation is part of the plan.
         if after.internal.network.is_none() {
+            if after.object.reservation.is_some() {
+                return Ok(());
+            }
             let because = SitePlanReason::Sessions;
             return rematch::plan_sites_of_station(app, tenant.mode, station, because).await;
         }

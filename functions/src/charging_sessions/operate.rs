@@ -378,13 +378,13 @@ pub async fn writes_of_change<'a>(
             released.extend(CalendarHold::of_reservation(&reservation));
             tx.save(&mut reservation)?;
         }
+        if was == Some(Active) && is == Failed {
+            released.extend(await_vehicle_again(app, &mut tx, session).await?);
+        }
         tx.release_all(&released).await?;
     }
     if is == Active && was != Some(Active) {
         fulfil_reservation(app, &mut tx, session).await?;
-    }
-    if was == Some(Active) && is == Failed {
-        await_vehicle_again(app, &mut tx, session).await?;
     }
     let refusal = session.object.state.failed_reason();
     if was == Some(Pending) && refusal.is_some_and(SessionFailedReason::is_refusal) {
@@ -413,24 +413,23 @@ async fn fulfil_reservation(
 }
 
 /// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires. One whose EVSE was released because
-/// the session was at another one may expire at once.
+/// the session was at another one may expire at once: then its time is returned, which is to be released.
 async fn await_vehicle_again(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     session: &Stored<ChargingSession>,
-) -> Result<(), Error> {
+) -> Result<Option<CalendarHold>, Error> {
     let (id, evse) = (&session.object.id, &session.internal.evse);
     let Some(mut reservation) = reservation_of(app, &tx.origin().tenant, session).await? else {
-        return Ok(());
+        return Ok(None);
     };
     let hold = CalendarHold::of_reservation(&reservation);
     if !reservation.lose_session(id, evse, tx.origin().now) {
-        return Ok(());
+        return Ok(None);
     }
-    if reservation.object.status() == ReservationStatus::Expired {
-        tx.release_all(hold.as_slice()).await?;
-    }
-    tx.save(&mut reservation)
+    let is_over = reservation.object.status() == ReservationStatus::Expired;
+    tx.save(&mut reservation)?;
+    Ok(hold.filter(|_| is_over))
 }
 
 /// Notes in the reservation of a session that the session was refused: nothing is due for not using the connector.
