@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use functions::aws::SystemClock;
 use kernel::{Error, Result};
@@ -336,12 +337,18 @@ pub fn write_unsynced(path: &Path, content: &[u8]) -> std::io::Result<()> {
     write_whole(path, content, |_| Ok(()))
 }
 
+/// The number of files that this process has begun to write.
+static WRITES: AtomicU64 = AtomicU64::new(0);
+
 fn write_whole(
     path: &Path,
     content: &[u8],
     sync: impl FnOnce(&File) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let beside = path.with_extension("new");
+    // Two writes of a file, or of files that differ in their extension, may meet.
+    let number = WRITES.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().display();
+    let beside = path.with_file_name(format!("{name}.{number}.new"));
     let mut file = private().truncate(true).open(&beside)?;
     set_mode(&beside, 0o600)?;
     file.write_all(content)?;
@@ -395,4 +402,31 @@ fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn set_mode(_: &Path, _: u32) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_written_at_once_are_whole() {
+        let folder = std::env::temp_dir().join(format!("whole-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("document.pdf");
+        write_unsynced(&path, &[b'a'; 10_000]).unwrap();
+        std::thread::scope(|scope| {
+            for (letter, extension) in [(b'a', "pdf"), (b'a', "pdf"), (b'b', "xml")] {
+                let path = path.with_extension(extension);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        write_unsynced(&path, &[letter; 10_000]).unwrap();
+                    }
+                });
+            }
+            for _ in 0..500 {
+                assert!(std::fs::read(&path).unwrap() == [b'a'; 10_000]);
+            }
+        });
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -75,7 +75,8 @@ export function useSave(path, original, differences) {
 }
 
 /**
- * The notice that the object has changed since the form was opened, with the choices of the user; nothing if it has not.
+ * The notice that the object has changed since the form was opened, with the choices of the user. Nothing if it has not
+ * changed.
  * @param {{ names: string[], busy: boolean, onLoad: () => void, onSave: () => void }} props
  */
 export const Changed = ({ names, busy, onLoad, onSave }) =>
