@@ -464,7 +464,7 @@ try {
       await route.fulfill({ response, json: { ...json, series, next_page_url: route.request().url() } });
     });
     await page.reload();
-    await page.getByText('Only 1,000 of the vehicles are added up').waitFor();
+    await page.getByText('The sums and the file contain only 1,000 vehicles').waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     const drivers = page.locator('.card', { has: page.getByRole('heading', { name: 'By driver' }) });
     const [byDriver] = await Promise.all([
