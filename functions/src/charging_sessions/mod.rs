@@ -46,8 +46,8 @@ impl OnChange for ChargingSession {
             return Ok(());
         }
         let station = &after.object.charging_station;
-        // A plan finds out what a metered session changes, but not that a simulated one of another vehicle has begun or ended. The time of a
-        // reservation is part of the plan.
+        // The site is told the reason, because a plan does not see that a simulated session of another vehicle has begun or ended. The time
+        // of a reservation is in the plan before.
         if after.internal.network.is_none() {
             if after.object.reservation.is_some() {
                 return Ok(());

@@ -107,9 +107,14 @@ fn removed(
 ) -> Vec<RemovedEvse> {
     let key = |evse: &str| evse.to_ascii_lowercase();
     let present: HashSet<String> = after.iter().map(|connector| key(&connector.evse)).collect();
+    let is_missing = |evse: &str| !present.contains(&key(evse));
     let remembered = internal.removed.iter();
-    let remembered = remembered.filter(|removed| now.since(removed.at) < REMEMBERED);
-    let lost = before.iter().map(|connector| RemovedEvse {
+    let remembered = remembered
+        .filter(|removed| is_missing(&removed.evse) && now.since(removed.at) < REMEMBERED);
+    let lost = before
+        .iter()
+        .filter(|connector| is_missing(&connector.evse));
+    let lost = lost.map(|connector| RemovedEvse {
         evse: connector.evse.clone(),
         power: offered(connector),
         at: now,
@@ -118,11 +123,9 @@ fn removed(
     });
     let mut removed: BTreeMap<String, RemovedEvse> = BTreeMap::new();
     for evse in remembered.cloned().chain(lost) {
-        let (key, power) = (key(&evse.evse), evse.power);
-        if !present.contains(&key) {
-            let known = removed.entry(key).or_insert(evse);
-            known.power = known.power.max(power);
-        }
+        let power = evse.power;
+        let known = removed.entry(key(&evse.evse)).or_insert(evse);
+        known.power = known.power.max(power);
     }
     let mut removed = Vec::from_iter(removed.into_values());
     removed.sort_by_key(|evse| Reverse((evse.was_occupied, evse.at)));
