@@ -23,7 +23,8 @@ use tests::access::fits;
 use tests::golden::{all_items, recorded};
 use tests::platform::{Connected, fixture, manage_ok};
 use tests::samples::{lists, one_of_each, unused_uid};
-use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, with};
+use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, verify, with};
+use web::settings::Quotas;
 
 use crate::books::finalized;
 use crate::invoices::many_sessions_with;
@@ -272,6 +273,30 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
     jobs::work(app.app(), &message).await.expect("no effect");
     assert_eq!(items_with(&app, &account).await, Vec::<String>::new());
     assert_eq!(receiver.received().len(), 1);
+}
+
+#[tokio::test]
+async fn an_erased_family_gives_its_webhook_endpoints_back() {
+    let most = Quotas {
+        endpoints: 3,
+        ..Quotas::default()
+    };
+    let app = TestApp::start_with(|options| options.quotas = most).await;
+    let child = app.child_of(&app.alice).await;
+    let grandchild = app.child_of(&child).await;
+    let path = "/v1/webhook_endpoints";
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    for client in [&app.alice, &child, &grandchild] {
+        client.post_ok(path, hook.clone()).await;
+    }
+    app.alice.post(path, hook.clone()).await.expect(409);
+    let account = erase_closed(&app, &child).await;
+    for _ in 0..2 {
+        app.alice.post_ok(path, hook.clone()).await;
+    }
+    app.alice.post(path, hook).await.expect(409);
+    let accounts = BTreeSet::from([account, account_of(&grandchild).to_string()]);
+    assert_eq!(items_with(&app, &accounts).await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -817,6 +842,46 @@ async fn secrets_are_readable_without_the_old_key_after_reencryption() {
         after,
         "what cannot be read is left as it is"
     );
+}
+
+#[tokio::test]
+async fn an_endpoint_whose_key_is_lost_is_mended_by_a_rotation() {
+    let app = TestApp::start_with(|options| options.encryption_keys = Some(NEW.into())).await;
+    let receiver = Receiver::start().await;
+    let (_, old) = with_keys(&app, OLD).await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"], "headers": {"x-key": "gateway"}});
+    let created = old.post_ok("/v1/webhook_endpoints", hook).await;
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&created));
+
+    let new = &app.alice;
+    let shown = new.get_ok(&path).await;
+    assert_has!(shown, {"headers": {"x-key": "****"}});
+    let masked = shown["secret"].as_str().expect("a secret");
+    assert!(masked.starts_with("whsec_****"), "{masked}");
+    let listed = new.get_ok("/v1/webhook_endpoints").await;
+    assert_eq!(listed["data"][0]["secret"], shown["secret"]);
+    // A change leaves what cannot be read as it is.
+    new.post_ok(&path, json!({"description": "Gateway"})).await;
+    assert_has!(old.get_ok(&path).await, {"secret": created["secret"], "headers": {"x-key": "gateway"}});
+
+    // Nothing is sent without a signature.
+    new.post_ok("/v1/fleets", fleet()).await;
+    app.drain().await;
+    let deliveries = format!("{path}/deliveries");
+    let attempts = new.get_ok(&deliveries).await;
+    let response = attempts["data"][0]["response"].as_str();
+    let response = response.expect("a response");
+    assert!(response.contains("rotate the secret"), "{attempts}");
+    assert!(receiver.received().is_empty());
+
+    let rotate = format!("{path}/rotate_secret");
+    let rotated = new.post_ok(&rotate, json!({})).await;
+    new.post_ok(&path, json!({"headers": {"x-key": "anew"}}))
+        .await;
+    app.advance(600).await;
+    let received = receiver.received().remove(0);
+    assert_eq!(received.headers["x-key"], "anew");
+    verify(&received, rotated["secret"].as_str().expect("a secret"));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use table::list::Cursor;
 use utoipa::ToSchema;
 use web::deployment::Need;
-use web::page_token::Binding;
+use web::page_token::{Binding, PageSecrets};
 use web::query::Whole;
 use web::{Query, RequestContext, Route};
 
@@ -72,7 +72,7 @@ pub async fn handle(
             path: ROUTE.path,
             filters: &applied,
         },
-        secret: request.app.settings.page_secret()?,
+        secrets: request.app.settings.page_secrets()?,
     };
     let last = page.map(|token| pages.last_vehicle(&token)).transpose()?;
     let (groups, next) = match group_by {
@@ -116,7 +116,7 @@ fn applied(
 /// The pages of vehicles for the same query parameters.
 struct Pages<'a> {
     binding: Binding<'a>,
-    secret: &'a [u8],
+    secrets: &'a PageSecrets,
 }
 
 impl Pages<'_> {
@@ -125,7 +125,7 @@ impl Pages<'_> {
     /// # Errors
     /// 400 if the token is malformed, was edited, or belongs to another tenant or other query parameters.
     fn last_vehicle(&self, token: &str) -> Result<Id, Error> {
-        match self.binding.open(self.secret, token, Kind::Vehicle) {
+        match self.binding.open(self.secrets, token, Kind::Vehicle) {
             Some(Cursor::After(last)) => Ok(last),
             _ => Err(Error::invalid("page", "not a page token of this list")),
         }
@@ -134,7 +134,7 @@ impl Pages<'_> {
     /// Returns the URL of the page after this vehicle.
     fn url(&self, context: &RequestContext, limit: usize, last: Id) -> Option<String> {
         let from = Cursor::After(last);
-        let token = self.binding.token(self.secret, &from, Kind::Vehicle)?;
+        let token = self.binding.token(self.secrets, &from, Kind::Vehicle)?;
         let query = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(self.binding.filters)
             .append_pair("limit", &limit.to_string())

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 use web::deployment::Need;
 use web::list::MAX_PAGE;
-use web::page_token::Binding;
+use web::page_token::{Binding, PageSecrets};
 use web::query::Whole;
 use web::{PathId, Query, Route};
 
@@ -85,7 +85,7 @@ pub async fn handle(
             path: &path,
             filters: &[],
         },
-        secret: request.app.settings.page_secret()?,
+        secrets: request.app.settings.page_secrets()?,
         endpoint: &endpoint,
         limit: place.limit.map_or(10, |Whole(limit)| limit as usize),
     };
@@ -127,7 +127,7 @@ async fn may_wait(request: &Request) -> Result<bool, Error> {
 struct Reader<'a> {
     app: &'a App,
     binding: Binding<'a>,
-    secret: &'a [u8],
+    secrets: &'a PageSecrets,
     endpoint: &'a WebhookEndpoint,
     limit: usize,
 }
@@ -140,7 +140,7 @@ impl Reader<'_> {
             if place.from.is_some() {
                 return Err(Error::invalid("from", "must not be given with cursor"));
             }
-            let opened = self.binding.open(self.secret, cursor, Kind::Event);
+            let opened = self.binding.open(self.secrets, cursor, Kind::Event);
             let Some(Cursor::After(opened)) = opened else {
                 return Err(Error::invalid("cursor", "not a cursor of this endpoint"));
             };
@@ -236,7 +236,7 @@ impl Reader<'_> {
         let again = shown.iter().filter(|(_, is_again)| *is_again);
         let redelivered = again.map(|(event, _)| event.id.clone()).collect();
         let from = Cursor::After(place.clone());
-        let cursor = self.binding.token(self.secret, &from, Kind::Event);
+        let cursor = self.binding.token(self.secrets, &from, Kind::Event);
         let feed = EventFeed {
             data: shown.into_iter().map(|(event, _)| event).collect(),
             cursor: cursor.ok_or_else(|| Error::internal("a place without a token"))?,

@@ -26,6 +26,10 @@ const HEALTH_ATTEMPTS: u32 = 8;
 const READ: usize = 64 * 1024;
 const KEEP: usize = 4 * 1024;
 
+/// The response of an attempt that cannot be signed.
+const UNREADABLE: &str =
+    "the key of the secret or of a header is lost: rotate the secret and set the headers again";
+
 /// The event in the version of the endpoint that receives it.
 pub fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
     let (versions, version) = (&app.settings.versions, &receiver.api_version);
@@ -303,7 +307,7 @@ fn delay(
 /// The request that delivers an event.
 ///
 /// # Errors
-/// The endpoint has no URL that may be called, or the event cannot be serialized.
+/// The endpoint has no URL that may be called, its secrets cannot be decrypted, or the event cannot be serialized.
 fn request(
     app: &App,
     receiver: &Stored<WebhookEndpoint>,
@@ -316,6 +320,9 @@ fn request(
     let url = url.ok_or("the endpoint has no URL that can be read")?;
     if !app.settings.targets.allow_url(&url) {
         return Err("the URL is not a public address".into());
+    }
+    if receiver.internal.is_unreadable() {
+        return Err(UNREADABLE.into());
     }
     let event = rendered(app, &claimed.event, endpoint);
     let body = serde_json::to_vec(&event).map_err(|error| error.to_string())?;

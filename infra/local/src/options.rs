@@ -12,6 +12,7 @@ use kernel::time::days;
 use kernel::version::Versions;
 use models::ports::payments::Providers;
 use web::metrics::Metrics;
+use web::page_token::PageSecrets;
 use web::settings::{
     LATE_CANCELLATION, NETWORK_RATE, OwnParty, Quotas, RESERVATION_FEES, Rates, Settings, UNHURRIED,
 };
@@ -127,7 +128,7 @@ impl Options {
     /// `Internal` if a variable of the environment or a key of encryption is malformed.
     pub(crate) fn settings(&self, secrets: &Secrets) -> Result<Settings> {
         Ok(Settings {
-            page_secret: Some(secrets.page.clone()),
+            page_secrets: Some(PageSecrets::of(secrets.page.clone())),
             encryption_keys: EncryptionKeys::new(&secrets.encryption_keys)?,
             base_url: None,
             rates: Rates {

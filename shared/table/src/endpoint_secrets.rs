@@ -1,7 +1,8 @@
 //! The secrets of webhook endpoints in their items.
 //!
 //! The object in the item has the masked secret and masked headers, which most readers are shown. The secret itself and the values of the
-//! headers are in `internal`, encrypted, with the secrets that were replaced.
+//! headers are in `internal`, encrypted, with the secrets that were replaced. What cannot be decrypted, because its key is lost, stays there:
+//! the endpoint can still be read, changed and deleted, and be given a new secret.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -20,22 +21,33 @@ pub(super) fn encrypt(
     internal: &mut AttributeValue,
     cipher: &Cipher<'_>,
 ) -> Result<()> {
-    if let Some(secret) = text_in(object, "secret") {
+    let is_unreadable = text_in(internal, "secret").is_some();
+    if let Some(secret) = text_in(object, "secret").filter(|_| !is_unreadable) {
         let encrypted = cipher.encrypt(secret)?;
         *secret = SigningSecret::stored(secret).masked().as_str().to_owned();
         if let AttributeValue::M(members) = internal {
             members.insert("secret".into(), s(encrypted));
         }
     }
+    let unreadable: Item = headers_in(internal)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let mut headers = Item::new();
     for (name, value) in headers_in(object) {
         if let AttributeValue::S(text) = value {
-            headers.insert(name.clone(), s(cipher.encrypt(text)?));
+            let encrypted = match unreadable.get(name).filter(|_| text == MASKED) {
+                Some(encrypted) => encrypted.clone(),
+                None => s(cipher.encrypt(text)?),
+            };
+            headers.insert(name.clone(), encrypted);
         }
         *value = s(MASKED);
     }
-    if let (false, AttributeValue::M(members)) = (headers.is_empty(), &mut *internal) {
-        members.insert("headers".into(), AttributeValue::M(headers));
+    if let AttributeValue::M(members) = &mut *internal {
+        members.remove("headers");
+        if !headers.is_empty() {
+            members.insert("headers".into(), AttributeValue::M(headers));
+        }
     }
     previous_secrets(internal).try_for_each(|secret| {
         *secret = cipher.encrypt(secret)?;
@@ -43,28 +55,40 @@ pub(super) fn encrypt(
     })
 }
 
-/// Decrypts the secrets that [`encrypt`] has encrypted.
-///
-/// # Errors
-/// `Internal` if the item was encrypted with a key that no longer exists.
+/// Decrypts the secrets that [`encrypt`] has encrypted. One that cannot be decrypted stays masked in the object and encrypted in the internal
+/// state; one that was replaced is dropped then.
 pub(super) fn decrypt(
     object: &mut AttributeValue,
     internal: &mut AttributeValue,
     cipher: &Cipher<'_>,
-) -> Result<()> {
-    let encrypted = text_in(internal, "secret");
-    if let (Some(secret), Some(encrypted)) = (text_in(object, "secret"), encrypted) {
-        *secret = cipher.decrypt(encrypted)?;
+) {
+    let AttributeValue::M(members) = internal else {
+        return;
+    };
+    let text_of = |encrypted: &AttributeValue| cipher.readable(encrypted.as_s().ok()?);
+    let secret = members.get("secret").and_then(text_of);
+    if let (Some(shown), Some(secret)) = (text_in(object, "secret"), secret) {
+        *shown = secret;
+        members.remove("secret");
     }
-    for (name, encrypted) in headers_in(internal) {
-        if let (Some(value), AttributeValue::S(encrypted)) = (header_in(object, name), encrypted) {
-            *value = cipher.decrypt(encrypted)?;
-        }
+    if let Some(AttributeValue::M(headers)) = members.get_mut("headers") {
+        headers.retain(|name, encrypted| {
+            let (shown, value) = (header_in(object, name), text_of(encrypted));
+            let is_unreadable = shown.is_some() && value.is_none();
+            if let (Some(shown), Some(value)) = (shown, value) {
+                *shown = value;
+            }
+            is_unreadable
+        });
     }
-    previous_secrets(internal).try_for_each(|secret| {
-        *secret = cipher.decrypt(secret)?;
-        Ok(())
-    })
+    if let Some(AttributeValue::L(previous)) = members.get_mut("previous") {
+        previous.retain_mut(|replaced| {
+            text_in(replaced, "secret").is_none_or(|secret| {
+                let text = cipher.readable(secret);
+                text.map(|text| *secret = text).is_some()
+            })
+        });
+    }
 }
 
 /// Returns the headers of an endpoint: in `object` or in `internal`.

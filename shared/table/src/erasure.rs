@@ -122,7 +122,7 @@ impl Store {
         for item in items {
             let pk = string(&item, "pk");
             let goes = match keys::account_of(pk) {
-                Some(_) if keys::is_account(pk) => false,
+                Some(_) if keys::is_account(pk) || keys::is_endpoint_count(pk) => false,
                 Some(owner) if accounts.contains(&owner) => true,
                 // The response that another account received when it created this one.
                 Some(_) => keys::is_idempotency_record(pk) && names_any(&item, accounts)?,
@@ -222,8 +222,8 @@ impl Store {
         client::if_met(sent).map(drop)
     }
 
-    /// Deletes the item of an account, and subtracts it from the counts of the accounts above it. Nothing happens if it was deleted
-    /// already.
+    /// Deletes the item of an account, and subtracts the account and its webhook endpoints from the counts of the accounts above it. Nothing
+    /// happens if it was deleted already.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -249,7 +249,11 @@ impl Store {
             Write::Update(update.expression_attribute_values(":less", n(-1)))
         });
         let writes = [Write::Delete(account), Write::Delete(count)];
-        let items = writes.into_iter().chain(counts);
+        let mut writes: Vec<Write> = writes.into_iter().chain(counts).collect();
+        for mode in [Mode::Live, Mode::Test] {
+            writes.extend(self.without_endpoints(id, &above, mode).await?);
+        }
+        let items = writes.into_iter();
         let items = items.map(|write| write.to_transact_item());
         let call = self.client.transact_write_items();
         let call = call.set_transact_items(Some(items.collect::<Result<_>>()?));
@@ -268,6 +272,30 @@ impl Store {
             }
             Err(error) => Err(client::failure(error)),
         }
+    }
+}
+
+impl Store {
+    /// Returns the writes that delete the number of an account's webhook endpoints, and subtract it from the totals of the accounts above.
+    async fn without_endpoints(&self, id: &Id, above: &[Id], mode: Mode) -> Result<Vec<Write>> {
+        let tenant = Tenant::new(id.clone(), mode);
+        let key = Key::EndpointCount { tenant: &tenant };
+        let Some(item) = self.item(key, true).await? else {
+            return Ok(Vec::new());
+        };
+        let own = number(&item, "count");
+        let deletion = self.delete(Key::EndpointCount { tenant: &tenant });
+        let mut writes = vec![Write::Delete(deletion)];
+        for account in above.iter().filter(|_| own != 0) {
+            let tenant = Tenant::new(account.clone(), mode);
+            let update = self.update(Key::EndpointCount { tenant: &tenant });
+            let update = update.update_expression("ADD #total :less");
+            let update = update.expression_attribute_names("#total", "total");
+            writes.push(Write::Update(
+                update.expression_attribute_values(":less", n(-own)),
+            ));
+        }
+        Ok(writes)
     }
 }
 

@@ -108,8 +108,8 @@ records! {
             endpoint_secrets::encrypt(object, internal, cipher)
         }
 
-        fn decrypt(object: &mut AttributeValue, internal: &mut AttributeValue, cipher: &Cipher<'_>) -> Result<()> {
-            endpoint_secrets::decrypt(object, internal, cipher)
+        fn decrypt(object: &mut AttributeValue, internal: &mut AttributeValue, cipher: &Cipher<'_>) {
+            endpoint_secrets::decrypt(object, internal, cipher);
         }
     }
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::edge::Edge;
 use super::errors::Rejection;
-use super::page_token::{Binding, PagePosition};
+use super::page_token::{Binding, PagePosition, PageSecrets};
 use super::query::{QueryString, Whole};
 use super::request_context::RequestContext;
 use kernel::size::Size;
@@ -24,7 +24,7 @@ pub struct ListQuery {
     path: String,
     limit: usize,
     page: Option<String>,
-    page_secret: Vec<u8>,
+    page_secrets: PageSecrets,
 }
 
 /// The query parameters of every list.
@@ -64,10 +64,10 @@ where
             path,
             limit: limit.map_or(10, |Whole(limit)| limit as usize),
             page,
-            page_secret: Arc::<Edge>::from_ref(state)
+            page_secrets: Arc::<Edge>::from_ref(state)
                 .settings
-                .page_secret()?
-                .to_owned(),
+                .page_secrets()?
+                .clone(),
         })
     }
 }
@@ -98,7 +98,7 @@ impl ListQuery {
             return Ok(Cursor::Newest);
         };
         self.binding(tenant, &self.query.filters())
-            .open(&self.page_secret, token, kind)
+            .open(&self.page_secrets, token, kind)
             .ok_or_else(|| Error::invalid("page", "not a page token of this list"))
     }
 
@@ -206,7 +206,7 @@ impl ListQuery {
         let filters = self.query.filters();
         let token =
             self.binding(context.tenant(), &filters)
-                .token(&self.page_secret, from, kind)?;
+                .token(&self.page_secrets, from, kind)?;
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query
             .extend_pairs(&filters)

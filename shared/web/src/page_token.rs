@@ -1,12 +1,14 @@
 //! Page tokens: a cursor and a direction, authenticated together with the tenant, the path and the filters, so that a
 //! token that was edited, or belongs to another tenant or list, is refused.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use kernel::{Id, Kind, Tenant, Timestamp};
+use kernel::{Error, Id, Kind, Result, Tenant, Timestamp};
 use models::charging::search::{NearbyStation, SearchPosition};
 use models::webhooks::feed::FeedPlace;
 use table::list::Cursor;
@@ -102,6 +104,49 @@ impl PagePosition for FeedPlace {
     }
 }
 
+/// The secrets of a deployment with which page tokens are authenticated: the first signs, all of them verify. The `Debug` output does not
+/// contain them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PageSecrets {
+    first: Vec<u8>,
+    others: Vec<Vec<u8>>,
+}
+
+impl PageSecrets {
+    /// Returns a single secret.
+    pub fn of(secret: Vec<u8>) -> Self {
+        Self {
+            first: secret,
+            others: Vec::new(),
+        }
+    }
+
+    /// Reads secrets that are separated by commas.
+    ///
+    /// # Errors
+    /// `Internal` if one of them has fewer than 32 characters.
+    pub fn parse(secrets: &str) -> Result<Self> {
+        let mut secrets = secrets.split(',').map(|secret| {
+            let secret = secret.trim().as_bytes().to_vec();
+            if secret.len() < 32 {
+                let message = "PAGE_SECRET must have at least 32 characters, and so must each secret of a list";
+                return Err(Error::internal(message));
+            }
+            Ok(secret)
+        });
+        Ok(Self {
+            first: secrets.next().unwrap_or_else(|| Ok(Vec::new()))?,
+            others: secrets.collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl fmt::Debug for PageSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
 /// The tenant, path and filters that a token belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
@@ -132,7 +177,7 @@ impl Binding<'_> {
     /// Returns the token of a page that begins at this place; `None` for the first page.
     pub fn token<C: PagePosition>(
         &self,
-        secret: &[u8],
+        secrets: &PageSecrets,
         from: &Cursor<C>,
         kind: Kind,
     ) -> Option<String> {
@@ -143,7 +188,7 @@ impl Binding<'_> {
         };
         let mut bytes = vec![direction];
         bytes.extend(cursor.write(kind)?);
-        let mac = self.mac(secret, &bytes).finalize().into_bytes();
+        let mac = self.mac(&secrets.first, &bytes).finalize().into_bytes();
         bytes.extend(&mac[..MAC]);
         Some(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
@@ -151,13 +196,18 @@ impl Binding<'_> {
     /// Returns the position at which the token's page begins; `None` if the token belongs to another tenant or list.
     pub fn open<C: PagePosition>(
         &self,
-        secret: &[u8],
+        secrets: &PageSecrets,
         token: &str,
         kind: Kind,
     ) -> Option<Cursor<C>> {
         let bytes = URL_SAFE_NO_PAD.decode(token.strip_prefix(PREFIX)?).ok()?;
         let (cursor, mac) = bytes.split_last_chunk::<MAC>()?;
-        self.mac(secret, cursor).verify_truncated_left(mac).ok()?;
+        let is_signed_with = |secret: &[u8]| {
+            let verified = self.mac(secret, cursor).verify_truncated_left(mac);
+            verified.is_ok()
+        };
+        let mut known = std::iter::once(&secrets.first).chain(&secrets.others);
+        known.find(|secret| is_signed_with(secret))?;
         let (direction, cursor) = cursor.split_first()?;
         let cursor = C::read(cursor, kind)?;
         match direction {
@@ -173,6 +223,37 @@ mod tests {
     use super::*;
     use kernel::Mode;
     use proptest::prelude::*;
+
+    fn secrets() -> PageSecrets {
+        PageSecrets::of(b"secret".to_vec())
+    }
+
+    #[test]
+    fn a_token_outlives_a_rotation_of_its_secret() {
+        let (old, new) = ("o".repeat(32), "n".repeat(32));
+        let deployed = |secrets: String| PageSecrets::parse(&secrets).unwrap();
+        let steps = [
+            deployed(old.clone()),
+            deployed(format!("{old},{new}")),
+            deployed(format!("{new}, {old}")),
+            deployed(new),
+        ];
+        let alice = tenant(1);
+        let binding = Binding {
+            tenant: &alice,
+            path: "/v1/fleets",
+            filters: &[],
+        };
+        let from = Cursor::After(Id::from_number(Kind::Fleet, 7));
+        let token = |step: usize| binding.token(&steps[step], &from, Kind::Fleet).unwrap();
+        let open = |step: usize, token: &str| binding.open::<Id>(&steps[step], token, Kind::Fleet);
+        for (signed, read) in [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 3), (3, 2)] {
+            assert_eq!(open(read, &token(signed)), Some(from.clone()));
+        }
+        assert_eq!(open(3, &token(1)), None);
+        assert!(PageSecrets::parse(&format!("{old},short")).is_err());
+        assert!(PageSecrets::parse("").is_err());
+    }
 
     fn tenant(number: u128) -> Tenant {
         Tenant::new(Id::from_number(Kind::Account, number), Mode::Test)
@@ -192,8 +273,8 @@ mod tests {
             filters: &filters,
         };
         let from = Cursor::After(Id::from_number(Kind::Fleet, 9));
-        let token = binding.token(b"secret", &from, Kind::Fleet).unwrap();
-        assert_eq!(binding.open(b"secret", &token, Kind::Fleet), Some(from));
+        let token = binding.token(&secrets(), &from, Kind::Fleet).unwrap();
+        assert_eq!(binding.open(&secrets(), &token, Kind::Fleet), Some(from));
         for other in [
             Binding {
                 tenant: &theirs,
@@ -212,11 +293,11 @@ mod tests {
                 ..binding
             },
         ] {
-            assert_eq!(other.open::<Id>(b"secret", &token, Kind::Fleet), None);
+            assert_eq!(other.open::<Id>(&secrets(), &token, Kind::Fleet), None);
         }
-        assert_eq!(binding.open::<Id>(b"other", &token, Kind::Fleet), None);
+        assert_eq!(binding.open::<Id>(&PageSecrets::of(b"other".to_vec()), &token, Kind::Fleet), None);
         assert_eq!(
-            binding.open::<SearchPosition>(b"secret", &token, Kind::Fleet),
+            binding.open::<SearchPosition>(&secrets(), &token, Kind::Fleet),
             None
         );
     }
@@ -238,12 +319,12 @@ mod tests {
                 id,
             },
         });
-        let token = binding.token(b"secret", &from, Kind::ChargingStation);
+        let token = binding.token(&secrets(), &from, Kind::ChargingStation);
         let token = token.unwrap();
-        let opened = binding.open(b"secret", &token, Kind::ChargingStation);
+        let opened = binding.open(&secrets(), &token, Kind::ChargingStation);
         assert_eq!(opened, Some(from));
         assert_eq!(
-            binding.open::<Id>(b"secret", &token, Kind::ChargingStation),
+            binding.open::<Id>(&secrets(), &token, Kind::ChargingStation),
             None
         );
     }
@@ -254,12 +335,12 @@ mod tests {
             let mine = tenant(1);
             let binding = Binding { tenant: &mine, path: "/v1/fleets", filters: &[] };
             let from = Cursor::Before(Id::from_number(Kind::Fleet, number));
-            let token = binding.token(b"secret", &from, Kind::Fleet).unwrap();
+            let token = binding.token(&secrets(), &from, Kind::Fleet).unwrap();
             let mut bytes = token.clone().into_bytes();
             prop_assert_eq!(bytes.len(), 49);
             bytes[at] ^= 1 << bit;
             let edited = String::from_utf8(bytes).unwrap();
-            prop_assert_eq!(binding.open::<Id>(b"secret", &edited, Kind::Fleet), None);
+            prop_assert_eq!(binding.open::<Id>(&secrets(), &edited, Kind::Fleet), None);
         }
     }
 }

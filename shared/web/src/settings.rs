@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::metrics::Metrics;
+use crate::page_token::PageSecrets;
 use kernel::encryption::EncryptionKeys;
 use kernel::environment::{is_loopback, variable};
 use kernel::targets::Targets;
@@ -120,9 +121,8 @@ pub const RESERVATION_FEES: RangeInclusive<i64> = 0..=99_999_999;
 /// The settings that differ between deployments.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The secret for page tokens: at least 32 bytes, the same for every function of a deployment. Functions whose responses are not pages
-    /// have none.
-    pub page_secret: Option<Vec<u8>>,
+    /// The secrets for page tokens, the same for every function of a deployment. Functions whose responses are not pages have none.
+    pub page_secrets: Option<PageSecrets>,
     /// The keys for secrets in items. Functions that show and use no secret have no keys.
     pub encryption_keys: EncryptionKeys,
     /// The address that clients use, such as `https://api.example.com`; without it, the request's host.
@@ -165,11 +165,11 @@ impl Settings {
         // A deployed function, which has SETTINGS, has only the secrets that it needs, wherever its table is.
         let deployed = variable("SETTINGS").is_some();
         let endpoint = endpoint.filter(|_| !deployed);
-        let page_secret = page_secret(variable("PAGE_SECRET"), endpoint)?;
+        let page_secrets = page_secrets(variable("PAGE_SECRET"), endpoint)?;
         let encryption_keys = encryption_keys(keys, endpoint)?;
         let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
-            page_secret,
+            page_secrets,
             encryption_keys,
             base_url: variable("BASE_URL"),
             rates: Rates {
@@ -203,12 +203,12 @@ impl Settings {
 }
 
 impl Settings {
-    /// Returns the secret of page tokens.
+    /// Returns the secrets of page tokens.
     ///
     /// # Errors
     /// `Internal` if this function has none.
-    pub fn page_secret(&self) -> Result<&[u8]> {
-        self.page_secret.as_deref().ok_or_else(|| {
+    pub fn page_secrets(&self) -> Result<&PageSecrets> {
+        self.page_secrets.as_ref().ok_or_else(|| {
             Error::internal(
                 "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: \
                  only a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
@@ -217,16 +217,14 @@ impl Settings {
     }
 }
 
-/// Returns the secret of page tokens. If none is configured, a table at a loopback address may use the constant that is in the source code:
+/// Returns the secrets of page tokens. If none is configured, a table at a loopback address may use the constant that is in the source code:
 /// anyone can forge page tokens that are authenticated with it.
-fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Option<Vec<u8>>> {
+fn page_secrets(configured: Option<String>, endpoint: Option<&str>) -> Result<Option<PageSecrets>> {
     match configured {
-        Some(secret) if secret.len() >= 32 => Ok(Some(secret.into_bytes())),
-        Some(_) => Err(Error::internal(
-            "PAGE_SECRET must have at least 32 characters",
-        )),
+        Some(secrets) => PageSecrets::parse(&secrets).map(Some),
         None if endpoint.is_some_and(is_loopback) => {
-            Ok(Some(LOCAL_PAGE_SECRET.as_bytes().to_vec()))
+            let secret = LOCAL_PAGE_SECRET.as_bytes().to_vec();
+            Ok(Some(PageSecrets::of(secret)))
         }
         None => Ok(None),
     }
@@ -300,15 +298,16 @@ mod tests {
     #[test]
     fn only_a_table_on_this_machine_does_without_a_page_secret() {
         let secret = "s".repeat(32);
-        let configured = Some(secret.clone().into_bytes());
+        let configured = Some(PageSecrets::of(secret.clone().into_bytes()));
+        let local = PageSecrets::of(LOCAL_PAGE_SECRET.as_bytes().to_vec());
         for endpoint in [
             "http://127.0.0.1:8000",
             "http://localhost:8000/",
             "http://[::1]:8000",
         ] {
-            let used = page_secret(None, Some(endpoint)).unwrap();
-            assert_eq!(used.as_deref(), Some(LOCAL_PAGE_SECRET.as_bytes()));
-            let used = page_secret(Some(secret.clone()), Some(endpoint)).unwrap();
+            let used = page_secrets(None, Some(endpoint)).unwrap();
+            assert_eq!(used.as_ref(), Some(&local));
+            let used = page_secrets(Some(secret.clone()), Some(endpoint)).unwrap();
             assert_eq!(used, configured, "{endpoint}");
         }
         for endpoint in [
@@ -320,11 +319,11 @@ mod tests {
             Some("http://127.0.0.1@attacker.example"),
             Some("127.0.0.1:8000"),
         ] {
-            assert_eq!(page_secret(None, endpoint).unwrap(), None, "{endpoint:?}");
-            let used = page_secret(Some(secret.clone()), endpoint).unwrap();
+            assert_eq!(page_secrets(None, endpoint).unwrap(), None, "{endpoint:?}");
+            let used = page_secrets(Some(secret.clone()), endpoint).unwrap();
             assert_eq!(used, configured);
         }
-        let short = page_secret(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
+        let short = page_secrets(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
         assert!(short.is_err());
     }
 

@@ -2,6 +2,8 @@
 
 mod request;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,6 +18,7 @@ use super::webhooks::headers::CustomHeaders;
 use super::webhooks::health::EndpointHealth;
 pub use super::webhooks::options::{MaxPerSecond, Payload, SignatureTimestamp, Subscription};
 pub use super::webhooks::secret::SigningSecret;
+use kernel::encryption::Encrypted;
 use kernel::fields::metadata::Metadata;
 use kernel::fields::text::{Description, Text, WebUrl};
 use kernel::time::{DAY, hours};
@@ -151,6 +154,12 @@ pub struct EndpointInternal {
     /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
     /// replacement.
     pub previous: Vec<PreviousSecret>,
+    /// The secret, if it was encrypted with a key that the deployment no longer has. Otherwise the object has it, decrypted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Encrypted>,
+    /// The values of headers for which the same holds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Encrypted>,
 }
 
 /// A secret that was replaced by a rotation.
@@ -167,6 +176,11 @@ impl EndpointInternal {
             .iter()
             .filter(move |previous| now < previous.until)
             .map(|previous| &previous.secret)
+    }
+
+    /// Returns whether deliveries cannot be sent, because the key of the secret or of a header's value is lost.
+    pub fn is_unreadable(&self) -> bool {
+        self.secret.is_some() || !self.headers.is_empty()
     }
 }
 
@@ -348,7 +362,8 @@ impl Stored<WebhookEndpoint> {
         is_earlier
     }
 
-    /// Replaces the secret of the endpoint. Each replaced secret keeps signing for 24 hours, so that receivers can switch to the new one.
+    /// Replaces the secret of the endpoint. Each replaced secret keeps signing for 24 hours, so that receivers can switch to the new one. One
+    /// that cannot be decrypted is dropped.
     ///
     /// # Errors
     /// 409 if the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would remove a secret before its 24
@@ -367,7 +382,9 @@ impl Stored<WebhookEndpoint> {
             secret: std::mem::replace(&mut self.object.secret, SigningSecret::generate()?),
             until: now.plus(DAY),
         };
-        self.internal.previous.insert(0, replaced);
+        if self.internal.secret.take().is_none() {
+            self.internal.previous.insert(0, replaced);
+        }
         Ok(())
     }
 }

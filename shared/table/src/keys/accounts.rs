@@ -1,7 +1,7 @@
 //! Keys of accounts, and the account in other keys.
 
 use super::networks::{CARD, OBJECT};
-use super::tenant::of_tenant;
+use super::tenant::{ENDPOINTS, of_tenant, parse_tenant};
 use kernel::{Id, Kind, Tenant};
 
 /// Returns the account that an item belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. Returns `None` for
@@ -16,6 +16,11 @@ pub fn account_of(pk: &str) -> Option<Id> {
 /// Returns whether an item is an account, or counts the accounts below it.
 pub fn is_account(pk: &str) -> bool {
     pk.starts_with("ACCOUNT#")
+}
+
+/// Returns whether an item is the number of a tenant's webhook endpoints.
+pub fn is_endpoint_count(pk: &str) -> bool {
+    parse_tenant(pk).is_some_and(|(_, rest)| rest == ENDPOINTS)
 }
 
 /// Returns the prefix of the partition keys of a tenant's items, the partition key of its account, and the prefix of those of the account's

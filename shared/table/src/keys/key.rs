@@ -10,7 +10,7 @@ use super::networks::{CARD, COMMAND, of_object, of_ocpi, sites_partition};
 use super::partition::Partition;
 use super::search::{found_prefix, metadata_partition, search_partition};
 use super::shards::{DELIVERY_SHARDS, EVENT_SHARDS, shard};
-use super::tenant::{ALONE, CHUNK, MAKING, of_tenant};
+use super::tenant::{ALONE, CHUNK, ENDPOINTS, MAKING, of_tenant};
 use kernel::fields::metadata::MetadataPair;
 use kernel::{Id, Kind, Mode, Tenant, Timestamp};
 use models::charging::calendar::CalendarOwner;
@@ -289,7 +289,7 @@ impl Key<'_> {
             Self::Pace { tenant, endpoint } => {
                 (of_tenant(tenant, &format!("{endpoint}#PACE")), ALONE.into())
             }
-            Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
+            Self::EndpointCount { tenant } => (of_tenant(tenant, ENDPOINTS), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
                 fleet,

@@ -80,7 +80,8 @@ mod tenant;
 mod tests;
 
 pub use self::accounts::{
-    account_of, is_about_accounts, is_account, is_shared_calendar, of_account, parse_account,
+    account_of, is_about_accounts, is_account, is_endpoint_count, is_shared_calendar, of_account,
+    parse_account,
 };
 pub use self::events::{
     behind_in_feed, deliveries_partition, feed_partitions, held_partition, parse_delivery,

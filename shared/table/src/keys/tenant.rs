@@ -6,6 +6,8 @@ use kernel::{Id, Kind, Tenant};
 pub(super) const ALONE: &str = "#";
 /// The prefix of the sort keys of the bodies of a batch.
 pub(super) const CHUNK: &str = "CHUNK#";
+/// The end of the partition key of the number of a tenant's webhook endpoints.
+pub(super) const ENDPOINTS: &str = "ENDPOINTS";
 /// The sort key of the item that marks an invoice as in progress.
 pub(super) const MAKING: &str = "MAKING";
 

@@ -84,16 +84,8 @@ pub trait Record: Object {
         Ok(())
     }
 
-    /// Decrypts the secrets that `encrypt` has encrypted.
-    ///
-    /// # Errors
-    /// `Internal` if the item was encrypted with a key that no longer exists.
-    fn decrypt(
-        _object: &mut AttributeValue,
-        _internal: &mut AttributeValue,
-        _cipher: &Cipher<'_>,
-    ) -> Result<()> {
-        Ok(())
+    /// Decrypts the secrets that `encrypt` has encrypted, but for those whose key no longer exists.
+    fn decrypt(_object: &mut AttributeValue, _internal: &mut AttributeValue, _cipher: &Cipher<'_>) {
     }
 
     /// Returns the payment method in the entry of an open object.
@@ -155,16 +147,20 @@ impl Cipher<'_> {
         Ok(encrypted.as_str().to_owned())
     }
 
-    /// A text that an earlier release did not encrypt is returned unchanged.
-    pub(super) fn decrypt(&self, text: &str) -> Result<String> {
-        match Encrypted::parse(text) {
-            Some(encrypted) => self.keys.decrypt(&self.item_key, &encrypted),
-            None => Ok(text.to_owned()),
-        }
+    /// Returns the text of a secret, or `None` if it cannot be decrypted. A text that an earlier release did not encrypt is returned
+    /// unchanged.
+    pub(super) fn readable(&self, text: &str) -> Option<String> {
+        let Some(encrypted) = Encrypted::parse(text) else {
+            return Some(text.to_owned());
+        };
+        let decrypted = self.keys.decrypt(&self.item_key, &encrypted);
+        decrypted
+            .inspect_err(|error| {
+                tracing::error!(item.key = self.item_key, %error, "a secret cannot be decrypted");
+            })
+            .ok()
     }
 }
-
-type Crypt = fn(&mut AttributeValue, &mut AttributeValue, &Cipher<'_>) -> Result<()>;
 
 /// Returns the item with its secrets encrypted.
 ///
@@ -174,19 +170,22 @@ pub(super) fn encrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<
     crypted(item, keys, T::encrypt)
 }
 
-/// Returns the item with its secrets decrypted. A function without keys reads them masked.
-///
-/// # Errors
-/// `Internal` if a secret was encrypted with a key that no longer exists.
+/// Returns the item with its secrets decrypted. A function without keys reads them masked, as every function does those whose key is lost.
 pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
     if keys.is_empty() {
-        Ok(item)
-    } else {
-        crypted(item, keys, T::decrypt)
+        return Ok(item);
     }
+    crypted(item, keys, |object, internal, cipher| {
+        T::decrypt(object, internal, cipher);
+        Ok(())
+    })
 }
 
-fn crypted(mut item: Item, keys: &EncryptionKeys, crypt: Crypt) -> Result<Item> {
+fn crypted(
+    mut item: Item,
+    keys: &EncryptionKeys,
+    crypt: impl FnOnce(&mut AttributeValue, &mut AttributeValue, &Cipher<'_>) -> Result<()>,
+) -> Result<Item> {
     let item_key = format!("{} {}", string(&item, "pk"), string(&item, "sk"));
     let cipher = Cipher { keys, item_key };
     if let Some(mut object) = item.remove("object") {
