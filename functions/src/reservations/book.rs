@@ -46,7 +46,9 @@ pub(super) async fn book(
         let best = matcher.matches().await?.into_iter().next();
         let summary = matcher.summary();
         let Some(assignment) = best.map(|best| best.assignment) else {
-            let reason = if matcher.has_candidates() || summary.refused.policy == 0 {
+            let reason = if matcher.has_nothing_to_charge() {
+                FailedReason::Other
+            } else if matcher.has_candidates() || summary.refused.policy == 0 {
                 FailedReason::NoAvailableConnectors
             } else {
                 FailedReason::PolicyBlocked

@@ -156,11 +156,14 @@ impl<'a> Matcher<'a> {
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved. If no block
-    /// charges the whole need, the matches are the blocks that charge most.
+    /// charges the whole need, the matches are the blocks that charge most. There are none for a vehicle that has nothing to charge.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn matches(&mut self) -> Result<Vec<Match>, Error> {
+        if self.has_nothing_to_charge() {
+            return Ok(Vec::new());
+        }
         let found = self.search().await?;
         if !found.is_empty() || self.request.reservation.need.is_none() {
             return Ok(found);
@@ -206,6 +209,12 @@ impl<'a> Matcher<'a> {
             return self.search().await;
         }
         self.most_energy(found, possible, impossible).await
+    }
+
+    /// Returns whether the battery has no room for the energy of a need, or has reached its level: a block would keep a connector for
+    /// nothing.
+    pub fn has_nothing_to_charge(&self) -> bool {
+        self.request.reservation.need.is_some() && self.request.vehicle.energy() == Some(0)
     }
 
     /// Searches for the blocks with the most energy, of which `possible` is found and `impossible` is not. If an energy is possible, so is

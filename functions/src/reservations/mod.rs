@@ -1,6 +1,7 @@
 //! Requests for a charging window in an area, or for the energy that a vehicle needs by a time. A reservation is assigned a station and a
 //! connector when it is confirmed.
 
+mod admit;
 mod book;
 pub mod cancel;
 pub mod charge_fee;

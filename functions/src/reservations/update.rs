@@ -1,13 +1,13 @@
-//! `POST /v1/reservations/{id}`: updates a pending reservation. A reservation by need is planned again.
+//! `POST /v1/reservations/{id}`: updates a pending reservation. An update of the window, the area, the plugs or the need is checked against
+//! the policies as a new reservation is, and a reservation by need is planned again.
 
 use crate::Request;
-use kernel::{Code, Error, Reply, Resource};
+use kernel::{Code, Error, Kind, Reply, Resource};
 use models::reservation::ReservationChange;
-use models::reservation::need::ReplanReason;
-use models::{Reservation, Vehicle};
+use models::{Driver, Fleet, Reservation, Vehicle};
 use web::{Body, PathId, Route};
 
-use super::plan;
+use super::admit::admit;
 
 pub const ROUTE: Route = Route::post(
     "update-reservation",
@@ -18,6 +18,7 @@ pub const ROUTE: Route = Route::post(
     Code::ReservationUpdateInvalidState,
     Code::DriverNotFound,
     Code::VehicleNotFound,
+    Code::PolicyBlocked,
 ])
 .memory(512)
 .reading_side_by_side();
@@ -27,20 +28,40 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<ReservationChange>,
 ) -> Result<Reply<Reservation>, Error> {
-    let (app, tenant, now) = (&request.app, request.tenant(), request.now());
+    let now = request.now();
     change.check(now)?;
     let mut reservation = request.load::<Reservation>(&id).await?;
-    let is_planned_again = reservation.is_planned_again_by(&change);
-    if change.connector_type.set().is_some() {
-        let vehicle = &reservation.object.vehicle;
-        let vehicle = request.find::<Vehicle>(vehicle).await?;
-        if let Some(vehicle) = vehicle {
-            reservation.match_plug(vehicle.object.charging_standard);
-        }
+    let is_searched_anew = change.is_searched_anew();
+    let (driver, vehicle) = (
+        reservation.object.driver.clone(),
+        reservation.object.vehicle.clone(),
+    );
+    if !is_searched_anew {
+        reservation.update(change, now)?;
+        return request.save(reservation).await;
+    }
+    let ids = [(Kind::Driver, &driver), (Kind::Vehicle, &vehicle)];
+    let mut found = request.store().find_together(request.tenant(), ids).await?;
+    let stored = found.take::<Vehicle>(&vehicle)?;
+    if let Some(vehicle) = &stored
+        && change.connector_type.set().is_some()
+    {
+        reservation.match_plug(vehicle.object.charging_standard);
     }
     reservation.update(change, now)?;
-    if is_planned_again {
-        plan::plan_again(app, tenant, &mut reservation, ReplanReason::Update, now).await?;
-    }
+    let driver = found.require::<Driver>(&driver)?;
+    let vehicle = stored
+        .ok_or_else(|| Error::not_found(Kind::Vehicle))?
+        .object;
+    let fleet = request.find::<Fleet>(&vehicle.fleet).await?;
+    let fleet = fleet.map(|fleet| fleet.object);
+    let admitted = admit(
+        &request,
+        &mut reservation,
+        &driver,
+        &vehicle,
+        fleet.as_ref(),
+    );
+    Box::pin(admitted).await?;
     request.save(reservation).await
 }

@@ -4,6 +4,7 @@ mod cancel;
 mod confirm;
 mod create;
 mod list;
+mod met_need;
 mod reassign;
 mod update;
 

@@ -5,7 +5,7 @@ use functions::reservations::confirm::ConfirmReservation;
 use futures::future::join_all;
 use kernel::Id;
 use serde_json::json;
-use tests::{TestApp, assert_has, cases, path_of};
+use tests::{TestApp, assert_has, cases, path_of, with};
 
 use super::{reserve, reserve_here};
 
@@ -55,6 +55,37 @@ async fn an_invalid_update_is_400_in_every_status() {
         app.alice.post(&cancel, json!({})).await;
     }
     app.drain().await;
+}
+
+#[tokio::test]
+async fn an_update_that_a_policy_forbids_changes_nothing() {
+    let (app, crew) = TestApp::with_crew().await;
+    let station = app.station(json!({})).await;
+    let operator = app.alice.get_ok(&path_of(&station)).await["operator"].clone();
+    let path = path_of(&reserve_here(&app, &crew, 120).await);
+    let center = json!({"latitude": 10, "longitude": 10});
+    let here = json!({"center": center, "name": "Here", "radius_meters": 30_000});
+    let elsewhere = json!({"location": {"latitude": 51.5, "longitude": -0.1, "radius": 5_000}});
+    let later = json!({"latest_end": app.in_minutes(400)});
+    let need = json!({"need": {"energy_wh": 9_000, "ready_by": app.in_minutes(600)}});
+    for (rule, value, change) in [
+        ("geofences", json!([here]), elsewhere.clone()),
+        ("geofences", json!([here]), with(need, elsewhere)),
+        ("denied_operators", json!([operator]), later),
+    ] {
+        let policy = json!({"name": "Depot", "mode": "enforcement", "rules": {rule: value}});
+        let policy = app.alice.create("/v1/policies", policy).await;
+        let fleet = json!({"policy_ids": [policy]});
+        app.alice.post_ok(&path_of(&crew.fleet), fleet).await;
+        let before = app.alice.get_ok(&path).await;
+        let refused = app.alice.post(&path, change).await;
+        refused.expect_error(403, "policy_blocked", None);
+        assert_has!(refused.body, {"policy": policy, "rule": rule});
+        assert_eq!(app.alice.get_ok(&path).await, before);
+        // The metadata may be changed whatever the policies are.
+        let metadata = json!({"metadata": {"policy": policy}});
+        app.alice.post_ok(&path, metadata).await;
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,11 @@
 //! Tests of payments without a response, or with a search that Stripe refuses: they are retried later under the same key.
 
+use functions::charging_sessions::settle::SettleSession;
+use functions::job::Job as _;
 use functions::stream::sweep;
+use kernel::Id;
 use serde_json::json;
-use tests::{Receiver, TestApp, assert_has, path_of};
+use tests::{Receiver, TestApp, assert_has, id_of, path_of, with};
 
 use super::{Fake, fault, intent, list, method};
 
@@ -227,4 +230,41 @@ async fn a_debit_requested_again_after_a_day_is_one_charge() {
     assert_eq!(fake.requests().len(), requests);
     assert_eq!(fake.keys().len(), 1);
     assert_eq!(app.alice.walk("/v1/transactions").await.len(), 1);
+}
+
+#[tokio::test]
+async fn two_messages_at_once_charge_a_session_once() {
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let session = with(
+        app.session(&crew, &station),
+        json!({"payment_method": card}),
+    );
+    let path = path_of(&app.alice.create("/v1/charging_sessions", session).await);
+    app.advance(600).await;
+    let ended = app.alice.post_ok(&format!("{path}/stop"), json!({})).await;
+    app.running().lose_triggers().await.expect("lost");
+    let settle = || {
+        let session = Id::from(id_of(&ended));
+        let tenant = app.alice.tenant();
+        SettleSession { tenant, session }.run(app.app())
+    };
+    // The same response for both requests of a charge, whose order is not known: that of the payment method, and that of the charge.
+    let answer = |status: &str| (200, with(method().1, intent(status).1));
+    fake.answer_next(&vec![answer("processing"); 10]);
+    let undecided = tokio::join!(settle(), settle());
+    assert!(undecided.0.is_err() && undecided.1.is_err());
+    fake.answer_next(&vec![answer("succeeded"); 10]);
+    let decided = tokio::join!(settle(), settle());
+    assert!(decided.0.is_ok() || decided.1.is_ok(), "{decided:?}");
+    app.drain().await;
+    let keys = fake.keys();
+    assert!(keys.len() >= 3, "{keys:?}");
+    assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+    let due = &ended["amount_due"];
+    assert_has!(app.alice.get_ok(&path).await, {"amount_due": 0, "amount_paid": due});
+    let charges = app.alice.walk("/v1/transactions").await;
+    assert_eq!(charges.len(), 1);
 }

@@ -78,9 +78,11 @@ pub fn object_schemas(kind: Kind) -> (String, Schemas) {
     schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
 }
 
-/// Whether the object in the response to the operation is shown with the warnings of policies.
+/// Whether the object in the response to the operation is shown with the warnings of policies: the response to a creation is.
 pub fn is_warned(route: &Route) -> bool {
-    matches!(route.shows, Shows::Object(_)) && route.refuses.contains(&Code::PolicyBlocked)
+    let is_created = route.name.starts_with("create-");
+    let is_checked = is_created && route.refuses.contains(&Code::PolicyBlocked);
+    matches!(route.shows, Shows::Object(_)) && is_checked
 }
 
 /// Quotes a word of the interface for a description.

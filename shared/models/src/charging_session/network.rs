@@ -313,8 +313,17 @@ pub struct CdrReport {
 
 /// Returns the CDR in a currency whose price counts: the newest of those that are neither credits nor credited in full.
 pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
-    let in_currency = cdrs.iter().filter(move |cdr| cdr.currency == currency);
-    let open = in_currency.filter(|cdr| !cdr.credit && !is_credited(cdrs, cdr));
+    newest_of(cdrs, |cdr| cdr.currency == currency)
+}
+
+/// Returns the currency of the newest CDR that is neither a credit nor credited in full.
+pub fn newest_currency(cdrs: &[Billed]) -> Option<Currency> {
+    newest_of(cdrs, |_| true).map(|bill| bill.currency)
+}
+
+fn newest_of(cdrs: &[Billed], is_meant: impl Fn(&Billed) -> bool) -> Option<&Billed> {
+    let open = cdrs.iter().filter(|cdr| is_meant(cdr));
+    let open = open.filter(|cdr| !cdr.credit && !is_credited(cdrs, cdr));
     open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
 }
 
@@ -334,23 +343,19 @@ fn credit_of(cdrs: &[Billed], bill: &Billed) -> Total {
 /// arrive does not matter.
 ///
 /// The newest of the CDRs that are not credited in full counts, because a session has one price: a network that bills a session again
-/// without crediting the first CDR has corrected it. A credit is subtracted, except from a CDR that does not count. The cost of a session is
-/// never negative.
+/// without crediting the first CDR has corrected it. Credits are subtracted, except those of a CDR that does not count, however much they
+/// are together. The cost of a session is never negative.
 pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
     let in_currency = || cdrs.iter().filter(|cdr| cdr.currency == currency);
     let bills = || in_currency().filter(|cdr| !cdr.credit);
     bills().next()?;
     let newest = newest_bill(cdrs, currency);
     let sum = newest.map_or_else(Total::default, |newest| newest.total);
-    let others = bills().filter(|bill| newest != Some(bill));
-    let sum = others.fold(sum, |sum, bill| {
-        let credit = credit_of(cdrs, bill);
-        sum.plus(Total {
-            net: credit.net.min(bill.total.net.max(0)),
-            gross: credit.gross.min(bill.total.gross.max(0)),
-        })
-    });
-    let credits = in_currency().filter(|cdr| cdr.credit);
+    let counts = |credit: &Billed| {
+        let mut others = bills().filter(|bill| newest != Some(bill));
+        credit.credit && !others.any(|bill| credit.is_credit_of(bill))
+    };
+    let credits = in_currency().filter(|cdr| counts(cdr));
     let sum = credits.fold(sum, |sum, credit| sum.minus(credit.returned()));
     Some(Total::new(sum.net.max(0), sum.gross.max(0)))
 }
@@ -444,6 +449,21 @@ mod tests {
             ..credit
         };
         assert_eq!(total(&[cdr("C1", 500, None, 1), elsewhere]), Some(500));
+    }
+
+    #[test]
+    fn credits_of_more_than_their_cdr_reduce_no_other() {
+        let bill = cdr("C1", 500, None, 1);
+        let twice = ["X", "Y"].map(|id| cdr(id, -500, Some("C1"), 2));
+        let [first, second] = twice.clone();
+        assert_eq!(total(&[bill.clone(), first, second]), Some(0));
+        let [first, second] = twice;
+        let corrected = cdr("C2", 450, None, 3);
+        let of_newest = cdr("Z", -50, Some("C2"), 4);
+        assert_eq!(
+            total(&[bill, first, second, corrected, of_newest]),
+            Some(400)
+        );
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The transitions of the charging plan of a reservation by need: its block, and what it falls short of.
 
 use super::need::{ChargingPlan, NOISE, PlanBasis, PlanStatus, ReplanReason, Shortfall};
-use super::request::ReservationChange;
 use super::{Reservation, ReservationState, ReservationStatus, first_attempt};
 use crate::event_type::EventType;
 use crate::stored::Stored;
@@ -13,12 +12,6 @@ fn hundredths(level: f64) -> u16 {
 }
 
 impl Stored<Reservation> {
-    /// Checks whether an update changes a value on which the block of a reservation by need depends.
-    pub fn is_planned_again_by(&self, change: &ReservationChange) -> bool {
-        let is_moved = change.location.set().is_some() || change.connector_type.set().is_some();
-        change.need.set().is_some() || (self.object.need.is_some() && is_moved)
-    }
-
     /// Checks whether a level in percent differs by more than 3 points from the one that the plan of a need is based on.
     pub fn is_planned_for_another(&self, level: f64) -> bool {
         let planned = self.internal.planned_level;

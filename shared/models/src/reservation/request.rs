@@ -174,6 +174,14 @@ impl ReservationChange {
         }
     }
 
+    /// Returns whether the update changes anything on which the search for a connector depends.
+    pub fn is_searched_anew(&self) -> bool {
+        self.need.set().is_some()
+            || self.location.set().is_some()
+            || self.connector_type.set().is_some()
+            || self.check_no_window().is_err()
+    }
+
     /// Checks that the change of a reservation by need contains no part of a window.
     pub(super) fn check_no_window(&self) -> Result<()> {
         let given = [

@@ -183,6 +183,7 @@ pub enum FailedReason {
     VehicleUnavailable,
     /// The confirmed connector was lost, and no other one was available.
     StationUnavailable,
+    /// The vehicle had nothing to charge: its level was that of the need, or its battery was full.
     Other,
 }
 

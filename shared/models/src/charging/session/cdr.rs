@@ -3,7 +3,9 @@
 use super::cost::explained;
 use super::plausibility::{Claim, OwnPrice, Plausibility};
 use super::total_by;
-use crate::charging_session::network::{Billed, CdrReport, Total, newest_bill, total_of};
+use crate::charging_session::network::{
+    Billed, CdrReport, Total, newest_bill, newest_currency, total_of,
+};
 use crate::charging_session::{
     Charged, ChargingSession, CostSource, FinalPrice, PriceCheck, SessionCostLine, SessionState,
     Settlement,
@@ -12,7 +14,7 @@ use crate::charging_station::Price;
 use crate::event_type::EventType;
 use crate::stored::Stored;
 use kernel::time::days;
-use kernel::{SignedDuration, Timestamp};
+use kernel::{Currency, SignedDuration, Timestamp};
 
 /// The time after the creation of a session in which its price can become final so that invoices find the session. A price that
 /// becomes final later is billed as an adjustment.
@@ -59,8 +61,11 @@ impl Stored<ChargingSession> {
         if network.session.is_none() {
             network.session.clone_from(&cdr.session);
         }
-        let total = total_of(&network.cdrs, cdr.billed.currency);
-        let counts = newest_bill(&network.cdrs, cdr.billed.currency) == Some(&cdr.billed);
+        // Until the price is final, the currency is that of the newest CDR.
+        let newest = newest_currency(&network.cdrs).filter(|_| !is_final);
+        let currency = newest.unwrap_or(cdr.billed.currency);
+        let total = total_of(&network.cdrs, currency);
+        let counts = newest_bill(&network.cdrs, currency) == Some(&cdr.billed);
         self.object.updated = now;
         match total {
             None => CdrOutcome::Noted,
@@ -76,7 +81,7 @@ impl Stored<ChargingSession> {
                 if has_no_amount && total.gross == 0 && cdr.energy == 0 {
                     CdrOutcome::Noted
                 } else {
-                    self.take_price(cdr, counts, total, limits, now)
+                    self.take_price(cdr, counts, (total, currency), limits, now)
                 }
             }
         }
@@ -137,7 +142,7 @@ impl Stored<ChargingSession> {
         &mut self,
         cdr: &CdrReport,
         counts: bool,
-        total: Total,
+        (total, currency): (Total, Currency),
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
@@ -145,7 +150,7 @@ impl Stored<ChargingSession> {
         if self.object.state.cost().is_none() {
             self.begin(cdr.started, now);
         }
-        self.object.currency = cdr.billed.currency;
+        self.object.currency = currency;
         if takes_figures {
             self.object.session_started = cdr.started.min(now);
             if let Some((charged, _)) = self.object.state.figures_mut() {

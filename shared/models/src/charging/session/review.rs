@@ -165,6 +165,7 @@ mod tests {
     use super::*;
     use crate::charging_session::network::{Billed, CdrReport, Times};
     use crate::network::Module;
+    use kernel::Currency;
     use kernel::time::{HOUR, days, millis};
 
     fn total(gross: i64) -> Total {
@@ -291,6 +292,43 @@ mod tests {
         let review = session.object.state.review().unwrap();
         assert_eq!(review.prices.network.gross, 5000);
         assert_eq!(session.object.energy(), 20_000);
+    }
+
+    #[test]
+    fn a_bill_in_another_currency_counts_if_it_is_newer() {
+        let dollars = |number: u8, gross: i64, credits: Option<u8>| {
+            let mut cdr = cdr(number, gross, credits);
+            cdr.billed.currency = Currency::USD;
+            cdr
+        };
+        let priced = |session: &Stored<ChargingSession>| {
+            let review = session.object.state.review().unwrap();
+            (session.object.currency, review.prices.network.gross)
+        };
+        // The network bills again in dollars, and then credits its first CDR.
+        let mut session = opened();
+        apply(&mut session, &dollars(2, 6000, None));
+        assert_eq!(priced(&session), (Currency::USD, 6000));
+        assert_eq!(
+            apply(&mut session, &cdr(3, -5000, Some(1))),
+            CdrOutcome::UnderReview
+        );
+        assert_eq!(priced(&session), (Currency::USD, 6000));
+        // Its first CDR arrives late.
+        let mut session = opened();
+        let late = apply(&mut session, &dollars(0, 6000, None));
+        assert_eq!(late, CdrOutcome::UnderReview);
+        assert_eq!(session.object.currency, Currency::from_code("gbp").unwrap());
+        assert_eq!(priced(&session).1, 5000);
+        // A final price stays in its currency.
+        let decided = session.decide_review(OperatorDecision::Accept, now().plus(days(1)));
+        assert_eq!(decided.unwrap(), CdrOutcome::Priced);
+        let before = session.clone();
+        let outcome = apply(&mut session, &dollars(4, 100, None));
+        assert_eq!(outcome, CdrOutcome::OtherCurrency);
+        assert_eq!(session, before);
+        let credited = apply(&mut session, &cdr(5, -5000, Some(1)));
+        assert_eq!(adjusted(credited), -5000);
     }
 
     #[test]
