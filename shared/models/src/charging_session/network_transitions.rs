@@ -101,6 +101,7 @@ impl Stored<ChargingSession> {
             reason: Some(reason),
             stop: session.state.stop(),
             ended_by_tenant: session.state.was_ended_by_tenant(),
+            has_begun: session.state.has_begun(),
         };
         session.updated = now;
         self.record(EventType::ChargingSessionFailed);

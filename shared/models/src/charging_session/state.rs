@@ -67,6 +67,9 @@ pub enum SessionState {
         stop: Option<Stop>,
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
+        /// Whether it had begun.
+        #[serde(default, skip_serializing_if = "is_default")]
+        has_begun: bool,
     },
 }
 
@@ -404,6 +407,15 @@ impl SessionState {
                 ended_by_tenant, ..
             } => *ended_by_tenant,
             _ => false,
+        }
+    }
+
+    /// Checks whether the session has begun, also if it has failed since.
+    pub(crate) fn has_begun(&self) -> bool {
+        match self {
+            Self::Active { .. } | Self::Completed { .. } => true,
+            Self::Failed { has_begun, .. } => *has_begun,
+            Self::Pending { .. } | Self::Cancelled { .. } => false,
         }
     }
 
