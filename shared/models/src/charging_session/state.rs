@@ -504,7 +504,9 @@ impl SessionState {
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
                 let profile = network.profile.as_ref().and_then(|profile| profile.next);
-                let moments = [next_stop, longest, held, network.stalls_at(), profile];
+                let clearing = network.clearing.map(|clearing| clearing.next);
+                let stalls = network.stalls_at();
+                let moments = [next_stop, longest, held, stalls, profile, clearing];
                 moments.into_iter().flatten().min()
             }
             Self::Completed {

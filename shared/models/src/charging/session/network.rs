@@ -176,6 +176,7 @@ impl Stored<ChargingSession> {
                 stop: None,
                 stalled_at: None,
                 profile: None,
+                clearing: None,
             }),
         };
         if has_begun {
