@@ -14,9 +14,11 @@ use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatu
 use models::network::ObjectId;
 use models::ports::JobSubject;
 use models::ports::network::{
-    CommandStatus, Place, ProfileRequest, Rejection, StartRequest, StopRequest, Subject,
+    CommandStatus, Place, ProfileRequest, Rejection, ReserveOutcome, StartRequest, StopRequest,
+    Subject,
 };
 use models::reservation::ReservationStatus;
+use models::reservation::outward::OutwardReservation;
 use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
@@ -482,6 +484,14 @@ async fn await_vehicle_again(
         return Ok(None);
     }
     let is_over = reservation.object.status() == ReservationStatus::Expired;
+    // The network may have cancelled the reservation while the vehicle charged.
+    let outward = reservation.outward();
+    if let Some(command) = outward.and_then(OutwardReservation::command)
+        && let Some(sent) = app.store.command(tx.origin().tenant.mode, command).await?
+        && sent.reserve_outcome() == ReserveOutcome::Refused
+    {
+        reservation.refuse_outward(tx.origin().now);
+    }
     tx.save(&mut reservation)?;
     Ok(hold.filter(|_| is_over))
 }

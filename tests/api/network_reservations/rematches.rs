@@ -107,6 +107,19 @@ async fn a_kept_reservation_that_its_network_cancels_is_free() {
 }
 
 #[tokio::test]
+async fn a_cancellation_during_an_invalid_session_counts_after_it() {
+    let (stage, command) = kept(300).await;
+    let before = stage.reservation().await;
+    let (_, theirs) = stage.requested("S1").await;
+    stage.report(&theirs, json!({})).await;
+    stage.result(&command, "CANCELED_RESERVATION").await;
+    assert_eq!(stage.reservation().await["connector"], before["connector"]);
+    stage.report(&theirs, json!({"status": "INVALID"})).await;
+    stage.app.advance(1).await;
+    assert_ne!(stage.reservation().await["connector"], before["connector"]);
+}
+
+#[tokio::test]
 async fn a_reservation_can_be_used_after_an_invalid_session() {
     let (stage, _) = kept(300).await;
     let (first, theirs) = stage.requested("S1").await;
