@@ -258,6 +258,7 @@ async fn lose(app: &TestApp, client: &Client, session: &str) {
         stop: None,
         stalled_at: Some(app.now()),
         profile: None,
+        clearing: None,
     };
     change_session(app, client, session, |state| match state {
         SessionState::Active { operated_by, .. } => *operated_by = Operator::Network(lost),

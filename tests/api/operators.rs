@@ -549,6 +549,41 @@ async fn objects_of_networks_that_name_an_erased_card_are_gone() {
     assert_eq!(unmatched_with(&app, "04FFFFFFFFFF01").await, 1);
 }
 
+#[tokio::test]
+async fn a_late_cdr_of_an_erased_card_is_not_stored() {
+    let (app, cpo) = Connected::start().await;
+    for is_claimed in [false, true] {
+        let (child, uid) = child_with_card(&app).await;
+        let erased = tokens_sent(&cpo, &uid).remove(0);
+        let crew = app.crew(&app.alice).await;
+        let card = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
+        let register = async || {
+            let path = "/v1/charge_cards";
+            app.alice.post_ok(path, card.clone()).await;
+        };
+        if is_claimed {
+            register().await;
+        }
+        erase_closed(&app, &child).await;
+        if !is_claimed {
+            register().await;
+        }
+        app.drain().await;
+        let own = tokens_sent(&cpo, &uid).pop().expect("the new token");
+        assert_ne!(own["contract_id"], erased["contract_id"]);
+        let number = u8::from(is_claimed);
+        for (token, stored) in [(&erased, 0), (&own, 1)] {
+            let cdr = json!({"id": format!("L{number}{stored}"), "cdr_token": token, "last_updated": app.now(),
+                "authorization_reference": null});
+            let cdr = with(fixture("cdr"), cdr);
+            let answer = cpo.send("POST", "/cdrs", Some(&cdr)).await;
+            assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+            app.drain().await;
+            assert_eq!(unmatched_with(&app, &uid).await, stored);
+        }
+    }
+}
+
 /// Moves the registration of a network to a hundred days ago.
 async fn register_earlier(app: &TestApp, cpo: &Connected) {
     let (store, tenant) = (&app.app().store, operators(Mode::Test));

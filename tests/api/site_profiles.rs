@@ -434,6 +434,42 @@ async fn a_session_outside_the_site_is_stopped_at_a_cut() {
 }
 
 #[tokio::test]
+async fn a_profile_is_cleared_once_its_network_can_do_it() {
+    let depot = Depot::new(60_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    scene.active().await;
+    depot.accept().await;
+    let failing = json!({"result": "FAILED"});
+    scene.cpo.script().commands = Some(failing);
+    let vehicle = format!("/v1/vehicles/{}", scene.crew.vehicle);
+    let left = json!({"site": null});
+    scene.app.alice.post_ok(&vehicle, left).await;
+    let cleared = || {
+        let path = "/2.2.1/chargingprofiles/S1";
+        scene.cpo.received("DELETE", path)
+    };
+    // The network fails for longer than a message is repeated.
+    scene.app.advance(3 * 3600).await;
+    let failed = cleared().len();
+    assert!((4..10).contains(&failed), "{failed}");
+    scene.cpo.script().commands = None;
+    scene.app.advance(41 * 60).await;
+    assert_eq!(cleared().len(), failed + 1);
+    let request = cleared().pop().expect("a request").path;
+    let command = request.rsplit("%2F").next().expect("a URL");
+    let path = format!("/chargingprofiles/{}", command.replace("%5F", "_"));
+    let result = json!({"result": "ACCEPTED"});
+    let accepted = (200, 1000);
+    scene
+        .cpo
+        .expect("POST", &path, Some(&result), accepted)
+        .await;
+    scene.app.advance(3 * 3600).await;
+    assert_eq!(cleared().len(), failed + 1);
+}
+
+#[tokio::test]
 async fn a_session_at_a_station_that_leaves_its_site_is_not_limited() {
     let depot = Depot::saving().await;
     let scene = &depot.scene;

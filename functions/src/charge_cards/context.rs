@@ -5,13 +5,31 @@ use std::collections::BTreeSet;
 use crate::App;
 use kernel::{Error, Id, Tenant};
 use models::account::AccountStatus;
+use models::charge_card::CardStatus;
 use models::charging::card::{CardContext, Issuer};
+use models::ports::network::Subject;
 use models::token::Token;
 use models::{Account, ChargeCard, Driver, Fleet, Policy, Stored, Vehicle};
 use table::stored_item::ById;
 
 /// The maximum number of accounts above an account that are read.
 const MAX_LINEAGE: usize = 32;
+
+/// Returns whether networks may be sent the token of a card as valid: the card exists and is not blocked, lost or expired, and its
+/// account and all accounts above it are active. The other objects that a card depends on are not read.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn may_be_valid(app: &App, card: &Subject) -> Result<bool, Error> {
+    let (account_is_active, card) = tokio::try_join!(
+        is_active(app, &card.tenant),
+        app.store.find::<ChargeCard>(&card.tenant, &card.id),
+    )?;
+    let is_usable = card.is_some_and(|card| {
+        card.object.status == CardStatus::Active && !card.object.has_expired(app.now())
+    });
+    Ok(account_is_active && is_usable)
+}
 
 /// Reads the present state of the objects that a card depends on.
 ///

@@ -6,14 +6,15 @@ use kernel::{Error, Id, Kind, Origin, Result, Tenant};
 use models::charging::calendar::CalendarOwner;
 use models::charging_session::SessionStatus;
 use models::ports::JobSubject;
-use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
+use models::ports::network::{CommandStatus, Rejection};
 use models::{ChargingSession, Vehicle};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+use super::operate::clear_profile;
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::{operator, workers};
+use crate::networks::workers;
 use crate::sites::read::present_holders;
 
 /// Clears the profile of a session that has ended, or whose vehicle or station has left its site.
@@ -64,40 +65,31 @@ impl Job for ClearProfile {
         JobSubject::of(&self.tenant, &self.session)
     }
 
-    /// Sends the DELETE. If the network no longer knows the session, there is nothing to clear.
+    /// Requests that the profile of an active session is cleared, which is sent until it succeeds. That of a session that has ended is
+    /// cleared at once; if the network no longer knows the session, there is nothing to clear.
     ///
     /// # Errors
     /// `Contended` if the session changes meanwhile, `Unavailable` if DynamoDB or the network cannot be reached: the message is delivered
     /// again.
     async fn run(self, app: &App) -> Result<()> {
         let Self { tenant, session } = &self;
-        let mut stored = app.store.find::<ChargingSession>(tenant, session).await?;
-        if let Some(active) = &mut stored
-            && active.object.status() == SessionStatus::Active
-        {
-            if is_at_its_site(app, tenant, &active.object).await? {
+        let Some(mut stored) = app.store.find::<ChargingSession>(tenant, session).await? else {
+            return Ok(());
+        };
+        if stored.object.status() == SessionStatus::Active {
+            if is_at_its_site(app, tenant, &stored.object).await? {
                 return Ok(());
             }
-            if active.forget_profile() {
-                let origin = Origin::background(tenant.clone(), app.now());
-                app.store.save(&origin, active).await?;
+            let origin = Origin::background(tenant.clone(), app.now());
+            if stored.request_clearing(origin.now) {
+                app.store.save(&origin, &mut stored).await?;
             }
+            return Ok(());
         }
-        let network = stored.and_then(|stored| stored.internal.network);
-        let Some((network, session)) =
-            network.and_then(|network| Some((network.evse, network.session?)))
-        else {
+        let Some(network) = &stored.internal.network else {
             return Ok(());
         };
-        let request = ProfileRequest {
-            subject: Subject::new(tenant.clone(), self.session.clone()),
-            session,
-            profile: None,
-        };
-        let Some(operator) = operator::of_owner(app, tenant.mode, network.owner()).await? else {
-            return Ok(());
-        };
-        match operator.set_profile(&request).await? {
+        match clear_profile(app, tenant, session, network).await? {
             CommandStatus::Rejected(Rejection::Failed) => {
                 Err(Error::unavailable("the network could not clear a profile"))
             }

@@ -14,9 +14,11 @@ use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatu
 use models::network::ObjectId;
 use models::ports::JobSubject;
 use models::ports::network::{
-    CommandStatus, Place, ProfileRequest, Rejection, StartRequest, StopRequest, Subject,
+    CommandStatus, Place, ProfileRequest, Rejection, ReserveOutcome, StartRequest, StopRequest,
+    Subject,
 };
 use models::reservation::ReservationStatus;
+use models::reservation::outward::OutwardReservation;
 use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
@@ -88,6 +90,11 @@ impl OperateSession {
                 let next_profile = session.profile().and_then(|profile| profile.next);
                 if next_profile.is_some_and(|next| next <= origin.now) {
                     return send_profile(app, &origin, session, &network).await;
+                }
+                let clearing = session.object.state.at_network();
+                let clearing = clearing.and_then(|network| network.clearing);
+                if clearing.is_some_and(|clearing| clearing.next <= origin.now) {
+                    return send_clearing(app, &origin, session, &network).await;
                 }
                 let ChargingSession {
                     created,
@@ -276,6 +283,51 @@ async fn send_profile(
     .await
 }
 
+/// Sends the request to clear a charging profile. It is sent again later, unless the network accepts it or does not know such a profile.
+async fn send_clearing(
+    app: &App,
+    origin: &Origin,
+    mut stored: Stored<ChargingSession>,
+    network: &NetworkSession,
+) -> Result<(), Error> {
+    let (tenant, sent) = (&origin.tenant, origin.now);
+    stored.mark_clearing_sent(sent);
+    app.store.save(origin, &mut stored).await?;
+    let id = stored.object.id.clone();
+    match clear_profile(app, tenant, &id, network).await? {
+        CommandStatus::Pending { .. }
+        | CommandStatus::Rejected(Rejection::Refused | Rejection::Failed | Rejection::NotSent) => {
+            Ok(())
+        }
+        CommandStatus::Accepted
+        | CommandStatus::Rejected(Rejection::Unknown | Rejection::NotSupported) => {
+            apply_transition(app, tenant, &id, |stored| stored.confirm_clearing(sent)).await
+        }
+    }
+}
+
+/// Sends the request to clear the charging profile of a session.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached. Errors at the network are returned in the status.
+pub(super) async fn clear_profile(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    network: &NetworkSession,
+) -> Result<CommandStatus, Error> {
+    let operator = operator::of_owner(app, tenant.mode, network.owner()).await?;
+    let (Some(operator), Some(session)) = (operator, network.session.clone()) else {
+        return Ok(CommandStatus::Rejected(Rejection::NotSent));
+    };
+    let request = ProfileRequest {
+        subject: Subject::new(tenant.clone(), id.clone()),
+        session,
+        profile: None,
+    };
+    operator.set_profile(&request).await
+}
+
 /// Processes the response to a command, or its result. A session ends when the network reports its end, not by the result of a stop.
 ///
 /// # Errors
@@ -288,6 +340,10 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
             session.answer_profile(command.sent, is_accepted, now)
         })
         .await;
+    }
+    if command.has_cleared_profile() {
+        let confirm = |session: &mut Stored<_>| session.confirm_clearing(command.sent);
+        return apply_transition(app, tenant, id, confirm).await;
     }
     let Some(outcome) = command.start_outcome() else {
         return Ok(());
@@ -428,6 +484,14 @@ async fn await_vehicle_again(
         return Ok(None);
     }
     let is_over = reservation.object.status() == ReservationStatus::Expired;
+    // The network may have cancelled the reservation while the vehicle charged.
+    let outward = reservation.outward();
+    if let Some(command) = outward.and_then(OutwardReservation::command)
+        && let Some(sent) = app.store.command(tx.origin().tenant.mode, command).await?
+        && sent.reserve_outcome() == ReserveOutcome::Refused
+    {
+        reservation.refuse_outward(tx.origin().now);
+    }
     tx.save(&mut reservation)?;
     Ok(hold.filter(|_| is_over))
 }

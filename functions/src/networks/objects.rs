@@ -96,7 +96,7 @@ async fn names_erased_card(
         return Ok(false);
     };
     Ok(match app.store.card_token(mode, &named.uid).await? {
-        Some(token) => token.is_of_erased_account() && token.may_be(&named),
+        Some(token) => token.is_erased(&named),
         None => {
             let times = updated_at(object, app.now()).zip(oldest);
             times.is_some_and(|(updated, oldest)| updated < oldest)

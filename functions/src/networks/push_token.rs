@@ -1,12 +1,14 @@
 //! Sends the token of a charge card to a network, after it was created or changed; and the tokens that have changed while the network was
 //! suspended or could not be reached, when that ends.
 //!
-//! The present state of the token is sent, so that messages may arrive in any order. A network that does not accept the token, whatever the
-//! reason, is sent it again until it does: a network keeps accepting a card whose loss it does not know. The first repetitions follow
-//! within minutes, and the others when the last change of the token is 2, 4, 8, … minutes ago, and every 256 minutes in the end. These
-//! times are the same for all messages about a token, so that they become one message: they share the name of its schedule.
+//! The present state of the token is sent, so that messages may arrive in any order. A token that will become invalid, because its card is
+//! blocked or its account is suspended, is not sent as valid meanwhile: the change of many cards may need longer than a message here. A
+//! network that does not accept the token, whatever the reason, is sent it again until it does: a network keeps accepting a card whose loss
+//! it does not know. The first repetitions follow within minutes, and the others when the last change of the token is 2, 4, 8, … minutes
+//! ago, and every 256 minutes in the end. These times are the same for all messages about a token, so that they become one message: they
+//! share the name of its schedule.
 
-use crate::App;
+use crate::{App, charge_cards};
 use kernel::time::{MINUTE, hours, minutes, seconds};
 use kernel::{Error, Id, Mode, SignedDuration, Timestamp};
 use models::Stored;
@@ -96,7 +98,7 @@ impl Job for PushToken {
     }
 
     /// Sends a token, if the network is connected and accepts tokens. A token that the network has not accepted is sent again later, also
-    /// after a suspension.
+    /// after a suspension. One that is still valid although its card or account is not usable any more is read again later.
     ///
     /// # Errors
     /// The table or the queue cannot be reached: the message is delivered again.
@@ -104,7 +106,7 @@ impl Job for PushToken {
         let tenant = operators(self.mode);
         let network: Option<Stored<Network>> = app.store.find(&tenant, &self.network).await?;
         let stored = app.store.card_token(self.mode, &self.uid).await?;
-        let token = stored.and_then(|stored| stored.token);
+        let (card, token) = stored.map_or((None, None), |stored| (stored.card, stored.token));
         let (Some(network), Some(token)) = (network, token) else {
             return Ok(());
         };
@@ -115,6 +117,13 @@ impl Job for PushToken {
             }
             // The end of a suspension sends what has changed during it.
             _ => return Ok(()),
+        }
+        if let Some(card) = card.filter(|_| token.valid)
+            && !charge_cards::may_be_valid(app, &card).await?
+        {
+            return self
+                .repeat(app, token.last_updated, SignedDuration::ZERO)
+                .await;
         }
         let request = |network| put(app, network, &token);
         match commands::with_valid_token(app, &network, request).await? {

@@ -165,8 +165,8 @@ async fn profile_takers(
 }
 
 fn takes_profiles(station: &StationInternal) -> Vec<String> {
-    let removed = station.removed.iter().filter(|evse| evse.takes_profiles);
-    let removed = removed.map(|removed| &removed.evse);
+    let removed = station.removed.iter().filter(|lost| lost.takes_profiles);
+    let removed = removed.flat_map(|removed| &removed.evses);
     let evses = station.takes_profiles.iter().chain(removed);
     evses.map(|evse| evse.to_ascii_lowercase()).collect()
 }
@@ -384,7 +384,8 @@ pub(super) fn evses(
     let connectors = object.connectors.iter();
     let connectors = connectors.map(|connector| (&connector.evse, offered(connector)));
     let removed = internal.removed.iter();
-    let removed = removed.map(|removed| (&removed.evse, removed.power));
+    let removed =
+        removed.flat_map(|removed| removed.evses.iter().map(|evse| (evse, removed.power)));
     let evses = connectors.chain(removed);
     evses.map(|(evse, power)| (CalendarOwner::evse(&object.id, evse), power))
 }

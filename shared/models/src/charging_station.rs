@@ -353,21 +353,21 @@ pub struct StationInternal {
     pub repriced: BTreeMap<String, Timestamp>,
     /// The EVSEs that the operator has removed: a session there goes on, and counts at its site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub removed: Vec<RemovedEvse>,
+    pub removed: Vec<RemovedEvses>,
 }
 
-/// An EVSE that the operator has removed from a station.
+/// EVSEs that the operator has removed from a station together. Their common data is stored once, because a station may lose thousands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemovedEvse {
-    pub evse: String,
-    /// The power of its strongest connector, in W.
+pub struct RemovedEvses {
+    pub evses: Vec<String>,
+    /// The power of the strongest connector of each, in W.
     pub power: u32,
-    /// When it was removed.
+    /// When they were removed.
     pub at: Timestamp,
-    /// Whether it was occupied then.
+    /// Whether they were occupied then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub was_occupied: bool,
-    /// Whether it supports charging profiles.
+    /// Whether they support charging profiles.
     #[serde(default, skip_serializing_if = "is_default")]
     pub takes_profiles: bool,
 }

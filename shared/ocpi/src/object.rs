@@ -58,8 +58,12 @@ impl Update {
     /// # Errors
     /// A refusal if the object has more than [`MAX_OBJECT`] bytes.
     pub fn bounded(self) -> Result<Self, Refusal> {
+        let size = |value: &Value| value.to_string().len();
         match &self {
-            Self::New(object) | Self::Changed(object) if object.to_string().len() > MAX_OBJECT => {
+            // What is kept besides the object makes room for it.
+            Self::New(object) | Self::Changed(object)
+                if size(object) - object.get(DROPPED).map_or(0, size) > MAX_OBJECT =>
+            {
                 Err(Refusal::TooLarge)
             }
             _ => Ok(self),
@@ -81,7 +85,7 @@ pub fn last_updated(object: &Value) -> Result<Timestamp, Refusal> {
 /// The time at which an object was received whose `last_updated` is implausible.
 const RECEIVED: &str = "#received";
 
-/// The EVSEs that a location has had, and the maximum number of them.
+/// The EVSEs that a location has had, and the maximum number of them. Together with them the location has at most [`MAX_OBJECT`] bytes.
 const DROPPED: &str = "#dropped";
 const MAX_DROPPED: usize = 50;
 
@@ -139,7 +143,8 @@ pub fn as_received(stored: &Value) -> Value {
     object
 }
 
-/// Returns a location as it is stored in place of another: with the EVSEs that it has lost, the latest first.
+/// Returns a location as it is stored in place of another: with the EVSEs that it has lost, the latest first, as far as there is room for
+/// them.
 #[must_use]
 pub fn keeping_dropped(mut location: Value, stored: Option<&Value>) -> Value {
     let list = |location: &Value, name: &str| -> Vec<Value> {
@@ -151,12 +156,21 @@ pub fn keeping_dropped(mut location: Value, stored: Option<&Value>) -> Value {
     let names = ["evses", DROPPED].into_iter();
     let known = names.flat_map(|name| stored.map_or_else(Vec::new, |stored| list(stored, name)));
     let dropped = known.filter(|evse| !present.contains(&uid(evse)));
-    let dropped: Vec<Value> = dropped.take(MAX_DROPPED).collect();
     if let Some(members) = location.as_object_mut() {
         members.remove(DROPPED);
-        if !dropped.is_empty() {
-            members.insert(DROPPED.into(), dropped.into());
-        }
+    }
+    let mut left = MAX_OBJECT.saturating_sub(location.to_string().len());
+    let has_room = |evse: &Value| {
+        let rest = left.checked_sub(evse.to_string().len());
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    let dropped = dropped.take(MAX_DROPPED).take_while(has_room);
+    let dropped: Vec<Value> = dropped.collect();
+    if !dropped.is_empty()
+        && let Some(members) = location.as_object_mut()
+    {
+        members.insert(DROPPED.into(), dropped.into());
     }
     location
 }

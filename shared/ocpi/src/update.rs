@@ -17,11 +17,18 @@ use kernel::time::days;
 use kernel::{SignedDuration, Timestamp};
 use models::ChargingStation;
 use models::charging::simulation::offered;
-use models::charging_station::{Connector, ConnectorStatus, RemovedEvse, StationInternal};
+use models::charging_station::{Connector, ConnectorStatus, RemovedEvses, StationInternal};
 
-/// The time for which a station remembers the EVSEs that were removed, and how many it remembers: first those that were occupied.
+/// The time for which a station remembers the EVSEs that were removed.
 const REMEMBERED: SignedDuration = days(7);
-const MOST_REMOVED: usize = 100;
+
+/// The maximum size of the removed EVSEs in the item of a station, in bytes. An item of DynamoDB has at most 400 KB, which is enough for a
+/// location whose EVSEs all get other uids at once: 1,400 of them, with uids of 36 characters. Only a location that changes its uids again
+/// and again exceeds this size.
+const MOST_REMOVED: usize = 64 * 1024;
+
+/// The size of the common data of EVSEs that were removed together, in bytes.
+const GROUP: usize = 100;
 
 /// Returns the new state of the station, and its internal state; the stored one is `None` for a new station.
 pub fn merged(
@@ -60,13 +67,7 @@ pub fn merged(
         internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
     }
-    internal.repriced.clone_from(&before_internal.repriced);
-    internal.removed = removed(
-        before_internal,
-        &before.connectors,
-        &station.connectors,
-        now,
-    );
+    remember(&mut internal, before_internal, before, &station, now);
     for connector in &mut station.connectors {
         let last = before_internal.imported_status.get(&connector.evse);
         if let Some(live) = live_status(before, connector) {
@@ -88,6 +89,21 @@ pub fn merged(
     (station, internal)
 }
 
+/// Keeps the times at which the prices of the connectors have changed, and the EVSEs that were removed.
+fn remember(
+    internal: &mut StationInternal,
+    before: &StationInternal,
+    station_before: &ChargingStation,
+    station: &ChargingStation,
+    now: Timestamp,
+) {
+    let present: HashSet<&String> = station.connectors.iter().map(|known| &known.id).collect();
+    let repriced = before.repriced.iter();
+    let repriced = repriced.filter(|(connector, _)| present.contains(connector));
+    internal.repriced = repriced.map(|(id, at)| (id.clone(), *at)).collect();
+    internal.removed = removed(before, &station_before.connectors, &station.connectors, now);
+}
+
 /// Keeps the prices of a stored connector, unless the file has prices for it. Returns whether the connector has the prices that it had.
 fn keep_pricing(connector: &mut Connector, before: &ChargingStation, is_priced: bool) -> bool {
     let mut known = before.connectors.iter();
@@ -98,39 +114,85 @@ fn keep_pricing(connector: &mut Connector, before: &ChargingStation, is_priced: 
     stored.is_some_and(|stored| stored.pricing == connector.pricing)
 }
 
-/// Returns the EVSEs of the connectors `before` that are not among those `after`, and those removed earlier that have not come back.
+/// Returns the EVSEs of the connectors `before` that are not among those `after`, and those removed earlier that have not come back. If
+/// they are too many, those that were occupied come first, then those that were removed last.
 fn removed(
     internal: &StationInternal,
     before: &[Connector],
     after: &[Connector],
     now: Timestamp,
-) -> Vec<RemovedEvse> {
+) -> Vec<RemovedEvses> {
     let key = |evse: &str| evse.to_ascii_lowercase();
     let present: HashSet<String> = after.iter().map(|connector| key(&connector.evse)).collect();
-    let is_missing = |evse: &str| !present.contains(&key(evse));
     let remembered = internal.removed.iter();
-    let remembered = remembered
-        .filter(|removed| is_missing(&removed.evse) && now.since(removed.at) < REMEMBERED);
-    let lost = before
-        .iter()
-        .filter(|connector| is_missing(&connector.evse));
-    let lost = lost.map(|connector| RemovedEvse {
-        evse: connector.evse.clone(),
+    let remembered = remembered.filter(|removed| now.since(removed.at) < REMEMBERED);
+    let remembered = remembered.flat_map(|removed| {
+        let evses = removed.evses.iter();
+        evses.map(|evse| alone(evse, removed))
+    });
+    let lost = before.iter().map(|connector| RemovedEvses {
+        evses: vec![connector.evse.clone()],
         power: offered(connector),
         at: now,
         was_occupied: connector.status == ConnectorStatus::Occupied,
         takes_profiles: internal.takes_profiles.contains(&connector.evse),
     });
-    let mut removed: BTreeMap<String, RemovedEvse> = BTreeMap::new();
-    for evse in remembered.cloned().chain(lost) {
-        let power = evse.power;
-        let known = removed.entry(key(&evse.evse)).or_insert(evse);
-        known.power = known.power.max(power);
+    let mut removed: BTreeMap<String, RemovedEvses> = BTreeMap::new();
+    for evse in remembered.chain(lost) {
+        let (key, power) = (key(&evse.evses[0]), evse.power);
+        if !present.contains(&key) {
+            let known = removed.entry(key).or_insert(evse);
+            known.power = known.power.max(power);
+        }
     }
     let mut removed = Vec::from_iter(removed.into_values());
-    removed.sort_by_key(|evse| Reverse((evse.was_occupied, evse.at)));
-    removed.truncate(MOST_REMOVED);
-    removed
+    removed.sort_by_key(|evse| {
+        let first = Reverse((evse.was_occupied, evse.at));
+        (first, evse.power, evse.takes_profiles)
+    });
+    together(removed)
+}
+
+/// Returns one EVSE with the data of those that were removed with it.
+fn alone(evse: &str, removed: &RemovedEvses) -> RemovedEvses {
+    let RemovedEvses {
+        evses: _,
+        power,
+        at,
+        was_occupied,
+        takes_profiles,
+    } = *removed;
+    RemovedEvses {
+        evses: vec![evse.to_owned()],
+        power,
+        at,
+        was_occupied,
+        takes_profiles,
+    }
+}
+
+/// Joins consecutive EVSEs that differ in nothing else, as far as they fit into [`MOST_REMOVED`] bytes.
+fn together(evses: Vec<RemovedEvses>) -> Vec<RemovedEvses> {
+    let mut groups: Vec<RemovedEvses> = Vec::new();
+    let mut left = MOST_REMOVED;
+    for mut evse in evses {
+        let uid = evse.evses.remove(0);
+        let last = groups.last_mut();
+        let last = last.filter(|last| alone(&uid, last) == alone(&uid, &evse));
+        let group = if last.is_some() { 0 } else { GROUP };
+        let Some(rest) = left.checked_sub(group + uid.len() + 1) else {
+            break;
+        };
+        left = rest;
+        match last {
+            Some(last) => last.evses.push(uid),
+            None => {
+                evse.evses.push(uid);
+                groups.push(evse);
+            }
+        }
+    }
+    groups
 }
 
 /// Keeps the current status of an EVSE, if the file reports no change or a session of this service charges there. `last` is the status in

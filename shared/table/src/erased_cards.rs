@@ -5,7 +5,8 @@
 //! ([`CardToken::erasure`]); it is sent and listed like any other token.
 //!
 //! A session or a CDR that matches no charging session belongs to no account, but the uid that it names is that of a person. An erasure
-//! deletes those that name a card of the account; those that arrive later are not stored ([`CardToken::is_of_erased_account`]).
+//! deletes those that name a card of the account; those that arrive later are not stored ([`CardToken::is_erased`]), also if the uid has
+//! another card by then and they name the contract of the erased one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -43,8 +44,7 @@ impl Store {
         }
         let names_erased = |key: &String, named: &CdrToken| {
             tokens.get(key).is_some_and(|token: &CardToken| {
-                let is_erased = token.is_of_erased_account() || token.is_of_any(accounts);
-                is_erased && token.may_be(named)
+                token.is_erased(named) || (token.is_of_any(accounts) && token.may_be(named))
             })
         };
         let naming = named.into_iter();

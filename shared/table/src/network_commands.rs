@@ -134,6 +134,15 @@ impl SentCommand {
         refused.or_else(|| Some(self.result()? == ResultType::Accepted))
     }
 
+    /// Returns whether the charging point has cleared a profile, or has none.
+    pub fn has_cleared_profile(&self) -> bool {
+        let cleared = [ResultType::Accepted, ResultType::Unknown];
+        self.command == CommandType::ClearChargingProfile
+            && self
+                .result()
+                .is_some_and(|result| cleared.contains(&result))
+    }
+
     fn is_refused(&self) -> bool {
         self.response
             .is_some_and(|response| response != ResponseType::Accepted)

@@ -89,6 +89,37 @@ async fn a_reservation_kept_for_its_fee_is_sent_once() {
 }
 
 #[tokio::test]
+async fn a_kept_reservation_that_its_network_cancels_is_free() {
+    let stage = reserved_for(300).await;
+    stage.until(15).await;
+    let command = stage.sent(RESERVE).remove(0);
+    stage.result(&command, "ACCEPTED").await;
+    let vehicle = format!("/v1/vehicles/{}", stage.crew.vehicle);
+    let change = json!({"charging_standard": "CHAdeMO"});
+    stage.app.alice.post_ok(&vehicle, change).await;
+    stage.app.drain().await;
+    assert_has!(stage.reservation().await, {"status": "confirmed", "fee_due": 300});
+    // Another connector is being searched.
+    stage.result(&command, "CANCELED_RESERVATION").await;
+    assert_has!(stage.reservation().await, {"status": "pending", "charging_station": null, "fee_due": 0});
+    stage.app.advance(3600).await;
+    assert_has!(stage.reservation().await, {"status": "failed", "fee_due": 0});
+}
+
+#[tokio::test]
+async fn a_cancellation_during_an_invalid_session_counts_after_it() {
+    let (stage, command) = kept(300).await;
+    let before = stage.reservation().await;
+    let (_, theirs) = stage.requested("S1").await;
+    stage.report(&theirs, json!({})).await;
+    stage.result(&command, "CANCELED_RESERVATION").await;
+    assert_eq!(stage.reservation().await["connector"], before["connector"]);
+    stage.report(&theirs, json!({"status": "INVALID"})).await;
+    stage.app.advance(1).await;
+    assert_ne!(stage.reservation().await["connector"], before["connector"]);
+}
+
+#[tokio::test]
 async fn a_reservation_can_be_used_after_an_invalid_session() {
     let (stage, _) = kept(300).await;
     let (first, theirs) = stage.requested("S1").await;

@@ -324,6 +324,26 @@ async fn a_zero_cdr_received_before_the_session_is_its_final_price() {
 }
 
 #[tokio::test]
+async fn a_session_that_was_invalid_for_a_while_starts_once() {
+    for is_active in [true, false] {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        let at = |seconds_later: i64| scene.app.now().plus(seconds(seconds_later));
+        let invalid = json!({"status": "INVALID", "last_updated": at(1)});
+        scene.report(&with(theirs.clone(), invalid)).await;
+        assert_eq!(scene.status(&session).await, failed("other"));
+        let status = if is_active { "ACTIVE" } else { "COMPLETED" };
+        let valid = json!({"status": status, "kwh": 3, "last_updated": at(2)});
+        scene.report(&with(theirs, valid)).await;
+        let shown = if is_active { "active" } else { "completed" };
+        assert_eq!(scene.status(&session).await, is(shown));
+        let mut events = scene.events().await;
+        events.retain(|event| event != "completed");
+        assert_eq!(events, ["failed", "started", "updated"]);
+    }
+}
+
+#[tokio::test]
 async fn an_invalidated_session_is_removed_from_the_fleet_totals() {
     let scene = Scene::new().await;
     let (session, theirs) = scene.active().await;

@@ -1,8 +1,11 @@
 //! Tests of locations that are invalid, or too large for the table with their prices.
 
+use kernel::{Id, Mode};
+use models::ChargingStation;
 use serde_json::{Value, json};
+use table::networks::operators;
 use tests::platform::{Connected, codes, fixture};
-use tests::{assert_contains, assert_has, with};
+use tests::{assert_contains, assert_has, id_of, with};
 
 use super::locations::{PATH, connected, connected_to, location};
 use super::{recorded, station};
@@ -144,6 +147,51 @@ async fn a_station_that_is_too_large_with_its_prices_has_none() {
     assert_eq!(
         put_tariff(&elements[..1], "2026-02-01T00:00:03Z").await,
         prices
+    );
+}
+
+#[tokio::test]
+async fn a_large_location_can_rename_all_its_evses() {
+    let (app, cpo) = connected().await;
+    let evse = fixture("location")["evses"][0].clone();
+    for (name, updated) in [("A", "2026-02-01T00:00:00Z"), ("B", "2026-02-02T00:00:00Z")] {
+        let named = |number: u32| {
+            let note = "x".repeat(4_000);
+            let uid = format!("{name}{number}");
+            with(evse.clone(), json!({"uid": uid, "note": note}))
+        };
+        let evses: Vec<Value> = (0..50).map(named).collect();
+        let change = json!({"evses": evses, "last_updated": updated});
+        cpo.put(PATH, &location(change)).await;
+        assert_has!(station(&app).await, {"/connectors/49/evse": format!("{name}49")});
+    }
+    let noted = json!({"note": "x".repeat(4_000), "last_updated": "2026-02-03T00:00:00Z"});
+    cpo.patch(PATH, &noted).await;
+}
+
+#[tokio::test]
+async fn a_location_with_1400_evses_can_rename_them_all() {
+    let (app, cpo) = connected().await;
+    for (month, status) in [(3, "CHARGING"), (4, "AVAILABLE")] {
+        let evses = (0..1_400).map(|number| {
+            let uid = format!("{month:08}-0000-4000-8000-{number:012}");
+            let connector =
+                json!({"id": "1", "standard": "IEC_62196_T2", "max_electric_power": 22_000});
+            json!({"uid": uid, "status": status, "connectors": [connector]})
+        });
+        let updated = format!("2026-{month:02}-01T00:00:00Z");
+        let change = json!({"evses": evses.collect::<Vec<_>>(), "last_updated": updated});
+        cpo.put(PATH, &location(change)).await;
+    }
+    let tenant = operators(Mode::Test);
+    let id = Id::from(id_of(&station(&app).await));
+    let station = app.app().store.load::<ChargingStation>(&tenant, &id).await;
+    let removed = station.expect("the station").internal.removed;
+    let occupied = removed.iter().filter(|removed| removed.was_occupied);
+    // One EVSE of the first location was occupied, too.
+    assert_eq!(
+        occupied.map(|removed| removed.evses.len()).sum::<usize>(),
+        1_401
     );
 }
 

@@ -1,5 +1,8 @@
 //! Tests of the OCPI module Tokens: which tokens networks are sent, when, and how often one is sent again.
 
+use functions::job::Job as _;
+use functions::networks::push_token::PushToken;
+use kernel::{Id, Mode};
 use serde_json::{Value, json};
 use tests::platform::{Connected, codes, manage_ok, send};
 use tests::samples::unused_uid;
@@ -88,6 +91,26 @@ async fn tokens_are_listed_by_page_in_the_order_of_their_updates() {
             .await;
     }
     app.drain().await;
+}
+
+#[tokio::test]
+async fn a_token_of_a_lost_card_is_not_sent_as_valid() {
+    let (app, cpo) = Connected::start().await;
+    let crew = app.crew(&app.alice).await;
+    let (path, uid) = card(&app, &crew, json!({})).await;
+    assert_eq!(sent(&cpo, &uid).len(), 1);
+    // A message that waited until now.
+    let push = || PushToken::new(Mode::Test, Id::from(cpo.network.as_str()), uid.clone());
+    push().run(app.app()).await.expect("it is sent");
+    assert_eq!(sent(&cpo, &uid).len(), 2);
+    app.alice.post_ok(&path, json!({"status": "lost"})).await;
+    push().run(app.app()).await.expect("it is sent later");
+    assert_eq!(sent(&cpo, &uid).len(), 2);
+    app.advance(60).await;
+    let valid = sent(&cpo, &uid).into_iter().map(|(valid, _)| valid);
+    let valid: Vec<bool> = valid.collect();
+    assert!(valid[..2] == [true; 2] && valid[2..].iter().all(|valid| !valid));
+    assert!(valid.len() > 2);
 }
 
 #[tokio::test]

@@ -230,12 +230,23 @@ pub fn may_be_contract_of_token(token: &Token, contract_id: &str) -> bool {
 
 /// Returns whether a contract id may be the one with this part after its party.
 fn may_be_contract(own: &str, contract_id: &str) -> bool {
+    part_after_party(contract_id).is_none_or(|part| part == own)
+}
+
+/// Returns whether two contract ids are the same and whole, as far as [`may_be_contract_of`] distinguishes them.
+pub fn is_same_contract(contract_id: &str, other: &str) -> bool {
+    let parts = part_after_party(contract_id).zip(part_after_party(other));
+    parts.is_some_and(|(part, other)| part == other)
+}
+
+/// Returns the part of a contract id that follows the party, if it has the form of an eMAID.
+fn part_after_party(contract_id: &str) -> Option<String> {
     let characters = contract_id.chars().filter(char::is_ascii_alphanumeric);
     let characters = characters.collect::<String>().to_ascii_uppercase();
     let is_emaid = matches!(characters.len(), EMAID..=EMAID_WITH_CHECK_DIGIT)
         && characters.starts_with(|first: char| first.is_ascii_alphabetic())
         && characters[PROVIDER..].starts_with('C');
-    !is_emaid || characters[PROVIDER..EMAID] == *own
+    is_emaid.then(|| characters[PROVIDER..EMAID].to_owned())
 }
 
 /// Returns the part of a card's contract id that follows the party.

@@ -25,7 +25,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 
-use super::profile::SessionProfile;
+use super::profile::{ProfileClearing, SessionProfile};
 use crate::charging::tariff::Segment;
 use crate::charging_station::Price;
 use crate::network::{EvseId, ObjectId, Owner};
@@ -113,6 +113,9 @@ pub struct AtNetwork {
     /// The charging profile that the plan of a site assigns to the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<SessionProfile>>,
+    /// Set while the charging point may still follow a profile that is to be cleared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clearing: Option<ProfileClearing>,
 }
 
 impl AtNetwork {

@@ -1,7 +1,7 @@
 //! The transitions of a session at the station of a charging network, whose data is in [`super::network`].
 
 use super::network::{MAX_STOPS, ROOM_PAUSE, STOP_PATIENCE, Stop};
-use super::profile::{PowerProfile, SessionProfile};
+use super::profile::{PowerProfile, ProfileClearing, SessionProfile};
 use super::{ChargingSession, SessionFailedReason, SessionState, Settlement, Start, wrong_state};
 use crate::event_type::EventType;
 use crate::network::Owner;
@@ -101,6 +101,7 @@ impl Stored<ChargingSession> {
             reason: Some(reason),
             stop: session.state.stop(),
             ended_by_tenant: session.state.was_ended_by_tenant(),
+            has_begun: session.state.has_begun(),
         };
         session.updated = now;
         self.record(EventType::ChargingSessionFailed);
@@ -194,14 +195,40 @@ impl Stored<ChargingSession> {
         let is_new = next.is_some();
         if let Some(next) = next {
             network.profile = Some(Box::new(next));
+            network.clearing = None;
         }
         is_new
     }
 
-    /// Forgets the charging profile of an active session that no site limits any more. Returns whether there was one.
-    pub fn forget_profile(&mut self) -> bool {
+    /// Requests that the charging profile of an active session is cleared that no site limits any more. Returns whether there was one.
+    pub fn request_clearing(&mut self, now: Timestamp) -> bool {
         let network = self.object.state.at_network_mut();
-        network.is_some_and(|network| network.profile.take().is_some())
+        network.is_some_and(|network| {
+            let had_profile = network.profile.take().is_some();
+            if had_profile {
+                network.clearing = Some(ProfileClearing::new(now));
+            }
+            had_profile
+        })
+    }
+
+    /// Records that the request to clear the charging profile is about to be sent.
+    pub fn mark_clearing_sent(&mut self, now: Timestamp) {
+        let network = self.object.state.at_network_mut();
+        if let Some(clearing) = network.and_then(|network| network.clearing.as_mut()) {
+            clearing.mark_sent(now);
+        }
+    }
+
+    /// Records that the charging profile was cleared by a request that was sent at a moment. Returns whether that is new.
+    pub fn confirm_clearing(&mut self, sent: Timestamp) -> bool {
+        let Some(network) = self.object.state.at_network_mut() else {
+            return false;
+        };
+        let answered = network
+            .clearing
+            .take_if(|clearing| clearing.is_answered(sent));
+        answered.is_some()
     }
 
     /// Records that the charging profile is about to be sent.

@@ -5,7 +5,9 @@
 //! minutes, is due again after 5, 10, 20 and then every 40 minutes. Until the charging point has accepted it, the previous profile may
 //! still be in force. A session without an accepted profile, or one whose last profile was not accepted, counts with its maximum power.
 //!
-//! A profile is cleared when the session ends, or its vehicle or station leaves the site.
+//! A profile is cleared when the session ends, or its vehicle or station leaves the site. Then an active session counts with its maximum
+//! power at once. The request is sent again after 5, 10, 20 and then every 40 minutes, until the charging point has cleared the profile,
+//! the session has ended, or it is given another profile.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -58,6 +60,19 @@ pub struct SessionProfile {
     /// The time at which it is sent, or is sent again if there is no result; None once it is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
+}
+
+/// The request to clear the profile of an active session that no site limits any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileClearing {
+    /// The time at which it is sent, or is sent again if the profile was not cleared.
+    pub next: Timestamp,
+    /// When it was sent last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<Timestamp>,
+    /// The number of times that it was sent.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    attempts: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -273,10 +288,37 @@ impl SessionProfile {
     }
 
     fn fail(&mut self, failure: ProfileFailure) -> SignedDuration {
-        let pause = PROFILE_RESULT_TIMEOUT * 2_i32.pow(self.failures.min(DOUBLINGS));
+        let pause = pause_after(self.failures);
         self.failure = Some(failure);
         self.failures += 1;
         pause
+    }
+}
+
+/// Returns the pause after an attempt that others have preceded.
+fn pause_after(attempts: u32) -> SignedDuration {
+    PROFILE_RESULT_TIMEOUT * 2_i32.pow(attempts.min(DOUBLINGS))
+}
+
+impl ProfileClearing {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self {
+            next: now,
+            sent: None,
+            attempts: 0,
+        }
+    }
+
+    /// Records that the request is about to be sent.
+    pub(super) fn mark_sent(&mut self, now: Timestamp) {
+        self.next = now.plus(pause_after(self.attempts));
+        self.sent = Some(now);
+        self.attempts += 1;
+    }
+
+    /// Checks whether a result is that of this request, which was sent at a moment.
+    pub(super) fn is_answered(&self, sent: Timestamp) -> bool {
+        self.sent.is_some_and(|first| first <= sent)
     }
 }
 

@@ -67,6 +67,9 @@ pub enum SessionState {
         stop: Option<Stop>,
         #[serde(default, skip_serializing_if = "is_default")]
         ended_by_tenant: bool,
+        /// Whether it had begun.
+        #[serde(default, skip_serializing_if = "is_default")]
+        has_begun: bool,
     },
 }
 
@@ -407,6 +410,15 @@ impl SessionState {
         }
     }
 
+    /// Checks whether the session has begun, also if it has failed since.
+    pub(crate) fn has_begun(&self) -> bool {
+        match self {
+            Self::Active { .. } | Self::Completed { .. } => true,
+            Self::Failed { has_begun, .. } => *has_begun,
+            Self::Pending { .. } | Self::Cancelled { .. } => false,
+        }
+    }
+
     pub fn price_check(&self) -> Option<PriceCheck> {
         match self {
             Self::Completed { price_check, .. } => *price_check,
@@ -492,7 +504,9 @@ impl SessionState {
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
                 let profile = network.profile.as_ref().and_then(|profile| profile.next);
-                let moments = [next_stop, longest, held, network.stalls_at(), profile];
+                let clearing = network.clearing.map(|clearing| clearing.next);
+                let stalls = network.stalls_at();
+                let moments = [next_stop, longest, held, stalls, profile, clearing];
                 moments.into_iter().flatten().min()
             }
             Self::Completed {

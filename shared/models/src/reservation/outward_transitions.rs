@@ -7,12 +7,13 @@ use crate::stored::Stored;
 use kernel::{Id, Timestamp};
 
 impl Stored<Reservation> {
-    /// Returns the outward reservation, while the reservation waits for its vehicle.
+    /// Returns the outward reservation, while the reservation waits for its vehicle. It is kept while another connector is searched because
+    /// the reserved one is out of order or does not fit: this one may be used again.
     pub fn outward(&self) -> Option<&OutwardReservation> {
         match &self.object.state {
             ReservationState::Confirmed {
                 reserved,
-                step: Step::Arrival,
+                step: Step::Arrival | Step::Rematch { .. },
             } => reserved.outward.as_ref(),
             _ => None,
         }

@@ -76,26 +76,30 @@ fn a_status_that_the_file_changes_counts() {
     assert_eq!(broken.0.connectors[0].status, ConnectorStatus::Faulted);
 }
 
+/// Loads the location with these EVSEs.
+fn load(evses: Vec<Value>, before: &Loaded, at: Timestamp) -> Loaded {
+    let mut json = location();
+    json["evses"] = evses.into();
+    let location: Location = serde_json::from_value(json).unwrap();
+    let before = before.as_ref();
+    let before = before.map(|(station, internal)| (station, internal));
+    Some(update::merged(location.into_station().unwrap(), before, at))
+}
+
+fn evse(uid: &str, status: &str) -> Value {
+    let mut evse = location()["evses"][0].clone();
+    (evse["uid"], evse["status"]) = (uid.into(), status.into());
+    evse
+}
+
+fn removed(loaded: &Loaded) -> Vec<String> {
+    let (_, internal) = loaded.as_ref().unwrap();
+    let removed = internal.removed.iter();
+    removed.flat_map(|lost| lost.evses.clone()).collect()
+}
+
 #[test]
 fn a_removed_evse_is_remembered_for_a_week() {
-    let evse = |uid: &str, status: &str| {
-        let mut evse = location()["evses"][0].clone();
-        (evse["uid"], evse["status"]) = (uid.into(), status.into());
-        evse
-    };
-    let load = |evses: Vec<Value>, before: &Loaded, at: Timestamp| {
-        let mut json = location();
-        json["evses"] = evses.into();
-        let location: Location = serde_json::from_value(json).unwrap();
-        let before = before.as_ref();
-        let before = before.map(|(station, internal)| (station, internal));
-        Some(update::merged(location.into_station().unwrap(), before, at))
-    };
-    let removed = |loaded: &Loaded| {
-        let (_, internal) = loaded.as_ref().unwrap();
-        let removed = internal.removed.iter();
-        removed.map(|evse| evse.evse.clone()).collect::<Vec<_>>()
-    };
     let kept = || evse("Z", "AVAILABLE");
     let both = load(vec![evse("aB", "AVAILABLE"), kept()], &None, now());
     let gone = load(vec![evse("aB", "REMOVED"), kept()], &both, now());
@@ -107,9 +111,33 @@ fn a_removed_evse_is_remembered_for_a_week() {
     assert!(removed(&load(vec![kept()], &gone, later(7))).is_empty());
     let back = load(vec![evse("Ab", "AVAILABLE"), kept()], &gone, later(1));
     assert!(removed(&back).is_empty());
-    let all = (0..101).map(|number| evse(&format!("E{number}"), "AVAILABLE"));
-    let many = load(all.chain([kept()]).collect(), &gone, later(1));
-    let none = load(vec![kept()], &many, later(2));
-    assert_eq!(removed(&none).len(), 100);
-    assert!(!removed(&none).contains(&"aB".to_owned()));
+}
+
+#[test]
+fn all_evses_of_a_large_location_are_remembered() {
+    let uid = |time: i64, number: i64| format!("{time:08}-0000-4000-8000-{number:012}");
+    let named = |time: i64| {
+        let evses = (0..1_700).map(|number| {
+            let status = if number % 2 == 0 {
+                "CHARGING"
+            } else {
+                "AVAILABLE"
+            };
+            evse(&uid(time, number), status)
+        });
+        evses.collect::<Vec<_>>()
+    };
+    let first = load(named(0), &None, now());
+    let second = load(named(1), &first, now());
+    assert_eq!(removed(&second).len(), 1_700);
+    assert_eq!(second.as_ref().unwrap().1.removed.len(), 2);
+    // A location whose uids change again and again: those that were occupied last are remembered.
+    let third = load(named(2), &second, now().plus(MINUTE));
+    let known = removed(&third);
+    assert!(known.len() > 1_700 && known[..850].iter().all(|uid| uid.starts_with("00000001")));
+    let internal = third.unwrap().1;
+    let written = serde_json::to_string(&internal.removed).unwrap();
+    assert!(written.len() < 70_000, "{}", written.len());
+    // The times of the prices of connectors that are gone are not kept.
+    assert_eq!(internal.repriced.len(), 1_700);
 }

@@ -262,12 +262,9 @@ impl UnitOfWork<'_> {
             let put = self.store.put_new(claim.item(mode, uid)?);
             self.push(Write::Put(put), Error::Contended);
         } else {
-            let token = CardToken {
-                card: Some(ours),
-                last_account: None,
-                token: None,
-                version: uid_use.token.as_ref().map_or(0, |token| token.version),
-            };
+            let mut token = uid_use.token.clone().unwrap_or_default();
+            token.assign(ours);
+            token.token = None;
             self.put_card_token(uid, &token)?;
         }
         for (_, holder) in card.object.holders() {
@@ -295,14 +292,8 @@ impl UnitOfWork<'_> {
                 since: now,
                 is_decided: true,
             }));
-            let mut token = uid_use.token.clone().unwrap_or(CardToken {
-                card: None,
-                last_account: None,
-                token: None,
-                version: 0,
-            });
-            token.card = Some(winner.card.clone());
-            token.last_account = None;
+            let mut token = uid_use.token.clone().unwrap_or_default();
+            token.assign(winner.card.clone());
             token.invalidate(now);
             self.put_card_token(uid, &token)?;
             self.remove_claim(uid, &winner.card.tenant.account);

@@ -7,7 +7,7 @@ use crate::keys::{self, Key, Partition};
 use crate::{Item, n, new_item, number, s, string};
 use kernel::time::{days, millis};
 use kernel::{Code, Error, Id, Mode, Result, SignedDuration, Timestamp};
-use models::charging::card::may_be_contract_of_token;
+use models::charging::card::{is_same_contract, may_be_contract_of_token};
 use models::ports::network::Subject;
 use models::token::Token;
 use ocpi::cost::CdrToken;
@@ -16,7 +16,7 @@ use ocpi::cost::CdrToken;
 const TOKEN_KEPT: SignedDuration = days(90);
 
 /// The uid of a charge card, and its token.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct CardToken {
     /// The card; `None` after it was deleted.
     pub card: Option<Subject>,
@@ -24,6 +24,8 @@ pub struct CardToken {
     pub last_account: Option<Id>,
     /// The token as networks have received it; `None` before it was sent for the first time.
     pub token: Option<Token>,
+    /// The contract ids of cards of erased accounts that had the uid before, each with the time until which it is kept.
+    pub(super) erased: Vec<(String, Timestamp)>,
     /// The number of writes.
     pub(super) version: u64,
 }
@@ -46,6 +48,7 @@ pub struct CardUidUse {
 
 const CARD: &str = "card";
 const LAST_ACCOUNT: &str = "last_account";
+const ERASED: &str = "erased";
 pub(super) const SINCE: &str = "since";
 
 /// The number of accounts that can claim a uid at the same time.
@@ -109,6 +112,10 @@ impl CardToken {
                 .filter(|account| !account.is_empty())
                 .map(Id::from),
             token: token.transpose()?,
+            erased: match string(item, ERASED) {
+                "" => Vec::new(),
+                erased => serde_json::from_str(erased).map_err(Error::permanent)?,
+            },
             version: number(item, "version").unsigned_abs(),
         })
     }
@@ -129,6 +136,12 @@ impl CardToken {
         }
         if let Some(account) = &self.last_account {
             item.insert(LAST_ACCOUNT.into(), s(account.as_str()));
+        }
+        let erased = self.erased.iter().filter(|(_, until)| now < *until);
+        let erased: Vec<_> = erased.collect();
+        if !erased.is_empty() {
+            let erased = serde_json::to_string(&erased).map_err(Error::internal)?;
+            item.insert(ERASED.into(), s(erased));
         }
         if let Some(token) = &self.token {
             let (index, value) = Partition::Tokens { mode }.place();
@@ -152,6 +165,25 @@ impl CardToken {
             named.is_of(token.owner.country_code(), token.owner.party_id())
                 && contract.is_none_or(|contract| may_be_contract_of_token(token, contract))
         })
+    }
+
+    /// Returns whether a session or a CDR that names this uid means the card of an erased account: the last one, or an earlier one.
+    pub fn is_erased(&self, named: &CdrToken) -> bool {
+        let contract = named.contract_id.as_deref();
+        let mut earlier = self.erased.iter().map(|(contract, _)| contract);
+        (self.is_of_erased_account() && self.may_be(named))
+            || contract.is_some_and(|named| earlier.any(|erased| is_same_contract(erased, named)))
+    }
+
+    /// Gives the uid to another card. What names the contract of an erased account is recognised as long as before.
+    pub(super) fn assign(&mut self, card: Subject) {
+        let erased = self.token.as_ref().filter(|_| self.is_of_erased_account());
+        let erased = erased.map(|token| {
+            let until = token.last_updated.plus(TOKEN_KEPT);
+            (token.contract_id.clone(), until)
+        });
+        self.erased.extend(erased);
+        (self.card, self.last_account) = (Some(card), None);
     }
 
     /// Returns whether the card with the uid, or the one that had it last, is of one of these accounts.
@@ -264,6 +296,7 @@ mod tests {
             card: None,
             last_account: None,
             token: None,
+            erased: Vec::new(),
             version: 1,
         };
         assert!(card_token.update(token.clone()));

@@ -161,8 +161,9 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Makes the session active.
+    /// Makes the session active. A session that was active before, until its network reported that it is invalid, does not start again.
     pub(super) fn begin(&mut self, started: Timestamp, now: Timestamp) {
+        let has_begun = self.object.state.has_begun();
         self.object.session_started = started.min(now);
         let cost = SessionCost::nothing(self.source_by_tariff());
         let state = &mut self.object.state;
@@ -175,9 +176,14 @@ impl Stored<ChargingSession> {
                 stop: None,
                 stalled_at: None,
                 profile: None,
+                clearing: None,
             }),
         };
-        self.record(EventType::ChargingSessionStarted);
+        if has_begun {
+            self.record_update();
+        } else {
+            self.record(EventType::ChargingSessionStarted);
+        }
     }
 
     /// Makes an active session completed.

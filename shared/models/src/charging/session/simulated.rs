@@ -104,6 +104,7 @@ impl Stored<ChargingSession> {
                 reason: None,
                 stop: None,
                 ended_by_tenant: false,
+                has_begun: true,
             };
             self.record(EventType::ChargingSessionFailed);
             return Ok(());
