@@ -51,7 +51,7 @@ Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () =
 Reflect.deleteProperty(globalThis, 'BroadcastChannel');
 const { dayStart, fromEdited, fromLocalInput, inOtherZone, localInput, nightStart, periodDays, pointOf } =
   await import('../src/format.js');
-const { bodyOf, changes, shapeOfUpdate } = await import('../src/forms/schema.js');
+const { bodyOf, changes, changesFromAny, shapeOfUpdate } = await import('../src/forms/schema.js');
 const { zone } = await import('../src/state/zone.js');
 const { local, refusal } = await import('../src/api/client.js');
 const { digitsOf, money } = await import('../src/money.js');
@@ -967,6 +967,12 @@ test('a text that is cleared is unset as its schema allows, and what cannot be u
   assert.deepEqual(changes(fleet, { ...fleet, address }, shape), { address: { ...fleet.address, line2: '' } });
   assert.equal(changes({ ...fleet, description: '' }, { ...fleet, description: undefined }, shape), undefined);
   assert.equal(changes({}, {}, shape), undefined);
+  // After a save of unknown outcome the object may have either values.
+  const lost = { ...fleet, name: 'South', address: { ...fleet.address, city: 'Leeds' } };
+  assert.equal(changesFromAny([fleet], fleet, shape), undefined);
+  assert.deepEqual(changesFromAny([fleet, lost], fleet, shape), { name: 'North', address: fleet.address });
+  const phone = { ...fleet, phone: '2' };
+  assert.deepEqual(changesFromAny([fleet, lost], phone, shape), { name: 'North', phone: '2', address: fleet.address });
   const required = (one, before) =>
     (one.fields ?? []).flatMap((field) => (field.required ? [field.name] : required(field, before))).sort();
   assert.deepEqual(
