@@ -790,11 +790,16 @@ function batchApi() {
     const isDone = batch.polls > 2;
     return { status: isDone ? 'completed' : 'running', succeeded: isDone ? batch.bodies.length : 0, failed: 0 };
   };
+  const errors = [
+    { param: 'name', message: 'is bad' },
+    { param: 'email', message: 'is required' },
+  ];
+  const refusal = { ...errors[0], errors };
   const readPages = async (path) => {
     const id = path.split('/')[3];
     const { bodies, polls } = batches[id];
     const objects = bodies.map(({ name }, index) => {
-      if (name === 'bad') return { status: 'failed', result: null, error: { param: 'name', message: 'is bad' } };
+      if (name === 'bad') return { status: 'failed', result: null, error: refusal };
       return { status: polls > 3 ? 'succeeded' : 'pending', result: `${id}-${index}`, error: null };
     });
     return { objects };
@@ -827,7 +832,7 @@ test('an import reads the results of its batches once none is pending', async ()
   outcomes.sort((one, other) => one.item.line - other.item.line);
   assert.equal(outcomes.length, 201);
   assert.deepEqual([outcomes[149].result, outcomes[150].result, outcomes[151].result], ['0-149', undefined, '0-151']);
-  assert.deepEqual([outcomes[150].error.message, outcomes[149].error], ['is bad', undefined]);
+  assert.deepEqual([outcomes[150].error.message, outcomes[149].error], ['name: is bad; email: is required', undefined]);
   assert.deepEqual([outcomes[200].result, outcomes[200].error.message], ['1-0', 'not attached']);
   assert.deepEqual([attached.length, progress.at(-1), Math.max(...waits)], [200, 201, 675]);
   assert.deepEqual([keys.length, new Set(keys).size], [2, 2]);

@@ -14,6 +14,7 @@ use super::{events, names, parts};
 
 /// Members of responses that are omitted when they have no value; every other member is always present.
 const SOMETIMES: &[(&str, &str)] = &[
+    ("BatchError", "errors"),
     ("BatchError", "policy"),
     ("BatchError", "rule"),
     ("Account", "key"),
