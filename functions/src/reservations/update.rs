@@ -30,6 +30,7 @@ pub async fn handle(
     let (app, tenant, now) = (&request.app, request.tenant(), request.now());
     change.check(now)?;
     let mut reservation = request.load::<Reservation>(&id).await?;
+    let before = reservation.clone();
     let is_planned_again = reservation.is_planned_again_by(&change);
     if change.connector_type.set().is_some() {
         let vehicle = &reservation.object.vehicle;
@@ -39,8 +40,8 @@ pub async fn handle(
         }
     }
     reservation.update(change, now)?;
-    if is_planned_again {
+    if is_planned_again && reservation != before {
         plan::plan_again(app, tenant, &mut reservation, ReplanReason::Update, now).await?;
     }
-    request.save(reservation).await
+    request.save_update(&before, reservation).await
 }

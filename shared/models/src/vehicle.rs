@@ -502,6 +502,7 @@ impl Stored<Vehicle> {
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         let VehicleChange {
             battery_capacity,
             charging_curve,
@@ -534,6 +535,9 @@ impl Stored<Vehicle> {
         registration_plate.apply(&mut self.object.registration_plate);
         site.apply(&mut self.object.site);
         status.apply(&mut self.object.status);
+        if *self == unchanged {
+            return Ok(());
+        }
         self.object.updated = now;
         self.record(EventType::VehicleUpdated);
         check_size(&self.object)
