@@ -7,7 +7,7 @@
 //! A malformed key is refused here; the API checks whether it exists. Requests whose key the API does not accept are rate-limited here by
 //! client address, because for the API all requests of tools come from the addresses of this function.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -29,7 +29,7 @@ use tracing::Instrument as _;
 use web::auth::{ACT_IN, sent_key};
 use web::deployment::Deployment;
 use web::source::{Source, SourceLimiter};
-use web::{body, edge, errors};
+use web::{body, edge, errors, rate_limit};
 
 use crate::function::{Function, Trigger};
 
@@ -90,8 +90,13 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
         let span = edge::span(&request, &id);
         let served = async {
             let (began, method) = (Instant::now(), request.method().clone());
-            let mut response = self.limited(request, &id).await;
+            let source = request.extensions().get::<Source>().copied();
+            let mut response = self.limited(request, source, &id).await;
             let headers = response.headers_mut();
+            // A tool that has sent requests to the API has its headers already.
+            if !headers.contains_key(rate_limit::HEADERS[0]) {
+                headers.extend(self.sources.status(source, Instant::now()).headers());
+            }
             if let Ok(id) = HeaderValue::from_str(id.as_str()) {
                 headers.insert("service-request-id", id);
             }
@@ -108,7 +113,7 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
     }
 
     /// Handles a request, unless its address has sent too many requests without an accepted key.
-    async fn limited(&self, request: Request, id: &Id) -> Response {
+    async fn limited(&self, request: Request, source: Option<Source>, id: &Id) -> Response {
         let (parts, content) = request.into_parts();
         let Connection {
             base_url,
@@ -120,7 +125,6 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
         if parts.method != Method::POST {
             return refused(&Error::method_not_allowed(), id, &base_url);
         }
-        let source = parts.extensions.get::<Source>().copied();
         if let Err(limited) = self.sources.take(source, Instant::now()) {
             return refused(&limited, id, &base_url);
         }
@@ -150,14 +154,15 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
                 headers.insert(name, value.clone());
             }
         }
-        let api = Calls {
+        let api = Arc::new(Calls {
             transport,
             headers,
             source,
             clock: self.clock.clone(),
-        };
+            rate_limit: Mutex::default(),
+        });
         let request = axum::http::Request::from_parts(parts, content);
-        let response = mcp::respond(Arc::new(api), Exposure::Any, request).await;
+        let response = mcp::respond(api.clone(), Exposure::Any, request).await;
         match response.status() {
             StatusCode::NOT_ACCEPTABLE => Err(Error::not_acceptable(
                 "The header Accept must name application/json and text/event-stream.",
@@ -165,7 +170,13 @@ impl<C: Fn(&Parts) -> Result<Connection>> Assistants<C> {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => Err(Error::unsupported_media_type(
                 "The content type of the body must be application/json.",
             )),
-            _ => Ok(response.map(Body::new)),
+            _ => {
+                let mut response = response.map(Body::new);
+                let mut sent = api.rate_limit.lock();
+                let sent = sent.as_deref_mut().map(std::mem::take);
+                response.headers_mut().extend(sent.unwrap_or_default());
+                Ok(response)
+            }
         }
     }
 }
@@ -193,6 +204,8 @@ struct Calls {
     headers: HeaderMap,
     source: Option<Source>,
     clock: Arc<dyn Clock>,
+    /// The headers about the rate limit of the latest response of the API.
+    rate_limit: Mutex<HeaderMap>,
 }
 
 impl Calls {
@@ -207,6 +220,13 @@ impl Calls {
         let request = self.request(request).map_err(lost)?;
         let response = (self.transport)(request).await.map_err(lost)?;
         let (parts, body) = response.into_parts();
+        if let Ok(mut latest) = self.rate_limit.lock() {
+            for name in rate_limit::HEADERS {
+                if let Some(value) = parts.headers.get(name) {
+                    latest.insert(name, value.clone());
+                }
+            }
+        }
         if let Some(url) = parts.headers.get(header::LOCATION) {
             return Ok(json!({"url": String::from_utf8_lossy(url.as_bytes())}));
         }

@@ -90,6 +90,24 @@ impl Request {
         tx.commit(response).await
     }
 
+    /// Saves an object after an update and nothing else, unless it is as it was `before`, and shows it.
+    ///
+    /// # Errors
+    /// As for [`UnitOfWork::save`] and [`UnitOfWork::commit`].
+    pub async fn save_update<T: Record>(
+        &self,
+        before: &Stored<T>,
+        mut stored: Stored<T>,
+    ) -> Result<Reply<T>>
+    where
+        Stored<T>: PartialEq,
+    {
+        let response = self.updated(before, &stored)?;
+        let mut tx = self.begin();
+        tx.save_update(before, &mut stored)?;
+        tx.commit(response).await
+    }
+
     /// Deletes an object that was read and nothing else.
     ///
     /// # Errors

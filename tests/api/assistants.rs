@@ -245,6 +245,46 @@ async fn a_malformed_message_is_a_json_rpc_error() {
 }
 
 #[tokio::test]
+async fn params_that_cannot_be_read_are_invalid() {
+    let app = TestApp::start().await;
+    for (method, params, code) in [
+        ("initialize", json!({}), -32602),
+        ("tools/call", Value::Null, -32602),
+        ("tools/call", json!({}), -32602),
+        ("tools/call", json!({"name": 5}), -32602),
+        (
+            "tools/call",
+            json!({"name": "now", "arguments": []}),
+            -32602,
+        ),
+        ("prompts/list", json!({}), -32601),
+        ("no/such", Value::Null, -32601),
+    ] {
+        let refused = send(&app.alice, method, params).await.expect(200);
+        assert_eq!(refused.body["error"]["code"], code, "{method}");
+    }
+    for method in ["ping", "tools/list"] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method});
+        let body = Some(message.to_string());
+        let response = app.alice.send("POST", "/mcp", body, &HEADERS).await;
+        assert!(response.expect(200).body["result"].is_object(), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_shows_the_rate_limit_of_the_account() {
+    let app = TestApp::start().await;
+    let params = json!({"name": "list_reservations", "arguments": {}});
+    let response = send(&app.alice, "tools/call", params).await.expect(200);
+    let direct = app.alice.get("/v1/reservations").await;
+    for name in ["ratelimit-limit", "ratelimit-remaining"] {
+        let number = |response: &TestResponse| response.header(name).parse::<i64>().expect(name);
+        let (through, direct) = (number(&response), number(&direct));
+        assert!((direct..=direct + 5).contains(&through), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn an_error_of_the_transport_has_the_form_of_the_api() {
     let app = TestApp::start().await;
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
@@ -279,6 +319,10 @@ async fn an_error_of_the_transport_has_the_form_of_the_api() {
         assert!(response.header("service-request-id").starts_with("req_"));
         assert_eq!(response.header("service-version"), version::CURRENT);
         assert_eq!(response.header("cache-control"), "no-store");
+        // It has sent no request to the API, so this is the limit of its address.
+        let limit = response.header("ratelimit-limit").parse::<i64>();
+        assert!(limit.is_ok_and(|limit| limit >= 50));
+        assert_ne!(response.header("ratelimit-reset"), "");
         assert_eq!(response.header("content-type"), "application/json");
     }
 }

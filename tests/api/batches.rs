@@ -45,10 +45,14 @@ async fn each_body_ends_as_a_request_with_it_would() {
             )
         })
         .collect();
-    bodies[7] = with(vehicle(&home), json!({"battery_capacity": "large"}));
+    bodies[7] = with(
+        vehicle(&home),
+        json!({"battery_capacity": "large", "vin": 7, "colour": "red"}),
+    );
+    bodies[8] = with(vehicle(&home), json!({"battery_capacity": 0}));
     bodies[77] = vehicle("flt_01a1f000000070008000000000000099");
     let batch = run(&app, &app.alice, "create_vehicle", bodies.clone()).await;
-    assert_has!(batch, {"succeeded": 143, "failed": 2});
+    assert_has!(batch, {"succeeded": 142, "failed": 3});
     let found = results(&app.alice, &batch).await;
     assert_eq!(found.len(), bodies.len());
     for (index, (result, body)) in found.iter().zip(bodies).enumerate() {
@@ -59,12 +63,12 @@ async fn each_body_ends_as_a_request_with_it_would() {
             continue;
         }
         let refused = app.alice.post("/v1/vehicles", body).await;
-        for name in ["type", "code", "message", "param", "doc_url"] {
+        for name in ["type", "code", "message", "param", "doc_url", "errors"] {
             assert_eq!(result["error"][name], refused.body[name], "{index}: {name}");
         }
     }
     let counted = app.alice.get_ok(&path_of(&home)).await;
-    assert_eq!(counted["total_vehicles"], 143);
+    assert_eq!(counted["total_vehicles"], 142);
     let events = app.alice.get_ok("/v1/events?type=batch.completed").await;
     assert_eq!(events["data"][0]["data"]["object"], batch);
 }

@@ -55,6 +55,40 @@ async fn every_update_and_deletion_heeds_if_match() {
     app.drain().await;
 }
 
+/// An update without members, or with the values that the object has, creates no version and no event.
+#[tokio::test]
+async fn an_update_that_changes_nothing_writes_nothing() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let is_update = |route: &Route| {
+        route.accepts_if_match() && route.method == Method::Post && route.path.ends_with("/{id}")
+    };
+    let newest_event =
+        async || app.alice.get_ok("/v1/events?limit=1").await["data"][0]["id"].clone();
+    for route in routes(is_update) {
+        let name = route.name;
+        let sample = Sample::prepare(&app, &receiver, &route).await;
+        let path = sample.event["rawPath"].as_str().expect("a path").to_owned();
+        app.drain().await;
+        let before = app.alice.get(&path).await.expect(200);
+        let event = newest_event().await;
+        let own = json!({"metadata": before.body["metadata"]});
+        for body in [json!({}), own] {
+            let done = app.alice.post(&path, body).await.expect(200);
+            assert_eq!(done.header("etag"), before.header("etag"), "{name}");
+        }
+        app.drain().await;
+        let after = app.alice.get(&path).await.expect(200);
+        assert_eq!(after.body, before.body, "{name}");
+        assert_eq!(after.header("etag"), before.header("etag"), "{name}");
+        assert_eq!(newest_event().await, event, "{name}");
+        let body = Some(json!({}).to_string());
+        let other = [("if-match", "\"999999\"")];
+        let refused = app.alice.send("POST", &path, body, &other).await;
+        refused.expect_error(412, "version_conflict", "If-Match");
+    }
+}
+
 /// Failed deliveries are recorded in the endpoint, which does not show them.
 #[tokio::test]
 async fn failed_deliveries_do_not_change_the_version_of_an_endpoint() {

@@ -78,6 +78,8 @@ async fn what_is_missing_or_wrong_is_named() {
     for (change, param) in cases! {
         {"battery_capacity": 0} => "battery_capacity",
         {"battery_capacity": 1.5} => "battery_capacity",
+        {"battery_capacity": 100_000_001} => "battery_capacity",
+        {"registration_plate": "\u{200b}\u{2060}"} => "registration_plate",
         {"charging_standard": "Tesla"} => "charging_standard",
         {"max_ac_power": 0} => "max_ac_power",
         {"max_dc_power": 0} => "max_dc_power",
@@ -370,6 +372,12 @@ async fn vehicles_are_found_by_plate_and_by_vin() {
     app.alice.post_ok(&path, change).await;
     assert_eq!(list("registration_plate=LK19XYZ").await, [second.as_str()]);
     assert_eq!(list("registration_plate=new1").await, [first.as_str()]);
+    let decomposed = json!({"registration_plate": "MU\u{308} 1"});
+    app.alice.post_ok(&path, decomposed).await;
+    for written in ["m%C3%BC1", "MU%CC%88-1"] {
+        let query = format!("registration_plate={written}");
+        assert_eq!(list(&query).await, [first.as_str()]);
+    }
     let refused = app
         .alice
         .get("/v1/vehicles?vin=A&registration_plate=B")

@@ -99,7 +99,7 @@ async fn a_declined_top_up_fails_and_does_not_change_the_balance() {
         let failed = app.alice.get_ok("/v1/transactions?status=failed").await;
         let failed = failed["data"].as_array().expect("a list");
         assert_eq!(failed.len(), n + 1);
-        assert_has!(failed[0], {"payment_method": method, "amount": 700});
+        assert_has!(failed[0], {"payment_method": method, "amount": 700, "failed_reason": code});
     }
     assert_eq!(app.alice.get_ok(&owner).await["wallet_balance"], 0);
     app.drain().await;

@@ -187,6 +187,8 @@ async fn an_update_keeps_omitted_fields_and_can_disable_the_endpoint() {
         with(change, json!({"metadata": {"k": "v", "n": "w"}})),
     );
     assert_eq!(changed, want);
+    let unset = json!({"api_version": null});
+    assert_eq!(app.alice.post_ok(&path, unset).await, changed);
     let off = app
         .alice
         .post_ok(&path, json!({"status": "disabled"}))

@@ -33,7 +33,7 @@ async fn an_endpoint_is_sent_the_events_of_its_fleets_only() {
     hook(alice, &ours, &[&crew.fleet]).await;
     hook(alice, &theirs, &[&other]).await;
     hook(alice, &all, &[]).await;
-    let name = json!({"name": "Night shift"});
+    let name = json!({"name": "Late shift"});
     for path in [
         format!("/v1/fleets/{}", crew.fleet),
         format!("/v1/drivers/{}", crew.driver),

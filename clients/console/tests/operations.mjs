@@ -111,6 +111,37 @@ try {
     await runner.api('POST', path, { address });
   });
 
+  await step('the old values are saved after a save whose response was lost', async () => {
+    const path = `/v1/fleets/${fleet.id}`;
+    const { name } = await runner.api('GET', path);
+    await visit(`/fleets/${fleet.id}`);
+    await page.getByRole('button', { name: 'Edit' }).first().click();
+    const dialog = page.getByRole('dialog');
+    const field = dialog.getByLabel('Name', { exact: true }).first();
+    const save = dialog.getByRole('button', { name: 'Save', exact: true });
+    let lose;
+    const stored = new Promise((done) => (lose = done));
+    await page.route(`**${path}`, async (route) => {
+      if (route.request().method() !== 'POST') return route.fallback();
+      await route.fetch();
+      await stored;
+      await route.abort();
+    });
+    await field.fill('Lost fleet');
+    await field.press('Enter');
+    await eventually(async () => (await runner.api('GET', path)).name, 'Lost fleet');
+    // What is entered now would be lost when the dialog closes.
+    assert.ok(await field.isDisabled());
+    lose();
+    await dialog.getByText('The service cannot be reached.').waitFor();
+    await page.unroute(`**${path}`);
+    assert.equal(await field.evaluate((one) => one === document.activeElement), true);
+    await field.fill(name);
+    await save.click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal((await runner.api('GET', path)).name, name);
+  });
+
   await step('a date stays as it is typed', async () => {
     await visit('/invoices?new=1');
     const start = page.getByLabel('Period start');

@@ -227,7 +227,8 @@ try {
         information: { make: text, model: text },
       });
       await runner.api('POST', '/v1/policies', { name: text, description: text, rules: { allowed_operators: [text] } });
-      fleets.push([made.id, driver.id, text, index]);
+      // The service removes invisible characters.
+      fleets.push([made.id, driver.id, made.name, index]);
     }
     for (const [fleet, driver, text] of fleets) {
       for (const path of [`/fleets/${fleet}`, `/drivers/${driver}`]) {

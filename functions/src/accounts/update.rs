@@ -20,6 +20,7 @@ pub async fn handle(
     Body(change): Body<AccountChange>,
 ) -> Result<Reply<Account>, Error> {
     let mut account = references::active_account(&request, &id).await?;
+    let before = account.clone();
     let tenant = Tenant::new(id, request.tenant().mode);
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
@@ -34,8 +35,8 @@ pub async fn handle(
     account.update(change, tenant.mode, request.now())?;
     let response = request
         .respond(&account.seen_in(tenant.mode))?
-        .at_version(account.version + 1);
+        .at_version(account.version + u64::from(account != before));
     let mut tx = request.begin();
-    tx.save(&mut account)?;
+    tx.save_update(&before, &mut account)?;
     tx.commit(response).await
 }

@@ -29,6 +29,7 @@ pub async fn handle(
     Body(change): Body<ChargeCardChange>,
 ) -> Result<Reply<ChargeCard>, Error> {
     let mut card = request.load::<ChargeCard>(&id).await?;
+    let unchanged = card.clone();
     let held = |(_, id): (Kind, &Id)| id.clone();
     let before: Vec<Id> = card.object.holders().map(held).collect();
     card.update(change, request.now())?;
@@ -38,7 +39,7 @@ pub async fn handle(
     } else {
         holders::check(&request, &card.object).await?
     };
-    let response = request.changed(&card)?;
+    let response = request.updated(&unchanged, &card)?;
     let mut tx = request.begin();
     if let Some(driver) = driver.filter(|driver| !before.contains(&driver.id)) {
         let count = holders::count(&request, &driver).await?;
@@ -50,6 +51,6 @@ pub async fn handle(
     for holder in after.iter().filter(|holder| !before.contains(holder)) {
         tx.add_card(holder, &id);
     }
-    tx.save(&mut card)?;
+    tx.save_update(&unchanged, &mut card)?;
     tx.commit(response).await
 }

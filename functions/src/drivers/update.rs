@@ -23,9 +23,10 @@ pub async fn handle(
     Body(change): Body<DriverChange>,
 ) -> Result<Reply<Driver>, Error> {
     let mut driver = request.load::<Driver>(&id).await?;
+    let before = driver.clone();
     references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
     let preferences = change.preferences.set();
     references::driver_preferences(&request, Some(&driver.object), preferences).await?;
     driver.update(change, request.now())?;
-    request.save(driver).await
+    request.save_update(&before, driver).await
 }

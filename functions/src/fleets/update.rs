@@ -24,6 +24,7 @@ pub async fn handle(
     Body(change): Body<FleetChange>,
 ) -> Result<Reply<Fleet>, Error> {
     let mut fleet = request.load::<Fleet>(&id).await?;
+    let before = fleet.clone();
     references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
@@ -36,5 +37,5 @@ pub async fn handle(
         .await?;
     }
     fleet.update(change, request.now())?;
-    request.save(fleet).await
+    request.save_update(&before, fleet).await
 }

@@ -15,6 +15,7 @@ pub async fn handle(
     Body(change): Body<InvoiceChange>,
 ) -> Result<Reply<Invoice>, Error> {
     let mut invoice = request.load::<Invoice>(&id).await?;
+    let before = invoice.clone();
     invoice.update(change)?;
-    request.save(invoice).await
+    request.save_update(&before, invoice).await
 }

@@ -18,6 +18,7 @@ pub async fn handle(
     Body(change): Body<PaymentMethodChange>,
 ) -> Result<Reply<PaymentMethod>, Error> {
     let mut method = request.load::<PaymentMethod>(&id).await?;
+    let before = method.clone();
     method.object.update(change, request.now())?;
-    request.save(method).await
+    request.save_update(&before, method).await
 }

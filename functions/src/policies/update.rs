@@ -14,6 +14,7 @@ pub async fn handle(
     Body(change): Body<PolicyChange>,
 ) -> Result<Reply<Policy>, Error> {
     let mut policy = request.load::<Policy>(&id).await?;
+    let before = policy.clone();
     policy.update(change, request.now())?;
-    request.save(policy).await
+    request.save_update(&before, policy).await
 }

@@ -31,15 +31,15 @@ pub async fn handle(
     let now = request.now();
     change.check(now)?;
     let mut reservation = request.load::<Reservation>(&id).await?;
-    let is_searched_anew = change.is_searched_anew();
+    let before = reservation.clone();
+    if !change.is_searched_anew() {
+        reservation.update(change, now)?;
+        return request.save_update(&before, reservation).await;
+    }
     let (driver, vehicle) = (
         reservation.object.driver.clone(),
         reservation.object.vehicle.clone(),
     );
-    if !is_searched_anew {
-        reservation.update(change, now)?;
-        return request.save(reservation).await;
-    }
     let ids = [(Kind::Driver, &driver), (Kind::Vehicle, &vehicle)];
     let mut found = request.store().find_together(request.tenant(), ids).await?;
     let stored = found.take::<Vehicle>(&vehicle)?;
@@ -49,6 +49,9 @@ pub async fn handle(
         reservation.match_plug(vehicle.object.charging_standard);
     }
     reservation.update(change, now)?;
+    if reservation == before {
+        return request.save_update(&before, reservation).await;
+    }
     let driver = found.require::<Driver>(&driver)?;
     let vehicle = stored
         .ok_or_else(|| Error::not_found(Kind::Vehicle))?
@@ -63,5 +66,5 @@ pub async fn handle(
         fleet.as_ref(),
     );
     Box::pin(admitted).await?;
-    request.save(reservation).await
+    request.save_update(&before, reservation).await
 }

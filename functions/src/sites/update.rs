@@ -17,14 +17,14 @@ pub async fn handle(
     Body(update): Body<SiteUpdate>,
 ) -> Result<Reply<Site>, Error> {
     let mut site = request.load::<Site>(&id).await?;
-    let before = site.object.stations.clone();
+    let before = site.clone();
     site.update(update, request.now())?;
-    if site.object.stations != before {
+    if site.object.stations != before.object.stations {
         super::check_stations(&request, &site.object.stations).await?;
     }
-    let response = request.changed(&site)?;
+    let response = request.updated(&before, &site)?;
     let mut tx = request.begin();
-    super::note_stations(&mut tx, &before, &site.object);
-    tx.save(&mut site)?;
+    super::note_stations(&mut tx, &before.object.stations, &site.object);
+    tx.save_update(&before, &mut site)?;
     tx.commit(response).await
 }

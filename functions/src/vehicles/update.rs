@@ -23,14 +23,15 @@ pub async fn handle(
     Body(change): Body<VehicleChange>,
 ) -> Result<Reply<Vehicle>, Error> {
     let mut vehicle = request.load::<Vehicle>(&id).await?;
+    let unchanged = vehicle.clone();
     references::policies(&request, change.policy_ids.set().map(|ids| &**ids)).await?;
-    let site = vehicle.object.site.clone();
     vehicle.update(change, request.now())?;
-    let response = request.changed(&vehicle)?;
+    let response = request.updated(&unchanged, &vehicle)?;
     let mut tx = request.begin();
-    let (before, after) = (site.as_ref(), vehicle.object.site.as_ref());
+    let before = unchanged.object.site.as_ref();
+    let after = vehicle.object.site.as_ref();
     sites::move_vehicle(&request.app, &mut tx, before, after).await?;
-    if site.is_some() && before != after {
+    if before.is_some() && before != after {
         // Departures are those from the site at which the vehicle charges.
         let departures = VehicleDepartures::id_of(&id);
         let known = request.find::<VehicleDepartures>(&departures).await?;
@@ -41,6 +42,6 @@ pub async fn handle(
             tx.check_unchanged(&departures);
         }
     }
-    tx.save(&mut vehicle)?;
+    tx.save_update(&unchanged, &mut vehicle)?;
     tx.commit(response).await
 }

@@ -25,17 +25,19 @@ pub async fn handle(
     Body(change): Body<WebhookEndpointChange>,
 ) -> Result<Reply<WebhookEndpoint>, Error> {
     let mut endpoint = request.load::<WebhookEndpoint>(&id).await?;
-    if let Some(version) = change.api_version.set() {
+    let before = endpoint.clone();
+    if let Some(version) = change.api_version.value() {
         let versions = &request.app.settings.versions;
         versions.existing(version, "api_version")?;
     }
     let fleets = change.fleets.set().map(|fleets| &**fleets);
     references::fleets(&request, fleets).await?;
-    endpoint.update(change, request.app.settings.targets, request.now())?;
+    let (version, targets) = (&request.default_version, request.app.settings.targets);
+    endpoint.update(change, version, targets, request.now())?;
     endpoint.object.check_subscriptions(&request.key)?;
-    let response = request.changed(&endpoint)?.confidential();
+    let response = request.updated(&before, &endpoint)?.confidential();
     let mut tx = request.begin();
-    tx.save(&mut endpoint)?;
+    tx.save_update(&before, &mut endpoint)?;
     let committed = tx.commit(response).await;
     request.app.forget_endpoint(request.tenant(), &id);
     committed

@@ -470,6 +470,11 @@ fn webhook(kind: EventType, components: &mut Components) -> Value {
         components.object(kind.subject());
     }
     let kind_name = kind.as_str();
+    let snapshot = reference(&events::name(kind));
+    let schema = match kind {
+        EventType::Ping => snapshot,
+        _ => json!({"anyOf": [snapshot, reference("ThinEvent")]}),
+    };
     json!({"post": {
         "operationId": format!("on{}", pascal(kind_name)),
         "summary": kind_name,
@@ -477,7 +482,7 @@ fn webhook(kind: EventType, components: &mut Components) -> Value {
         "tags": [WEBHOOKS],
         "security": [],
         "requestBody": {"required": true, "content": {"application/json": {
-            "schema": reference(&events::name(kind)), "example": examples::event(kind)}}},
+            "schema": schema, "example": examples::event(kind)}}},
         "responses": {"200": {"description": "Received."}, "4XX": {"description": "Retried; 410 disables the endpoint."}},
     }})
 }

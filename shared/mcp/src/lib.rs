@@ -18,8 +18,15 @@ pub use http::{Exposure, bearer, respond};
 
 use std::borrow::Cow;
 
-use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerConfig};
-use rmcp::{ServerHandler, tool_handler};
+use rmcp::model::{
+    CustomRequest, CustomResult, ErrorCode, Implementation, ProtocolVersion, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, tool_handler};
+
+/// The methods that the server has.
+const METHODS: [&str; 4] = ["initialize", "ping", "tools/call", "tools/list"];
 
 #[tool_handler(router = Self::tool_router())]
 impl ServerHandler for Server {
@@ -40,5 +47,22 @@ impl ServerHandler for Server {
         let known = ProtocolVersion::KNOWN_VERSIONS.iter();
         let supported = known.filter(|version| **version != ProtocolVersion::V_2025_03_26);
         supported.cloned().collect()
+    }
+
+    /// Refuses every other request. The library also passes on a request with a method of the protocol whose `params` it cannot read.
+    ///
+    /// # Errors
+    /// -32602 (invalid params) for a method of this server, otherwise -32601 (method not found).
+    async fn on_custom_request(
+        &self,
+        CustomRequest { method, .. }: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if METHODS.contains(&method.as_str()) {
+            let message = format!("The params of {method} are missing or invalid.");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("The server has no method {method}.");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }

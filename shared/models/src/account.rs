@@ -383,6 +383,7 @@ impl Stored<Account> {
             preferences,
             registration_number,
         } = change;
+        let unchanged = self.clone();
         let currency = self.currency_after(&default_currency, &preferences)?;
         if let Change::Set(details) = billing_details {
             self.object.billing_details.update(details);
@@ -409,6 +410,9 @@ impl Stored<Account> {
         self.object.default_currency = currency;
         self.object.preferences.default_currency = currency;
         registration_number.apply(&mut self.object.registration_number);
+        if *self == unchanged {
+            return Ok(());
+        }
         self.object.updated = now;
         check_size(&self.object)
     }

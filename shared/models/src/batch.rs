@@ -153,8 +153,7 @@ pub enum BatchResultStatus {
     Failed,
 }
 
-/// The reason why a body of a batch was refused: the error that a request with this body would have received, without the list of all
-/// parameters at fault.
+/// The reason why a body of a batch was refused: the error that a request with this body would have received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BatchError {
     /// Class of the error.
@@ -171,6 +170,10 @@ pub struct BatchError {
     pub param: Option<String>,
     /// URL of the documentation of the code.
     pub doc_url: Option<String>,
+    /// With an invalid body: every member at fault if the body cannot be read, and otherwise the one in `param`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(min_items = 1, max_items = 50)]
+    pub errors: Vec<ParameterError>,
     /// With `policy_blocked`: id of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -179,6 +182,15 @@ pub struct BatchError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub rule: Option<String>,
+}
+
+/// An entry of `errors` of an error. Its schema is that of the errors of requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ParameterError {
+    pub code: String,
+    pub param: String,
+    pub message: String,
+    pub doc_url: String,
 }
 
 /// The stored result of one body of a batch.

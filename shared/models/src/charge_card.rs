@@ -317,6 +317,7 @@ impl Stored<ChargeCard> {
     /// `charge_card_conflict` for a change that an app card does not allow; 400 for a card without driver and vehicle, for the status
     /// `expired`, for a time in the past, and for metadata beyond its limits.
     pub fn update(&mut self, change: ChargeCardChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         check_expiry(change.valid_until.value().copied(), now)?;
         if self.object.kind == CardType::App && change.is_of_rfid_cards_only() {
             let message = "Only the status and the metadata of an app card can be changed.";
@@ -358,6 +359,9 @@ impl Stored<ChargeCard> {
         let is_active = self.object.status == CardStatus::Active;
         if extends || (is_active && self.object.valid_until.is_some()) {
             self.expire_at(now)?;
+        }
+        if *self == unchanged {
+            return Ok(());
         }
         self.object.updated = now;
         self.record(EventType::ChargeCardUpdated);

@@ -312,6 +312,7 @@ impl Stored<Driver> {
     /// # Errors
     /// 409 for another currency while there is money in the wallet; 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: DriverChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         let DriverChange {
             email,
             license_number,
@@ -334,6 +335,9 @@ impl Stored<Driver> {
             self.prefer(preferences)?;
         }
         status.apply(&mut self.object.status);
+        if *self == unchanged {
+            return Ok(());
+        }
         self.object.updated = now;
         self.record(EventType::DriverUpdated);
         check_size(&self.object)

@@ -392,6 +392,7 @@ impl Stored<Fleet> {
     /// # Errors
     /// 409 for another currency while there is money in the wallet; 400 if metadata or `policy_ids` exceed their limits.
     pub fn update(&mut self, change: FleetChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         let FleetChange {
             address,
             billing_details,
@@ -445,6 +446,9 @@ impl Stored<Fleet> {
             former.push(FormerZone { zone, until: now });
             let surplus = former.len().saturating_sub(FORMER_ZONES);
             former.drain(..surplus);
+        }
+        if *self == unchanged {
+            return Ok(());
         }
         self.object.updated = now;
         self.plan(now);

@@ -283,7 +283,11 @@ impl PaymentMethod {
     /// 400 if metadata exceeds its limits.
     pub fn update(&mut self, change: PaymentMethodChange, now: Timestamp) -> Result<()> {
         let PaymentMethodChange { metadata } = change;
+        let unchanged = self.metadata.clone();
         self.metadata.merge(metadata).map_err(coded)?;
+        if self.metadata == unchanged {
+            return Ok(());
+        }
         self.updated = now;
         check_size(self).map_err(coded)
     }

@@ -358,6 +358,7 @@ impl Stored<Policy> {
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: PolicyChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         let PolicyChange {
             description,
             metadata,
@@ -374,6 +375,9 @@ impl Stored<Policy> {
             self.object.rules.change(rules)?;
         }
         status.apply(&mut self.object.status);
+        if *self == unchanged {
+            return Ok(());
+        }
         self.object.updated = now;
         self.record(EventType::PolicyUpdated);
         check_size(&self.object)

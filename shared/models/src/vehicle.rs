@@ -336,6 +336,22 @@ impl Loss {
 /// The maximum number of drivers of a vehicle: all of them are updated in the transaction that creates it.
 pub const MAX_DRIVERS: usize = 90;
 
+/// The capacity of a battery in Wh, so large at most that the energies and powers that follow from it fit into 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u32")]
+pub struct Capacity(u32);
+
+impl TryFrom<u32> for Capacity {
+    type Error = &'static str;
+
+    fn try_from(capacity: u32) -> Result<Self, &'static str> {
+        match capacity {
+            1..=100_000_000 => Ok(Self(capacity)),
+            _ => Err("must be a whole number from 1 to 100000000"),
+        }
+    }
+}
+
 /// The body of `POST /v1/vehicles`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -346,9 +362,9 @@ pub struct NewVehicle {
     pub registration_plate: Text<64>,
     /// Vehicle identification number.
     pub vin: Text<64>,
-    /// Usable capacity of the battery in Wh, at least 1.
-    #[schema(value_type = u32, minimum = 1)]
-    pub battery_capacity: NonZeroU32,
+    /// Usable capacity of the battery in Wh, 1 to 100,000,000.
+    #[schema(value_type = u32, minimum = 1, maximum = 100_000_000)]
+    pub battery_capacity: Capacity,
     /// Power in W that the battery accepts from direct current at each state of charge: 1 to 16 points, the lowest level first. The power
     /// is interpolated linearly between two points. Default: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W at 80 % and to
     /// 0.15 W at 100 %.
@@ -386,8 +402,8 @@ impl RequestBody for NewVehicle {}
 pub struct VehicleChange {
     /// Usable capacity of the battery in Wh.
     #[serde(default)]
-    #[schema(value_type = u32, minimum = 1)]
-    pub battery_capacity: Change<NonZeroU32>,
+    #[schema(value_type = u32, minimum = 1, maximum = 100_000_000)]
+    pub battery_capacity: Change<Capacity>,
     /// Power in W that the battery accepts from direct current at each state of charge. Null removes it.
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
@@ -446,7 +462,7 @@ impl Vehicle {
         let vehicle = sized(Self {
             id: Id::new(Kind::Vehicle, now),
             object: Kind::Vehicle,
-            battery_capacity: new.battery_capacity.get(),
+            battery_capacity: new.battery_capacity.0,
             charging_curve: new.charging_curve,
             charging_loss: new.charging_loss,
             charging_standard: new.charging_standard,
@@ -502,6 +518,7 @@ impl Stored<Vehicle> {
     /// # Errors
     /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         let VehicleChange {
             battery_capacity,
             charging_curve,
@@ -517,7 +534,7 @@ impl Stored<Vehicle> {
             status,
         } = change;
         if let Change::Set(capacity) = battery_capacity {
-            self.object.battery_capacity = capacity.get();
+            self.object.battery_capacity = capacity.0;
         }
         charging_curve.apply(&mut self.object.charging_curve);
         charging_loss.apply(&mut self.object.charging_loss);
@@ -534,6 +551,9 @@ impl Stored<Vehicle> {
         registration_plate.apply(&mut self.object.registration_plate);
         site.apply(&mut self.object.site);
         status.apply(&mut self.object.status);
+        if *self == unchanged {
+            return Ok(());
+        }
         self.object.updated = now;
         self.record(EventType::VehicleUpdated);
         check_size(&self.object)

@@ -197,6 +197,26 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
+    /// Replaces an object as [`UnitOfWork::save`] does after an update. If the update has left it as it was `before`, nothing is written:
+    /// the object keeps its version, and there is no event.
+    ///
+    /// # Errors
+    /// As for [`UnitOfWork::save`].
+    pub fn save_update<T: Record>(
+        &mut self,
+        before: &Stored<T>,
+        stored: &mut Stored<T>,
+    ) -> Result<()>
+    where
+        Stored<T>: PartialEq,
+    {
+        if before == stored {
+            self.check_version(stored)
+        } else {
+            self.save(stored)
+        }
+    }
+
     /// Makes the commit fail with `Contended` if an object was written since it was read, or since it did not exist (version 0).
     pub fn check_unchanged<T: Record>(&mut self, stored: &Stored<T>) {
         let key = stored.object.key(&self.origin.tenant, &stored.internal);

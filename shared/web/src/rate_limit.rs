@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::settings::Rates;
+use axum::http::{HeaderName, HeaderValue};
 use kernel::time::{MINUTE, SECOND, millis, seconds, whole_millis};
 use kernel::{Error, Mode, Result, SignedDuration, Tenant, Timestamp};
 use table::Store;
@@ -31,6 +32,17 @@ pub struct RateLimitStatus {
     pub remaining: i64,
     /// Seconds until the bucket is full again.
     pub reset: i64,
+}
+
+/// The names of the headers with the status of a bucket.
+pub const HEADERS: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
+
+impl RateLimitStatus {
+    /// Returns the headers with their values.
+    pub fn headers(self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let values = [self.limit, self.remaining, self.reset].map(HeaderValue::from);
+        HEADERS.map(HeaderName::from_static).into_iter().zip(values)
+    }
 }
 
 /// The time for which the tokens of a lease may be used, and for which an instance admits a few requests without a lease.

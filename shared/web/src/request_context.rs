@@ -78,6 +78,21 @@ impl RequestContext {
             .at_version(T::shown_version(stored) + 1))
     }
 
+    /// Returns the response that shows an object after an update, which writes it unless it is as it was `before`.
+    ///
+    /// # Errors
+    /// `Internal` if the object has no JSON representation.
+    pub fn updated<T: Object>(&self, before: &Stored<T>, stored: &Stored<T>) -> Result<Reply<T>>
+    where
+        Stored<T>: PartialEq,
+    {
+        if before == stored {
+            self.show(stored)
+        } else {
+            self.changed(stored)
+        }
+    }
+
     /// Returns the response to a request that is refused but has an effect, such as a declined payment and its transaction: both are
     /// committed together.
     pub fn error_response(&self, error: &Error) -> Response {

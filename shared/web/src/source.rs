@@ -17,6 +17,8 @@ use tokio::time::Instant;
 
 use kernel::{Error, Result};
 
+use super::rate_limit::RateLimitStatus;
+
 /// The maximum number of addresses. If there are more, full buckets are forgotten, and all buckets if none is full.
 const MAX_SOURCES: usize = 10_000;
 
@@ -86,6 +88,19 @@ impl SourceLimiter {
         Ok(())
     }
 
+    /// Returns the status of the bucket of an address, without using a token.
+    pub fn status(&self, source: Option<Source>, now: Instant) -> RateLimitStatus {
+        let tokens = |time: Duration| (time.as_nanos() / self.token.as_nanos()) as i64;
+        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let full_at = source.and_then(|source| buckets.get(&source));
+        let wait = full_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        RateLimitStatus {
+            limit: tokens(self.full),
+            remaining: tokens(self.full.saturating_sub(wait)),
+            reset: wait.as_millis().div_ceil(1000) as i64,
+        }
+    }
+
     /// Returns a used token to its bucket.
     pub fn give_back(&self, source: Option<Source>) {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +127,15 @@ mod tests {
         }
         let refused = limiter.take(client, now).unwrap_err();
         assert!(matches!(refused, Error::RateLimited { retry_after: 1 }));
+        let status = |remaining, reset| RateLimitStatus {
+            limit: 100,
+            remaining,
+            reset,
+        };
+        assert_eq!(limiter.status(client, now), status(0, 2));
+        assert_eq!(limiter.status(None, now), status(100, 0));
         limiter.take(source("192.0.2.2"), now).unwrap();
+        assert_eq!(limiter.status(source("192.0.2.2"), now), status(99, 1));
         limiter.take(None, now).unwrap();
         let later = now + Duration::from_millis(20);
         limiter.take(client, later).unwrap();

@@ -118,8 +118,17 @@ async fn an_open_invoice_past_its_due_date_sends_one_event() {
     };
     app.advance(30 * 86_400 - 60).await;
     assert_eq!(overdue_events().await, 0);
+    let before = app.alice.get(&path_of(&id)).await;
     app.advance(120).await;
     assert_eq!(overdue_events().await, 1);
+    // The invoice does not show that the event was sent, and the same due date is no reason to send it again.
+    let same = json!({"due_date": before.body["due_date"]});
+    app.alice.post_ok(&path_of(&id), same).await;
+    app.advance(60).await;
+    assert_eq!(overdue_events().await, 1);
+    let after = app.alice.get(&path_of(&id)).await;
+    assert_eq!(after.body, before.body);
+    assert_eq!(after.header("etag"), before.header("etag"));
     let overdue = app.alice.get("/v1/invoices?status=overdue").await;
     assert_eq!(overdue.ids(), std::slice::from_ref(&id));
     let change = json!({"due_date": app.in_minutes(10)});

@@ -182,11 +182,18 @@ pub fn refusal_of(line: u64, failure: Failure) -> Result<Problem, Failure> {
     }
 }
 
-/// The message of an error object, with the member that it concerns.
+/// The message of an error object with the member that it concerns; of an invalid body, those of all members at fault.
 pub fn reason(error: &Value) -> String {
-    let param = error["param"].as_str().map(|param| format!("{param}: "));
-    let message = error["message"].as_str().unwrap_or("refused");
-    format!("{}{message}", param.unwrap_or_default())
+    let all = match error["errors"].as_array() {
+        Some(all) if !all.is_empty() => all.as_slice(),
+        _ => std::slice::from_ref(error),
+    };
+    let texts = all.iter().map(|error| {
+        let param = error["param"].as_str().map(|param| format!("{param}: "));
+        let message = error["message"].as_str().unwrap_or("refused");
+        format!("{}{message}", param.unwrap_or_default())
+    });
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 /// Progress: a bar on a terminal, otherwise a line at intervals.
@@ -229,5 +236,27 @@ impl Bar {
 
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reason_names_every_member_at_fault() {
+        let name = json!({"param": "name", "message": "is required"});
+        let email = json!({"param": "email", "message": "expected an email address"});
+        let error = json!({"param": "name", "message": "is required", "errors": [name, email]});
+        assert_eq!(
+            reason(&error),
+            "name: is required; email: expected an email address"
+        );
+        assert_eq!(reason(&name), "name: is required");
+        assert_eq!(
+            reason(&json!({"message": "No such fleet."})),
+            "No such fleet."
+        );
     }
 }

@@ -7,6 +7,9 @@ import { useAction } from '../api/resource.js';
 /** How often an update is sent again where only that was changed which the form does not show. */
 const TRIES = 4;
 
+/** Whether the request may have had its effect. One that was refused for its rate had none. @param {unknown} error */
+const isUnknown = (error) => error instanceof ApiError && error.passes && error.status !== 429;
+
 /** The object by which a save has replaced another one. @type {WeakMap<object, object>} */
 const replaced = new WeakMap();
 
@@ -29,8 +32,9 @@ export function newest(one) {
  * @param {string} path
  * @param {T | undefined} original undefined for a new object
  * @param {(seen: T, now: T) => string[]} differences names what the form shows and differs
+ * @param {() => void} onUnknown is called when a save has failed that may have been stored
  */
-export function useSave(path, original, differences) {
+export function useSave(path, original, differences, onUnknown = () => {}) {
   const [seen, setSeen] = useState(() => newest(original));
   const [now, setNow] = useState(/** @type {T | null} */ (null));
   // After a response that was lost the same request is sent again: the object may differ because of it.
@@ -49,8 +53,8 @@ export function useSave(path, original, differences) {
       try {
         if (tag || isRepeated || tries > 1) return await send(tag);
       } catch (error) {
-        // A request that was refused for its rate had no effect.
-        if (error instanceof ApiError && error.status === 429) sent.current = { key: '', tag: null };
+        if (isUnknown(error)) onUnknown();
+        else if (error instanceof ApiError && error.status === 429) sent.current = { key: '', tag: null };
         if (!(error instanceof ApiError) || error.status !== 412 || tries > TRIES) throw error;
       }
       const present = /** @type {T} */ (await request('GET', path));
@@ -73,6 +77,12 @@ export function useSave(path, original, differences) {
   const runAnyway = (/** @type {unknown} */ body) => action.run(body, now ?? seen);
   return { ...action, seen, changed: seen && now ? differences(seen, now) : [], load, run, runAnyway };
 }
+
+/**
+ * The fields of a form. Nothing can be entered while they are saved: it would be lost when the form closes.
+ * @param {{ busy: boolean, children?: import('../../types').Content }} props
+ */
+export const Fields = ({ busy, children }) => html`<fieldset class="fields" disabled=${busy}>${children}</fieldset>`;
 
 /**
  * The notice that the object has changed since the form was opened, with the choices of the user. Nothing if it has not

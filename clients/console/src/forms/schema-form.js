@@ -1,7 +1,7 @@
 // A form for the request body of an operation, made from the OpenAPI document.
 
 import { language, t } from '../i18n.js';
-import { html, useEffect, useId, useMemo, useState } from '../ui/html.js';
+import { html, useEffect, useId, useMemo, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { nullIfMissing, useRead } from '../api/resource.js';
 import { isObject, membersOf } from '../json.js';
@@ -23,11 +23,11 @@ import {
   toField,
   unitOf,
 } from './fields.js';
-import { bodyOf, changes, openApi, shapeOfUpdate } from './schema.js';
+import { bodyOf, changes, changesFromAny, openApi, shapeOfUpdate } from './schema.js';
 import { MomentInput } from './moment-input.js';
 import { Picker } from './picker.js';
 import { PRESETS } from './presets.js';
-import { Changed, newest, useSave } from './save.js';
+import { Changed, Fields, newest, useSave } from './save.js';
 import { useTyped } from './typed.js';
 
 /** The descriptions of fields in the language of the user. @type {Record<string, string>} */
@@ -126,12 +126,17 @@ function Form({
   const periodZone = useZoneOf(typeof value.fleet === 'string' ? value.fleet : null, zoneWithoutFleet, (from, to) =>
     setValue((all) => withPeriod(all, from, to)),
   );
-  const action = useSave(at, original, (/** @type {object} */ seen, /** @type {object} */ now) =>
-    Object.keys(membersOf(changes(known(shape, seen), known(shape, now), shape))).map((name) => title(labelOf(name))),
-  );
+  // The values of saves whose outcome is unknown: the object may have them now.
+  const unknown = useRef(/** @type {Members[]} */ ([]));
+  const differences = (/** @type {object} */ seen, /** @type {object} */ now) => {
+    if (unknown.current.some((values) => changes(known(shape, now), values, shape) === undefined)) return [];
+    const changed = membersOf(changes(known(shape, seen), known(shape, now), shape));
+    return Object.keys(changed).map((name) => title(labelOf(name)));
+  };
+  const action = useSave(at, original, differences, () => unknown.current.push(value));
   const submitTo = async (/** @type {(body: unknown) => Promise<unknown>} */ run) => {
     const body = original
-      ? changes(before, value, shape)
+      ? changesFromAny([before, ...unknown.current], value, shape)
       : { ...hiddenValues(initial, hidden), ...membersOf(filled(shape, value)) };
     setNothing(body === undefined);
     if (body === undefined) return;
@@ -150,7 +155,7 @@ function Form({
   return html`<form class="schema-form" onSubmit=${onSubmit}>
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
-    ${inGroups(path, fields).map(
+    <${Fields} busy=${action.busy}>${inGroups(path, fields).map(
       ({
         title: name,
         help,
@@ -168,7 +173,7 @@ function Form({
         ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${asSiblings(value, { currency })} error=${error} update=${Boolean(original)} periodZone=${periodZone.name}
         onChange=${(/** @type {unknown} */ next) => setValue((all) => ({ ...all, [field.name]: next }))} />`,
       )}</${Part}>`,
-    )}
+    )}</${Fields}>
     <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => submitTo(action.runAnyway)} />
     <footer><button type="submit" class="primary" disabled=${action.busy || periodZone.loading}>${action.busy ? t('Sending…') : submit}</button></footer>
   </form>`;

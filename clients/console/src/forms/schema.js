@@ -211,6 +211,31 @@ export function changes(original, edited, shape) {
   return same(edited) || same(next) ? undefined : next;
 }
 
+/**
+ * What an update sends so that the object has the edited values, whichever of these it has now.
+ * @param {unknown[]} originals
+ * @param {unknown} edited
+ * @param {Shape} shape
+ * @returns {unknown} undefined if the edited values differ from none of them
+ */
+export function changesFromAny(originals, edited, shape) {
+  const all = originals.map((original) => changes(original, edited, shape)).filter((one) => one !== undefined);
+  return all.length ? all.reduce((one, other) => merged(one, other)) : undefined;
+}
+
+/**
+ * Members that either of two updates to the same values sends.
+ * @template T
+ * @param {T} one
+ * @param {T} other
+ * @returns {T}
+ */
+function merged(one, other) {
+  if (!isObject(one) || !isObject(other) || Array.isArray(other)) return other;
+  const both = Object.entries(other).map(([name, value]) => [name, name in one ? merged(one[name], value) : value]);
+  return { ...one, ...Object.fromEntries(both) };
+}
+
 /** Texts that are never empty, though their schemas do not say so. */
 const NEVER_EMPTY = ['api_version', 'time_zone', 'timezone', 'url'];
 

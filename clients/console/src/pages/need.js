@@ -7,7 +7,7 @@ import { Dialog, Facts, Field, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
 import { duration, energy, fromLocalInput, localInput, money, needText, number, timeWindow } from '../format.js';
 import { MomentInput } from '../forms/moment-input.js';
-import { Changed, newest, useSave } from '../forms/save.js';
+import { Changed, Fields, newest, useSave } from '../forms/save.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
@@ -160,7 +160,7 @@ export function NeedDialog({ reservation: original, onClose }) {
   };
   return html`<${Dialog} title="Change the need" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
-    <${NeedFields} value=${form} onChange=${setForm} />
+    <${Fields} busy=${action.busy}><${NeedFields} value=${form} onChange=${setForm} /></${Fields}>
     <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => saveBy(action.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${!need || action.busy}>Change the need</button></footer>
   </form></${Dialog}>`;

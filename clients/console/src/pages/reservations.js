@@ -11,7 +11,7 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, createdBetween, isFiltered } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { ObjectFilters } from '../forms/picker.js';
-import { Changed, useSave } from '../forms/save.js';
+import { Changed, Fields, useSave } from '../forms/save.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
 import { NeedDialog, PlanCard } from './need.js';
@@ -347,8 +347,8 @@ export function MoveDialog({ reservation: original, start, onClose }) {
   };
   return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
-    <${Field} label="Preferred start" hint=${t`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
-      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" max=${LAST_INPUT} required value=${from} onInput=${(/** @type {InputChange} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
+    <${Fields} busy=${action.busy}><${Field} label="Preferred start" hint=${t`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
+      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" max=${LAST_INPUT} required value=${from} onInput=${(/** @type {InputChange} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}></${Fields}>
     <${Changed} names=${action.changed} busy=${action.busy} onLoad=${loadAgain} onSave=${() => saveBy(action.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${action.busy}>Ask for this time</button></footer>
   </form></${Dialog}>`;

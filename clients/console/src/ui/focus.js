@@ -11,7 +11,7 @@ function next() {
 export function keepFocus() {
   // What has the focus, or had it until it was disabled or removed.
   let last = /** @type {HTMLButtonElement | null} */ (document.activeElement);
-  const lost = () => last !== null && (!last.isConnected || last.disabled);
+  const lost = () => last !== null && (!last.isConnected || last.matches(':disabled'));
   addEventListener('focusin', ({ target }) => {
     last = /** @type {HTMLButtonElement} */ (target);
   });

@@ -14,6 +14,23 @@ pub fn name(kind: EventType) -> String {
     pascal(subject) + "Event"
 }
 
+/// The schema of an event as an endpoint with the `payload` `thin` receives it.
+fn thin(event: &Value) -> Value {
+    let mut schema = event.clone();
+    schema["description"] = json!(
+        "An event for an endpoint with the `payload` `thin`, which names the object alone. An event `ping` shows none and has its usual form."
+    );
+    let description = event["properties"]["data"]["description"].clone();
+    let object = json!({"type": "object", "required": ["id", "object"], "description": "The object: only its id and its kind.",
+    "properties": {
+        "id": {"type": "string", "description": "Id of the object."},
+        "object": {"type": "string", "description": "Kind of the object."},
+    }});
+    schema["properties"]["data"] = json!({"type": "object", "description": description, "required": ["object"],
+        "properties": {"object": object}});
+    schema
+}
+
 /// The schemas of events, made from those that the code derives: `Event` is one of the others, depending on its `type`.
 pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
     let mut types: BTreeMap<String, Vec<EventType>> = BTreeMap::new();
@@ -44,6 +61,7 @@ pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
             json!({"description": "The id, or the whole event where `expand[]` names the member.", "oneOf": id_or_event}),
         ),
     ]);
+    schemas.insert("ThinEvent".to_owned(), thin(event));
     for (name, types) in types {
         let object = match types[0] {
             EventType::Ping => {

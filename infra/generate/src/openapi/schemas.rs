@@ -14,6 +14,7 @@ use super::{events, names, parts};
 
 /// Members of responses that are omitted when they have no value; every other member is always present.
 const SOMETIMES: &[(&str, &str)] = &[
+    ("BatchError", "errors"),
     ("BatchError", "policy"),
     ("BatchError", "rule"),
     ("Account", "key"),
@@ -261,6 +262,8 @@ impl Components {
         let warned = self.warned.iter().map(|name| with_warnings(name));
         let used = self.responses.iter().chain(self.bodies.keys());
         let used = used.chain(self.written.keys()).cloned().chain(warned);
+        // Only the webhooks refer to it.
+        let used = used.chain(["ThinEvent".to_owned()]);
         let used = used.collect();
         shown.extend(self.written);
         let used = reachable(&shown, &used);

@@ -21,7 +21,20 @@ macro_rules! checked_string {
 
 pub(super) use checked_string;
 
-/// A text of 1 to `MAX` characters that is not all blank.
+/// Removes the characters that no reader sees: zero-width spaces, soft hyphens, and marks that change the direction of the text after
+/// them, with which two different names look the same. The joiners of scripts and emoji (U+200C, U+200D) are kept.
+fn visible(mut text: String) -> String {
+    let is_invisible = |c| {
+        matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+        ) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
+    };
+    text.retain(|c| !is_invisible(c));
+    text
+}
+
+/// A text of 1 to `MAX` characters that is not all blank, without invisible characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Text<const MAX: usize>(String);
@@ -38,7 +51,9 @@ impl<const MAX: usize> TryFrom<String> for Text<MAX> {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        if text.trim().is_empty() {
+        let text = visible(text);
+        let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{200c}' | '\u{200d}');
+        if text.chars().all(is_blank) {
             return Err("must not be empty".into());
         }
         if text.chars().count() > MAX {
@@ -48,7 +63,7 @@ impl<const MAX: usize> TryFrom<String> for Text<MAX> {
     }
 }
 
-/// A text of 0 to `MAX` characters; empty means unset.
+/// A text of 0 to `MAX` characters without invisible ones; empty means unset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Memo<const MAX: usize>(String);
@@ -58,6 +73,7 @@ impl<const MAX: usize> TryFrom<String> for Memo<MAX> {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
+        let text = visible(text);
         if text.chars().count() > MAX {
             return Err(format!("must have at most {MAX} characters"));
         }
@@ -239,6 +255,22 @@ mod tests {
         ] {
             assert!(WebUrl::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn invisible_characters_are_removed_from_a_text() {
+        let shown = |text: &str| Text::<8>::try_from(text.to_owned()).map(String::from);
+        let read = shown("N\u{200b}orth\u{202e}\u{feff}");
+        assert_eq!(read.as_deref(), Ok("North"));
+        for blank in ["\u{200b}", " \u{2066}\u{2069} ", "\u{200d}\u{200c}"] {
+            assert!(shown(blank).is_err(), "{blank:?}");
+        }
+        // Persian words and emoji have joiners.
+        for kept in ["می\u{200c}خواهم", "👩\u{200d}🔧"] {
+            assert_eq!(shown(kept).as_deref(), Ok(kept));
+        }
+        let memo = Memo::<8>::try_from("\u{200b}".to_owned()).map(String::from);
+        assert_eq!(memo.as_deref(), Ok(""));
     }
 
     #[test]

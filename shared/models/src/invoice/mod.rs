@@ -117,6 +117,10 @@ impl Object for Invoice {
             .collect()
     }
 
+    fn shown_version(stored: &Stored<Self>) -> u64 {
+        stored.version.saturating_sub(stored.internal.hidden_writes)
+    }
+
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         let at = stored.concerns().map(|(at, _)| at).min();
         at.map(|at| (at, Action::CheckInvoice))
@@ -160,6 +164,9 @@ pub struct InvoiceInternal {
     pub credits: Credits,
     /// When the service finalizes the draft, if it was created at the end of a billing cycle.
     pub finalize_at: Option<Timestamp>,
+    /// The number of writes that have changed only this internal state.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hidden_writes: u64,
     /// Data that the documents show and the invoice does not; none for a draft.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issued: Option<Issued>,

@@ -9,7 +9,6 @@ use crate::event_type::EventType;
 use crate::payment_method::{PaymentMethod, PaymentMethodInternal};
 use crate::stored::Stored;
 use crate::transaction::{Transaction, TransactionStatus, UNDECIDED};
-use kernel::fields::patch::Change;
 use kernel::time::millis;
 use kernel::{Code, Error, Id, Kind, Result, Timestamp};
 
@@ -32,14 +31,17 @@ impl Stored<Invoice> {
             due_date,
             metadata,
         } = change;
-        let before = self.object.text_size()?;
+        let (unchanged, before) = (self.clone(), self.object.text_size()?);
         description.apply(&mut self.object.description);
-        self.internal.overdue_notified &= due_date == Change::Keep;
         due_date.apply(&mut self.object.due_date);
         self.object
             .metadata
             .merge(metadata)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        if *self == unchanged {
+            return Ok(());
+        }
+        self.internal.overdue_notified &= self.object.due_date == unchanged.object.due_date;
         // The service adds lines and parties: they are no reason to refuse a request that adds no text.
         if self.object.text_size()? > before {
             check_size(&self.object).map_err(|error| {
@@ -114,6 +116,7 @@ impl Stored<Invoice> {
     pub fn mark_overdue(&mut self) {
         self.record(EventType::InvoiceOverdue);
         self.internal.overdue_notified = true;
+        self.internal.hidden_writes += 1;
     }
 
     /// Schedules the finalization of a draft.

@@ -24,6 +24,7 @@ impl Stored<Reservation> {
     /// # Errors
     /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
     pub fn update(&mut self, change: ReservationChange, now: Timestamp) -> Result<()> {
+        let unchanged = self.clone();
         let window = |reservation: &Reservation| (reservation.ideal_start, reservation.ideal_end);
         let before = window(&self.object);
         let has_other_plugs = change.connector_type.set().is_some();
@@ -69,6 +70,9 @@ impl Stored<Reservation> {
         self.object.check()?;
         if has_other_plugs {
             self.object.check_plug(self.internal.charging_standard)?;
+        }
+        if *self == unchanged {
+            return Ok(());
         }
         self.object.updated = now;
         self.record(EventType::ReservationUpdated);

@@ -313,6 +313,7 @@ impl Stored<Site> {
             stations,
             time_zone,
         } = update;
+        let unchanged = self.clone();
         let site = &mut self.object;
         let before = (
             site.limits.clone(),
@@ -329,6 +330,9 @@ impl Stored<Site> {
             site.stations = stations.into();
         }
         time_zone.apply(&mut site.time_zone);
+        if *site == unchanged.object {
+            return Ok(());
+        }
         site.updated = now;
         site.check()?;
         check_size(&*site)?;

@@ -103,6 +103,16 @@ pub enum RefundReason {
     OwnerDeleted,
 }
 
+impl RefundReason {
+    /// Returns the reason as `failed_reason` of the transaction shows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CurrencyChanged => "currency_changed",
+            Self::OwnerDeleted => "owner_deleted",
+        }
+    }
+}
+
 impl TransactionInternal {
     /// Returns the state of a charge that was made.
     pub fn paid_from(source: ChargeSource) -> Self {

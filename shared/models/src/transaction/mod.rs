@@ -47,6 +47,7 @@ pub struct Transaction {
     /// Id of the driver; null if no driver is involved.
     pub driver: Option<Id>,
     /// The reason why a charge was declined, as `decline_code` of an error has it, or why a refund failed, which can be requested again.
+    /// `currency_changed` and `owner_deleted`: the wallet could not be credited with a top-up, whose charge was refunded.
     #[schema(required, example = "insufficient_balance")]
     pub failed_reason: Option<String>,
     /// Id of the fleet; null if no fleet is involved.

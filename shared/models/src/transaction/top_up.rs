@@ -155,12 +155,14 @@ impl Stored<Transaction> {
     /// Records that the charge of a top-up was declined.
     pub fn end_declined(&mut self, code: String) {
         self.object.status = TransactionStatus::Failed;
+        self.object.failed_reason = Some(code.clone());
         self.internal.advance(TopUpStage::Declined { code }, None);
     }
 
     /// Records that the charge of a top-up was refunded.
     pub fn end_refunded(&mut self, reason: RefundReason) {
         self.object.status = TransactionStatus::Failed;
+        self.object.failed_reason = Some(reason.as_str().to_owned());
         self.internal.advance(TopUpStage::Refunded { reason }, None);
     }
 }

@@ -58,9 +58,9 @@ impl RequestBody for NewWebhookEndpoint {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookEndpointChange {
-    /// API version of the events that are sent.
+    /// API version of the events that are sent. Null sets the account's version.
     #[serde(default)]
-    pub api_version: Change<String>,
+    pub api_version: Patch<String>,
     /// Name of the program that receives the events. Null removes it.
     #[serde(default)]
     pub application: Patch<Text<256>>,
@@ -153,7 +153,7 @@ impl WebhookEndpoint {
 }
 
 impl Stored<WebhookEndpoint> {
-    /// Applies an update. Omitted fields keep their values. Enabling an endpoint resets its failures.
+    /// Applies an update. Omitted fields keep their values. Enabling an endpoint resets its failures. `version` is the account's.
     ///
     /// # Errors
     /// 400 for an unknown version, for `http` where `https` is required, a list beyond its limits, or an option that endpoints of this type do
@@ -161,6 +161,7 @@ impl Stored<WebhookEndpoint> {
     pub fn update(
         &mut self,
         change: WebhookEndpointChange,
+        version: &str,
         targets: Targets,
         now: Timestamp,
     ) -> Result<()> {
@@ -178,7 +179,11 @@ impl Stored<WebhookEndpoint> {
             status,
             url,
         } = change;
-        api_version.apply(&mut self.object.api_version);
+        match api_version {
+            Patch::Keep => {}
+            Patch::Clear => version.clone_into(&mut self.object.api_version),
+            Patch::Set(version) => self.object.api_version = version,
+        }
         application.apply(&mut self.object.application);
         description.apply(&mut self.object.description);
         if let Change::Set(events) = enabled_events {

@@ -10,6 +10,7 @@ use super::shards::{DELIVERY_SHARDS, EVENT_SHARDS, OPEN_SHARDS, numbered, shard}
 use super::tenant::of_tenant;
 use kernel::{Id, Kind, Mode, Tenant};
 use models::network::Owner;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// A member by whose value objects are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +37,9 @@ impl Lookup {
         }
     }
 
-    /// Returns a value as it is compared: in lower case, and a licence plate without separators.
+    /// Returns a value as it is compared: in lower case, with composed letters (NFC), and a licence plate without separators.
     fn normal(self, value: &str) -> String {
-        let lower = value.trim().to_lowercase();
+        let lower: String = value.trim().to_lowercase().nfc().collect();
         match self {
             Self::Email | Self::Vin => lower,
             Self::Plate => lower.replace([' ', '-'], ""),

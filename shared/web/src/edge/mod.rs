@@ -246,10 +246,8 @@ fn finish(
         set("sunset", retirement.sunset());
     }
     set(version::HEADER, rendered);
-    set("ratelimit-limit", rate_limit.limit.to_string());
-    set("ratelimit-remaining", rate_limit.remaining.to_string());
-    set("ratelimit-reset", rate_limit.reset.to_string());
     set("cache-control", "no-store".into());
+    headers.extend(rate_limit.headers());
     response
 }
 

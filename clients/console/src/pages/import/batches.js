@@ -46,6 +46,13 @@ export function chunksOf(entries) {
 export const batchesOf = (entries) => chunksOf(entries).map((chunk) => ({ entries: chunk, key: crypto.randomUUID() }));
 
 /**
+ * What is wrong with each member at fault of a body that was refused, or else why it was refused.
+ * @param {import('../../../types').BatchResult['error'] & {}} error
+ */
+const messageOf = ({ message, errors = [] }) =>
+  errors.length ? errors.map((one) => `${one.param}: ${one.message}`).join('; ') : message;
+
+/**
  * Creates an object for each entry and attaches it. The result of an outcome is the id of the object. Entries whose
  * batch was not begun when the import was stopped have no outcome. `unknown` are the batches whose outcome could not
  * be read. They keep their keys, so that no entry takes effect twice when they are sent again.
@@ -84,7 +91,7 @@ export async function createAll(operation, batches, options) {
     /** @type {Outcome[]} */
     const outcomes = entries.map((item, index) => {
       const { result, error } = ended[index];
-      return error ? { item, error: new Error(error.message) } : { item, result: result ?? undefined };
+      return error ? { item, error: new Error(messageOf(error)) } : { item, result: result ?? undefined };
     });
     if (!attach) return outcomes;
     const created = outcomes.filter(({ error }) => !error);

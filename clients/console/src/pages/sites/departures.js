@@ -6,7 +6,7 @@ import { useResource } from '../../api/resource.js';
 import { Dialog, Field, Select, Status } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { MomentInput } from '../../forms/moment-input.js';
-import { Changed, newest, useSave } from '../../forms/save.js';
+import { Changed, Fields, newest, useSave } from '../../forms/save.js';
 import { Table } from '../../ui/list.js';
 import { dayMoment, dayStart, energy, money, number } from '../../format.js';
 import { momentOf, wallClock } from '../../values.js';
@@ -109,9 +109,9 @@ function DeparturesDialog({ vehicle, read, onClose }) {
   return html`<${Dialog} wide title="Departures" onClose=${onClose}><form onSubmit=${submit}>
     <p class="hint">Times are in the time zone ${zone.get()}. Saving replaces all departures that are ahead, and the site is planned again.</p>
     ${save.error ? html`<${ErrorNotice} error=${save.error} />` : null}
-    ${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {Partial<DepartureForm>} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
+    <${Fields} busy=${save.busy}>${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {Partial<DepartureForm>} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
     ${forms.length ? null : html`<p>No departure: the vehicle is not planned for.</p>`}
-    <button type="button" onClick=${() => setForms([...forms, added()])}>Add a departure</button>
+    <button type="button" onClick=${() => setForms([...forms, added()])}>Add a departure</button></${Fields}>
     <${Changed} names=${save.changed} busy=${save.busy} onLoad=${loadAgain} onSave=${() => saveBy(save.runAnyway)} />
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${save.busy || forms.some(faultOf)}>${save.busy ? t('Saving…') : t('Save the departures')}</button></footer>
   </form></${Dialog}>`;
