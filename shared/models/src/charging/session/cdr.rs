@@ -43,7 +43,7 @@ impl Stored<ChargingSession> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
-        let cdr = &self.believed_cdr(cdr);
+        let cdr = &self.believed_cdr(cdr, now);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return CdrOutcome::Noted;
         };
@@ -147,7 +147,10 @@ impl Stored<ChargingSession> {
         }
         self.object.currency = cdr.billed.currency;
         if takes_figures {
-            self.object.session_started = cdr.started.min(now);
+            // A start in the future is unknown, and the session has begun.
+            if cdr.started <= now {
+                self.object.session_started = cdr.started;
+            }
             if let Some((charged, _)) = self.object.state.figures_mut() {
                 *charged = Charged {
                     energy: cdr.energy,
