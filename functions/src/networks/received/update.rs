@@ -45,8 +45,14 @@ pub(super) async fn update_session(
         Report::Cdr(report) => {
             cdr = Some(&report.billed.id);
             outcome = session.take_cdr(report, &app.settings.plausibility, now);
-            if outcome == CdrOutcome::OtherCurrency {
-                let why = "it bills in another currency than the session was billed in";
+            let why = match outcome {
+                CdrOutcome::OtherCurrency => {
+                    Some("it bills in another currency than the session was billed in")
+                }
+                CdrOutcome::TooMany => Some("its session has too many CDRs"),
+                _ => None,
+            };
+            if let Some(why) = why {
                 return count_as_unmatched(app, object, why);
             }
             report_mismatch(app, object, &before, &session, now);

@@ -18,6 +18,9 @@ use kernel::{SignedDuration, Timestamp};
 /// becomes final later is billed as an adjustment.
 const FOUND: SignedDuration = days(6);
 
+/// The maximum number of CDRs of a session: an item of DynamoDB has at most 400 KB.
+const MAX_CDRS: usize = 100;
+
 /// The effect of a CDR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CdrOutcome {
@@ -33,6 +36,8 @@ pub enum CdrOutcome {
     Adjusted(Total),
     /// Its currency is not the one in which the session was billed. It was not recorded.
     OtherCurrency,
+    /// The session has [`MAX_CDRS`] CDRs already. It was not recorded.
+    TooMany,
 }
 
 impl Stored<ChargingSession> {
@@ -54,6 +59,9 @@ impl Stored<ChargingSession> {
         let is_final = self.object.state.final_price().is_some();
         if is_final && cdr.billed.currency != self.object.currency {
             return CdrOutcome::OtherCurrency;
+        }
+        if network.cdrs.len() >= MAX_CDRS {
+            return CdrOutcome::TooMany;
         }
         network.cdrs.push(cdr.billed.clone());
         if network.session.is_none() {
