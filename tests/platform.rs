@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-pub use cpo::{Behaviour, Generated, Received};
+pub use cpo::{Behaviour, Generated, Links, Received};
 use cpo::{Cpo, Options, Script};
 use kernel::{Id, Mode, Timestamp};
 use models::network::PartyId;

@@ -1,6 +1,7 @@
 //! The charging session that a session or a CDR of a network belongs to, if the ids in it do not say so, and the driver, the vehicle and the
 //! payment method of a session that was started with a card.
 
+use kernel::Mode;
 use serde_json::{Value, json};
 use tests::platform::fixture;
 use tests::{assert_contains, assert_has, id_of, path_of, with};
@@ -248,5 +249,118 @@ mod unreported_starts {
         scene.cpo.list("locations", listed);
         scene.app.advance(3 * 86_400).await;
         client.delete_ok(&fleet).await;
+    }
+}
+
+mod reused_ids {
+    use super::*;
+
+    /// A session of another account, at another connector than the first one, that has begun. The network gives it the same id.
+    async fn second_session(scene: &Scene) -> (tests::Client, String, Value) {
+        let stranger = scene.app.other_account(Mode::Test).await;
+        let crew = scene.app.crew(&stranger).await;
+        let start = json!({"charging_station": scene.station, "connector": "E2-1", "driver": crew.driver,
+            "vehicle": crew.vehicle});
+        let second = stranger.create("/v1/charging_sessions", start).await;
+        scene.app.drain().await;
+        scene.result("ACCEPTED").await;
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        (stranger, path_of(&second), theirs)
+    }
+
+    #[tokio::test]
+    async fn a_session_with_a_known_id_is_that_of_its_command() {
+        for is_over in [true, false] {
+            let mut location = fixture("location");
+            location["evses"][1] = with(location["evses"][0].clone(), json!({"uid": "E2"}));
+            let scene = Scene::at(location).await;
+            let (first, theirs) = scene.active().await;
+            scene.app.advance(3600).await;
+            let cdr = scene.cdr(&theirs, json!({}));
+            if is_over {
+                scene.complete(&theirs).await;
+            }
+            let shown = async || scene.app.alice.get_ok(&path_of(id_of(&first))).await;
+            let before = shown().await;
+            let (stranger, second, reused) = second_session(&scene).await;
+            assert_has!(stranger.get_ok(&second).await, {"status": "active"});
+            scene.app.advance(3600).await;
+            scene.complete(&reused).await;
+            let mut other = scene.cdr(&reused, json!({"id": "C2"}));
+            other["cdr_location"]["evse_uid"] = json!("E2");
+            scene.bill(&other).await;
+            assert_has!(stranger.get_ok(&second).await, {"status": "completed", "cost_source": "cdr", "amount_due": 968});
+            assert_eq!(shown().await, before);
+            // The id is not that of the first session any more, so that no command is sent for it.
+            if !is_over {
+                scene.stop(&first).await.expect(200);
+                assert!(scene.commands("STOP_SESSION").is_empty());
+            }
+            scene.bill(&cdr).await;
+            assert_has!(shown().await, {"status": "completed", "cost_source": "cdr", "amount_due": 968});
+            assert_has!(stranger.get_ok(&second).await, {"amount_due": 968, "amount_adjusted": 0});
+            assert_eq!(scene.unmatched().await, 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cdr_is_not_of_a_session_with_another_token() {
+        let scene = Scene::new().await;
+        let (first, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        let shown = async || scene.app.alice.get_ok(&path_of(id_of(&first))).await;
+        let before = shown().await;
+        let more = json!({"id": "C2", "authorization_reference": null, "total_cost": {"excl_vat": 9, "incl_vat": 10.89}});
+        let mut cdr = scene.cdr(&theirs, more);
+        cdr["cdr_token"]["uid"] = json!("NOT-OURS");
+        bill(&scene, &cdr).await;
+        assert_eq!(shown().await, before);
+        assert_eq!(scene.unmatched().await, 1);
+        // The card of another account has a session of its own.
+        let stranger = scene.app.other_account(Mode::Test).await;
+        let crew = scene.app.crew(&stranger).await;
+        let card = json!({"uid": "0405060708", "driver": crew.driver, "vehicle": crew.vehicle});
+        stranger.post_ok("/v1/charge_cards", card).await;
+        scene.app.advance(3600).await;
+        let start = scene.app.now();
+        scene.app.advance(3600).await;
+        let mut cdr = with(
+            cdr,
+            json!({"id": "C3", "start_date_time": start, "end_date_time": scene.app.now()}),
+        );
+        cdr["cdr_token"] = with(
+            cdr["cdr_token"].take(),
+            json!({"uid": "0405060708", "type": "RFID", "contract_id": "NA"}),
+        );
+        bill(&scene, &cdr).await;
+        let own = &stranger.get_ok("/v1/charging_sessions").await["data"][0];
+        assert_has!(own, {"status": "completed", "started_by": "card", "amount_due": 1089});
+        assert_eq!(shown().await, before);
+        assert_eq!(scene.unmatched().await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_token_of_another_type_or_case_is_the_same() {
+        let scene = Scene::new().await;
+        let (first, theirs) = scene.active().await;
+        let mut theirs = with(theirs, json!({"authorization_reference": null}));
+        let uid = theirs["cdr_token"]["uid"].as_str().expect("a uid");
+        let uid = uid.to_ascii_uppercase();
+        theirs["cdr_token"] = with(
+            theirs["cdr_token"].take(),
+            json!({"uid": uid, "type": "RFID"}),
+        );
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        bill(&scene, &scene.cdr(&theirs, json!({}))).await;
+        let shown = scene.app.alice.get_ok(&path_of(id_of(&first))).await;
+        assert_has!(shown, {"status": "completed", "cost_source": "cdr", "amount_due": 968});
+        assert_eq!(
+            (sessions(&scene).await.len(), scene.unmatched().await),
+            (1, 0)
+        );
     }
 }

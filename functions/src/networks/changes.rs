@@ -45,10 +45,12 @@ async fn send_missed_tokens(app: &App, before: &Stored<Network>, after: &Network
 }
 
 /// Requests a rematch of the reservations at the stations of the parties that are not reached any more. This begins when no instance uses a
-/// cached network that reaches them.
+/// cached network that reaches them. The stations of a network that was revoked become inactive then, also if it was suspended before.
 async fn rematch_unreached(app: &App, before: &Network, after: &Network) -> Result<()> {
+    let is_revoked =
+        after.status == NetworkStatus::Revoked && before.status != NetworkStatus::Revoked;
     for party in before.own_parties() {
-        if before.reaches(&party) && !after.reaches(&party) {
+        if (is_revoked || before.reaches(&party)) && !after.reaches(&party) {
             let job = RematchParty {
                 mode: after.mode,
                 owner: Owner::new(after.id.clone(), party),

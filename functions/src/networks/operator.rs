@@ -6,7 +6,7 @@ use futures::future::{BoxFuture, ready};
 use kernel::{Error, Id, Mode, Tenant};
 use models::charging_session::SessionStatus;
 use models::charging_station::Connector;
-use models::network::{EvseId, Owner};
+use models::network::{EvseId, ObjectId, Owner};
 use models::operation::{Operation, Simulation};
 use models::ports::network::{
     CancelRequest, CommandStatus, Network, Place, ProfileRequest, Rejection, ReserveRequest,
@@ -96,6 +96,28 @@ impl Ocpi<'_> {
     }
 }
 
+impl Ocpi<'_> {
+    /// Sends a command for a session of the network.
+    async fn send_for(
+        &self,
+        session: &ObjectId,
+        command: Command,
+        subject: &Subject,
+    ) -> Result<CommandStatus, Error> {
+        if is_of_another(self.app, session, subject).await? {
+            return Ok(CommandStatus::Rejected(Rejection::Unknown));
+        }
+        self.send(command, subject).await
+    }
+}
+
+/// Returns whether the network has used the id of its session again for that of another subject: a command for it would be for that one.
+async fn is_of_another(app: &App, session: &ObjectId, subject: &Subject) -> Result<bool, Error> {
+    let received = app.store.received(subject.tenant.mode, session).await?;
+    let matched = received.and_then(|received| received.matched);
+    Ok(matched.is_some_and(|matched| matched != *subject))
+}
+
 impl Network for Ocpi<'_> {
     fn start<'a>(
         &'a self,
@@ -116,7 +138,8 @@ impl Network for Ocpi<'_> {
         let command = Command::StopSession {
             session_id: request.session.id().to_string(),
         };
-        self.send(command, &request.subject).boxed()
+        self.send_for(&request.session, command, &request.subject)
+            .boxed()
     }
 
     fn reserve<'a>(
@@ -157,7 +180,8 @@ impl Network for Ocpi<'_> {
             },
             None => Command::ClearChargingProfile { session_id },
         };
-        self.send(command, &request.subject).boxed()
+        self.send_for(&request.session, command, &request.subject)
+            .boxed()
     }
 }
 

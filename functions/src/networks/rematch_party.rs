@@ -1,15 +1,17 @@
-//! Requests a rematch of the reservations at the stations of a party that its network does not reach any more. The stations of a large party
-//! are processed some at a time.
+//! Requests a rematch of the reservations at the stations of a party that its network does not reach any more. If the network was revoked,
+//! the stations become `inactive`: they are active again when the party reports them over another network. The stations of a large party are
+//! processed some at a time.
 
 use crate::App;
 use kernel::{Error, Mode};
 use models::ChargingStation;
 use models::network::Owner;
 use models::ports::{JobSubject, digest_of};
+use ocpi::network::{Network, NetworkStatus};
 use serde::{Deserialize, Serialize};
 use table::networks::operators;
 
-use super::{operator, workers};
+use super::{operator, stations, workers};
 use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::Job;
@@ -47,6 +49,12 @@ impl Job for RematchParty {
         if operator::of_owner(app, mode, &self.owner).await?.is_some() {
             return Ok(());
         }
+        let network = app
+            .store
+            .find::<Network>(&tenant, &self.owner.network)
+            .await?;
+        let is_revoked =
+            network.is_none_or(|network| network.object.status == NetworkStatus::Revoked);
         let mut locations = app.store.location_ids(mode, &self.owner).await?;
         locations.retain(|location| self.after.as_ref() < Some(&location.order()));
         let rest = locations.split_off(AT_A_TIME.min(locations.len()));
@@ -61,6 +69,9 @@ impl Job for RematchParty {
                 station.filter(|station| station.internal.location.as_ref() == Some(location));
             if let Some(station) = station {
                 rematch::leave(app, mode, &station.object).await?;
+                if is_revoked {
+                    stations::deactivate(app, mode, location).await?;
+                }
             }
         }
         match locations.last() {

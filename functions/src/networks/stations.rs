@@ -364,6 +364,30 @@ pub async fn remove(
         .await
 }
 
+/// Makes the station of a location inactive, because its network was revoked. A station that belongs to another network by now is kept.
+///
+/// # Errors
+/// `Contended` if it is changed continuously; `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn deactivate(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
+    let origin = shared_origin(mode, app.now());
+    let deactivate = || async {
+        let station = present(app, mode, id).await?.station;
+        let station = station.filter(|station| owner_of(station) == Some(id.owner()));
+        let is_left = |status| matches!(status, StationStatus::Inactive | StationStatus::Removed);
+        let Some(mut station) = station.filter(|station| !is_left(station.object.status)) else {
+            return Ok(());
+        };
+        station.object.status = StationStatus::Inactive;
+        station.object.updated = origin.now;
+        let mut tx = app.store.begin(&origin);
+        tx.put_station(&station)?;
+        tx.commit_without_response().await
+    };
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, deactivate)
+        .await
+}
+
 /// The party that operates a station; none for a station from a file.
 fn owner_of(station: &Stored<ChargingStation>) -> Option<&Owner> {
     station.internal.location.as_ref().map(ObjectId::owner)

@@ -4,7 +4,7 @@ use kernel::{Error, Id, Mode, Tenant, Timestamp};
 use models::charging::card::{may_be_contract_of, token_type};
 use models::charging::session::CLOCK_TOLERANCE;
 use models::token::{Token, TokenType};
-use models::{ChargeCard, Driver};
+use models::{ChargeCard, ChargingSession, Driver, Stored};
 use ocpi::cost::CdrToken;
 use table::charge_cards::LastUse;
 
@@ -20,6 +20,17 @@ pub struct Holder {
     /// The vehicle that the card names.
     pub vehicle: Option<Id>,
     pub last: LastUse,
+}
+
+impl Holder {
+    /// Returns whether a session of the same account is that of the card, or of its driver or vehicle.
+    pub fn charges_in(&self, session: &Stored<ChargingSession>) -> bool {
+        let network = session.internal.network.as_deref();
+        let is_card = network.and_then(|network| network.card.as_ref()) == Some(&self.card);
+        let is_driver = self.driver.as_ref() == Some(&session.object.driver);
+        let is_vehicle = self.vehicle.as_ref() == Some(&session.object.vehicle);
+        is_card || is_driver || self.driver.is_none() && is_vehicle
+    }
 }
 
 /// The token with which a driver starts sessions through the API: that of the driver's app card.
@@ -70,5 +81,31 @@ pub async fn holder(
         driver: charge_card.object.driver,
         vehicle: charge_card.object.vehicle,
         last,
+    }))
+}
+
+/// Returns whether a token without a [`holder`] may be that of a card of the account, of `card` if it is given: a network may name another
+/// type of token, or a contract id or a start that cannot be, and the card may have been deleted since.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn may_have_been_of(
+    app: &App,
+    mode: Mode,
+    token: &CdrToken,
+    tenant: &Tenant,
+    card: Option<&Id>,
+) -> Result<bool, Error> {
+    let own = &app.settings.own_party.id;
+    if !token.is_of(own.country_code(), own.party_id()) {
+        return Ok(false);
+    }
+    let stored = app.store.card_token(mode, &token.uid).await?;
+    Ok(stored.is_some_and(|stored| match &stored.card {
+        Some(own) => own.tenant == *tenant && card.is_none_or(|card| *card == own.id),
+        None => {
+            let last = stored.last_account;
+            last.is_none_or(|last| last == tenant.account)
+        }
     }))
 }

@@ -63,7 +63,8 @@ async fn delete(State(app): State<App>, party: Party, Path(path): Path<ObjectPat
     Ok(Reply::success())
 }
 
-fn without_prices(tariff: &Value) -> Value {
+/// Returns a tariff that gives no prices.
+pub fn without_prices(tariff: &Value) -> Value {
     let mut tariff = tariff.clone();
     if let Some(members) = tariff.as_object_mut() {
         members.insert("elements".into(), json!([]));

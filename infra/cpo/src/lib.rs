@@ -40,7 +40,7 @@ use crate::network::Network;
 pub use crate::network::Report;
 use crate::party::random;
 pub use crate::party::{COUNTRY_CODE, NAME, PARTY_ID};
-pub use crate::script::{Behaviour, Generated, Received, Script};
+pub use crate::script::{Behaviour, Generated, Links, Received, Script};
 pub use crate::state::Line;
 use crate::state::State;
 use crate::time::Clock;

@@ -61,6 +61,15 @@ pub struct Received {
     pub body: Value,
 }
 
+/// The form in which pages name the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    Next,
+    /// In the second of two headers `Link`.
+    Second,
+    None,
+}
+
 #[derive(Debug)]
 pub struct Script {
     /// The versions that the operator lists.
@@ -84,6 +93,8 @@ pub struct Script {
     pub next_pages: BTreeMap<&'static str, String>,
     /// The maximum number of objects of a page.
     pub page: usize,
+    /// The form in which pages name the next one.
+    pub links: Links,
     /// The number of objects that are counted in the headers of lists, and are on no page.
     pub unlisted: usize,
     /// The treatment of the next commands.
@@ -115,6 +126,7 @@ impl Default for Script {
             generated: None,
             next_pages: BTreeMap::new(),
             page: 3,
+            links: Links::Next,
             next_commands: VecDeque::new(),
             commands: None,
             preferences: None,

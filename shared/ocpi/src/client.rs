@@ -89,7 +89,11 @@ impl Platform<'_> {
             }
             attempt += 1;
         };
-        let next = header(&response, "link").and_then(next_link);
+        // Each address may have a header of its own.
+        let links = response.headers().get_all("link").iter();
+        let next = links
+            .filter_map(|link| link.to_str().ok())
+            .find_map(next_link);
         let next = next.map(|next| on_host_of(url, next)).transpose()?;
         Ok(PageStream::new(response, next, max_bytes))
     }

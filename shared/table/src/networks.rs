@@ -189,9 +189,20 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn location_ids(&self, mode: Mode, owner: &Owner) -> Result<Vec<ObjectId>> {
-        let items = self
-            .entries_in(Partition::LocationsOf { mode, owner })
-            .await?;
+        self.object_ids(Partition::LocationsOf { mode, owner })
+            .await
+    }
+
+    /// Returns the tariffs of a party.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn tariff_ids(&self, mode: Mode, owner: &Owner) -> Result<Vec<ObjectId>> {
+        self.object_ids(Partition::TariffsOf { mode, owner }).await
+    }
+
+    async fn object_ids(&self, partition: Partition<'_>) -> Result<Vec<ObjectId>> {
+        let items = self.entries_in(partition).await?;
         let ids = items.iter().filter_map(|item| {
             let (_, id) = keys::parse_ocpi_object(string(item, "pk"))?;
             Some(id)
@@ -387,6 +398,7 @@ impl ReceivedObject {
         }
         let listed = match module {
             Module::Locations => Some((Partition::LocationsOf { mode, owner }, id.order())),
+            Module::Tariffs => Some((Partition::TariffsOf { mode, owner }, id.order())),
             Module::Sessions | Module::Cdrs if self.matched.is_none() => {
                 let expiry = self.received.plus(UNMATCHED_KEPT);
                 item.insert("ttl".into(), n(expiry.unix_seconds()));

@@ -98,6 +98,58 @@ async fn a_card_session_that_began_long_ago_has_another_day() {
 }
 
 #[tokio::test]
+async fn a_start_in_the_future_does_not_move_with_reports() {
+    let scene = Scene::new().await;
+    let session = scene.start().await;
+    scene.result("ACCEPTED").await;
+    let theirs = scene.session(json!({"start_date_time": "2099-01-01T00:00:00Z"}));
+    scene.report(&theirs).await;
+    let started = scene.shown(&session).await["session_started"].clone();
+    scene.pass(23 * 3600).await;
+    let grown = json!({"kwh": 1, "last_updated": scene.app.now()});
+    scene.report(&with(theirs, grown)).await;
+    let shown = scene.shown(&session).await;
+    assert_has!(shown, {"status": "active", "energy_consumed": 1_000, "session_started": started});
+    assert!(scene.commands("STOP_SESSION").is_empty());
+    scene.pass(3600 + 120).await;
+    assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_lasts_as_long_as_a_clock_that_is_wrong_says() {
+    for offset in [-120, -30, 30, 120] {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        scene.result("ACCEPTED").await;
+        let now = || json!(scene.app.now().plus(minutes(offset)));
+        let begun = json!({"start_date_time": now(), "last_updated": now()});
+        let theirs = scene.session(begun);
+        scene.report(&theirs).await;
+        scene.app.advance(3600).await;
+        let end = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now(), "last_updated": now()});
+        scene.report(&with(theirs.clone(), end)).await;
+        let lasted = async || {
+            let shown = scene.shown(&session).await;
+            assert_has!(shown, {"status": "completed", "review": null});
+            let at = |name: &str| Timestamp::parse(shown[name].as_str().expect("a time"));
+            let (started, ended) = (at("session_started"), at("session_ended"));
+            ended
+                .expect("a time")
+                .since(started.expect("a time"))
+                .as_secs()
+        };
+        let of_report = lasted().await;
+        let cdr = json!({"end_date_time": now(), "last_updated": now()});
+        scene.bill(&scene.cdr(&theirs, cdr)).await;
+        let of_cdr = lasted().await;
+        assert_has!(scene.shown(&session).await, {"cost_source": "cdr", "amount_due": 968});
+        for lasted in [of_report, of_cdr] {
+            assert!((3600..3720).contains(&lasted), "{offset}: {lasted}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_report_that_is_late_or_invalid_does_not_create_energy() {
     let scene = Scene::new().await;
     let (session, theirs) = scene.active().await;

@@ -8,7 +8,7 @@ use kernel::{Id, Mode};
 use models::ChargingStation;
 use serde_json::{Value, json};
 use table::networks::{ReceivedObject, shared_origin};
-use tests::platform::{Connected, fixture, manage_ok};
+use tests::platform::{Connected, Links, fixture, manage_ok};
 use tests::{TestApp, assert_contains, assert_has, id_of, path_of, with};
 
 use super::station;
@@ -250,6 +250,27 @@ async fn missing_locations_are_checked_in_several_runs() {
 }
 
 #[tokio::test]
+async fn every_page_is_read_however_the_next_one_is_named() {
+    for links in [Links::Second, Links::None] {
+        let app = TestApp::start().await;
+        let cpo = listing(&app, &["L1", "L2", "L3", "L4", "L5"]).await;
+        cpo.script().links = links;
+        app.drain().await;
+        assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4", "L5"]));
+        // The same in a delta pull, and objects that are only counted do not make it incomplete.
+        let later = app.now().plus(MINUTE).to_string();
+        let new = ["N1", "N2", "N3"].map(|id| location(id, &later));
+        cpo.list("locations", new.to_vec());
+        cpo.script().unlisted = 1;
+        app.advance(3_600 + 300).await;
+        let pull = pulled(&app).await;
+        assert_finished(&pull);
+        assert_has!(pull, {"full": false, "incomplete": false, "/counts/received": 3});
+        assert_contains(&pull["problems"], "locations: the pages have fewer");
+    }
+}
+
+#[tokio::test]
 async fn a_location_that_is_listed_twice_counts_once() {
     let app = TestApp::start().await;
     let cpo = listing(&app, &["L1", "L2"]).await;
@@ -307,6 +328,61 @@ async fn a_pulled_tariff_that_gives_no_prices_is_a_problem() {
     assert_contains(&pull["problems"], "FUNDAY");
     assert_finished(&pull);
     assert_eq!(cpo.data("/tariffs/NL/EXA/DAY").await, unusable);
+}
+
+#[tokio::test]
+async fn full_pulls_remove_tariffs_that_are_not_listed() {
+    let app = TestApp::start().await;
+    let cpo = Connected::with(&app, |script| {
+        script.lists.insert("tariffs", vec![fixture("tariff")]);
+        script.lists.insert("locations", locations(&["L1"]));
+    })
+    .await;
+    app.drain().await;
+    assert_eq!(station_price(&app).await, 40);
+    cpo.list("tariffs", Vec::new());
+    let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+    // The platform counts a tariff that is on no page.
+    cpo.script().unlisted = 1;
+    manage_ok(&app, pull.clone()).await;
+    app.drain().await;
+    assert_eq!(station_price(&app).await, 40);
+    assert_contains(
+        &pulled(&app).await["problems"],
+        "tariffs: the pages have fewer",
+    );
+    cpo.script().unlisted = 0;
+    manage_ok(&app, pull).await;
+    app.drain().await;
+    assert_eq!(station_price(&app).await, Value::Null);
+    let path = "/tariffs/NL/EXA/DAY";
+    cpo.expect("GET", path, None, (404, 2000)).await;
+    assert_has!(pulled(&app).await, {"incomplete": false, "/counts/removed": 0});
+    assert_eq!(ids(&app).await, active(&["L1"]));
+}
+
+#[tokio::test]
+async fn stations_of_a_revoked_network_are_inactive() {
+    for is_suspended in [false, true] {
+        let app = TestApp::start().await;
+        let cpo = listing(&app, &["L1", "L2"]).await;
+        app.drain().await;
+        let action = |action: &str| json!({"action": action, "network": cpo.network});
+        if is_suspended {
+            manage_ok(&app, action("suspend")).await;
+            app.advance(300).await;
+            assert_eq!(ids(&app).await, active(&["L1", "L2"]));
+        }
+        manage_ok(&app, action("revoke")).await;
+        app.advance(300).await;
+        let statuses = ids(&app).await.into_iter().map(|(_, status)| status);
+        assert_eq!(statuses.collect::<Vec<_>>(), ["inactive", "inactive"]);
+        // The party comes back over another network.
+        let _again = listing(&app, &["L1"]).await;
+        app.drain().await;
+        let statuses = ids(&app).await.into_iter().map(|(_, status)| status);
+        assert_eq!(statuses.collect::<Vec<_>>(), ["active", "inactive"]);
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,9 @@ use crate::networks::tokens::{self, Holder};
 use kernel::{Error, Id, Kind, Mode};
 use models::ports::network::Subject;
 use models::{ChargingSession, Stored};
-use table::networks::{ReceivedObject, SentCommand};
+use ocpi::cost::CdrToken;
+use serde_json::Value;
+use table::networks::{ReceivedObject, SentCommand, shared_origin};
 
 /// The session or reservation to which an object belongs.
 pub(super) enum Assignment {
@@ -52,11 +54,83 @@ pub(super) async fn subject_of_named_object(
         } else {
             app.store.received(mode, id).await?
         };
-        if let Some(matched) = other.and_then(|other| other.matched) {
-            return Ok(Some(matched));
+        if let Some(other) = other
+            && let Some(matched) = &other.matched
+            && may_belong_to(app, mode, reference, matched, &other.object).await?
+        {
+            return Ok(other.matched);
         }
     }
     Ok(None)
+}
+
+/// Removes the match of a reported session that cannot belong to the session it is matched with: some networks use the ids of sessions
+/// again. The charging session does not change. Returns the object without the match; None if the match stays.
+///
+/// # Errors
+/// `Contended` if the object was written meanwhile, `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn without_impossible_match(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+) -> Result<Option<ReceivedObject>, Error> {
+    let object = reference.object;
+    let Some(matched) = &object.matched else {
+        return Ok(None);
+    };
+    if may_belong_to(app, mode, reference, matched, &Value::Null).await? {
+        return Ok(None);
+    }
+    tracing::warn!(object = %object.id, "a network has used the id of a session again");
+    let mut released = ReceivedObject {
+        matched: None,
+        ..object.clone()
+    };
+    let origin = shared_origin(mode, app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.put_received(&released)?;
+    tx.commit_without_response().await?;
+    released.revision += 1;
+    Ok(Some(released))
+}
+
+/// Returns whether an object may belong to a session or reservation with which it, or the object `named` in it, was matched: its command
+/// is not that of another one, and its token is that of the same holder. A command may lead to several sessions, of which all but the
+/// first were created later than the one that the command was sent for.
+pub(super) async fn may_belong_to(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+    matched: &Subject,
+    named: &Value,
+) -> Result<bool, Error> {
+    if let Some(command) = command(app, mode, reference).await? {
+        let subject = &command.subject;
+        if *subject == *matched {
+            return Ok(true);
+        }
+        let (kind, is_session) = (Kind::ChargingSession, subject.id.is(Kind::ChargingSession));
+        if is_session && (!matched.id.is(kind) || subject.id > matched.id) {
+            return Ok(false);
+        }
+    }
+    let Subject { tenant, id } = matched;
+    let session = if id.is(Kind::ChargingSession) {
+        app.store.find::<ChargingSession>(tenant, id).await?
+    } else {
+        None
+    };
+    let token = reference.token;
+    let Some(holder) = tokens::holder(app, mode, token, reference.started).await? else {
+        let card = session
+            .as_ref()
+            .and_then(|session| session.internal.network.as_deref()?.card.as_ref());
+        return Ok(
+            tokens::may_have_been_of(app, mode, token, tenant, card).await?
+                || CdrToken::named_in(named).as_ref() == Some(token),
+        );
+    };
+    Ok(holder.tenant == *tenant && session.is_none_or(|session| holder.charges_in(&session)))
 }
 
 /// The command that an object names, to whichever party it was sent.

@@ -18,6 +18,10 @@
 //! tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another party,
 //! or that may be about a session of its party over another network, stays unmatched.
 //!
+//! Some networks use ids again. An object that is matched with a session, or names one that is, belongs to that session only if its command
+//! is not that of a later one and its token is that of the same holder. Otherwise a reported session loses its match, and both are assigned
+//! as if the id were new; the session of before keeps its figures and its bill, and commands for it are not sent any more.
+//!
 //! The assignment of an object is written in the transaction that changes the session, so that one of two workers with the same object has
 //! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
 
@@ -29,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use self::assignment::{
     Assignment, assignment_of, assignment_of_bill, command, count_as_unmatched,
-    subject_of_named_object,
+    subject_of_named_object, without_impossible_match,
 };
 use self::by_card::{charger_of, session_started_with_card};
 use self::update::{Report, update_session};
@@ -127,6 +131,11 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         started: believed_start(&report, object.received),
         ended: (report.state == ReportedState::Completed)
             .then(|| report.ended.unwrap_or(report.last_updated)),
+    };
+    let released = without_impossible_match(app, mode, &reference).await?;
+    let reference = Reference {
+        object: released.as_ref().unwrap_or(object),
+        ..reference
     };
     let assignment = assignment_of(app, mode, &reference).await?;
     // A session that has not begun does not justify a charging session.

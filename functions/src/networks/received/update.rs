@@ -1,6 +1,6 @@
 //! Updates a charging session with the report of its session or CDR.
 
-use super::assignment::{count_as_unmatched, is_free};
+use super::assignment::{count_as_unmatched, is_free, may_belong_to};
 use crate::charging_sessions::operate::writes_of_price_change;
 use crate::networks::nearby::Reference;
 use crate::{App, references};
@@ -45,8 +45,14 @@ pub(super) async fn update_session(
         Report::Cdr(report) => {
             cdr = Some(&report.billed.id);
             outcome = session.take_cdr(report, &app.settings.plausibility, now);
-            if outcome == CdrOutcome::OtherCurrency {
-                let why = "it bills in another currency than the session was billed in";
+            let why = match outcome {
+                CdrOutcome::OtherCurrency => {
+                    Some("it bills in another currency than the session was billed in")
+                }
+                CdrOutcome::TooMany => Some("its session has too many CDRs"),
+                _ => None,
+            };
+            if let Some(why) = why {
                 return count_as_unmatched(app, object, why);
             }
             report_mismatch(app, object, &before, &session, now);
@@ -122,7 +128,7 @@ async fn move_session(
 }
 
 /// Matches the session that a CDR names with the charging session that is created for the CDR. The report of that session may be processed
-/// at the same time: of the two, only the first creates a charging session.
+/// at the same time: of the two, only the first creates a charging session. A session that cannot be that of the CDR keeps its match.
 ///
 /// # Errors
 /// `Contended` if the session has its charging session by now, `Unavailable` if DynamoDB cannot be reached.
@@ -137,8 +143,18 @@ async fn match_named_session(
     let Some(id) = named.filter(|id| **id != reference.object.id) else {
         return Ok(());
     };
-    match app.store.received(mode, id).await? {
-        Some(session) if session.matched.is_some() => Err(Error::Contended),
+    let session = app.store.received(mode, id).await?;
+    if let Some(session) = &session
+        && let Some(other) = &session.matched
+    {
+        let is_raced = may_belong_to(app, mode, reference, other, &session.object).await?;
+        return if is_raced {
+            Err(Error::Contended)
+        } else {
+            Ok(())
+        };
+    }
+    match session {
         Some(session) => tx.put_received(&ReceivedObject {
             matched: Some(matched.clone()),
             ..session

@@ -1,4 +1,6 @@
-//! The locations that a full pull has found on no page: they are requested by their ids, and removed if the network does not know them.
+//! The locations and tariffs that a full pull has found on no page. Locations are requested by their ids, and removed if the network does
+//! not know them. OCPI has no request for a single tariff: tariffs are removed if the platform has counted those that it has listed, or
+//! has listed them on one page.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
@@ -8,8 +10,9 @@ use tokio::time::Instant;
 use super::run::{PageEnd, Run};
 use crate::App;
 use crate::networks::page_objects::WRITERS;
-use crate::networks::stations;
-use kernel::{Error, Timestamp};
+use crate::networks::{COLLISION_ATTEMPTS, COLLISIONS, stations};
+use crate::ocpi::tariffs::without_prices;
+use kernel::{Error, Mode, Timestamp};
 use models::network::{Module, ObjectId};
 use ocpi::client::{Failure, below};
 use ocpi::envelope::StatusCode;
@@ -17,7 +20,7 @@ use ocpi::network::Network;
 use ocpi::object::text_of;
 use ocpi::party::PartyStatus;
 use ocpi::versions::InterfaceRole;
-use table::networks::ReceivedObject;
+use table::networks::{ReceivedObject, shared_origin};
 use table::pulls::Pull;
 
 /// The answer of a network to the request for a location that was on no page.
@@ -32,11 +35,43 @@ enum Checked {
 }
 
 impl Run<'_> {
-    /// Removes the locations that were on no page and that the network does not know. Ends the module, unless the run is over before.
-    pub(super) async fn check_missing(&mut self, pull: &mut Pull) -> Result<PageEnd, Error> {
+    /// Processes the objects of a module that were on no page. Ends the module, unless the run is over before.
+    pub(super) async fn process_missing(
+        &mut self,
+        pull: &mut Pull,
+        module: Module,
+    ) -> Result<PageEnd, Error> {
         self.reload().await?;
+        if module == Module::Tariffs {
+            self.remove_missing_tariffs(pull).await
+        } else {
+            self.check_missing(pull).await
+        }
+    }
+
+    async fn remove_missing_tariffs(&mut self, pull: &mut Pull) -> Result<PageEnd, Error> {
+        let (app, mode, started) = (self.app, self.network.object.mode, pull.started);
+        let mut missing = missing(app, &self.network.object, pull, Module::Tariffs).await?;
+        while !missing.is_empty() {
+            let rest = missing.split_off(WRITERS.min(missing.len()));
+            stream::iter(missing)
+                .map(|tariff| remove_tariff(app, mode, tariff, started))
+                .buffered(WRITERS)
+                .try_collect::<Vec<()>>()
+                .await?;
+            if !rest.is_empty() && Instant::now() >= self.until {
+                return Ok(PageEnd::OutOfTime);
+            }
+            missing = rest;
+        }
+        pull.end_module();
+        Ok(PageEnd::Whole)
+    }
+
+    /// Removes the locations that were on no page and that the network does not know. Ends the module, unless the run is over before.
+    async fn check_missing(&mut self, pull: &mut Pull) -> Result<PageEnd, Error> {
         let (mode, started) = (self.network.object.mode, pull.started);
-        let mut missing = missing(self.app, &self.network.object, pull).await?;
+        let mut missing = missing(self.app, &self.network.object, pull, Module::Locations).await?;
         while !missing.is_empty() {
             let rest = missing.split_off(WRITERS.min(missing.len()));
             let known = self.app.store.all_received(mode, &missing).await?;
@@ -135,27 +170,65 @@ fn is_for_all(failure: &Failure) -> bool {
     }
 }
 
-/// The locations that were not in a full pull. There is none if the pull has fewer different ones than the platform counts, or has none
-/// although the platform does not count them; if a hub may have left them out, because their party is not connected or the states of its
-/// parties could not be read; or if their party was approved while the pull ran.
-async fn missing(app: &App, network: &Network, pull: &mut Pull) -> Result<Vec<ObjectId>, Error> {
-    let mode = network.mode;
-    let (notes, pulled) = app.store.pulled(mode, &network.id, pull.started).await?;
+/// Removes a tariff that was received before a time. It first loses its prices, because the change of a tariff is relayed, and its removal
+/// is not.
+async fn remove_tariff(
+    app: &App,
+    mode: Mode,
+    id: ObjectId,
+    before: Timestamp,
+) -> Result<(), Error> {
+    let origin = shared_origin(mode, app.now());
+    let remove = || async {
+        let tariff = app.store.received(mode, &id).await?;
+        let Some(mut tariff) = tariff.filter(|tariff| tariff.received < before) else {
+            return Ok(());
+        };
+        tariff.object = without_prices(&tariff.object);
+        let mut tx = app.store.begin(&origin);
+        tx.put_received(&tariff)?;
+        tx.commit_without_response().await?;
+        tariff.revision += 1;
+        let mut tx = app.store.begin(&origin);
+        tx.delete_received(&tariff);
+        tx.commit_without_response().await
+    };
+    COLLISIONS
+        .after_collisions(COLLISION_ATTEMPTS, remove)
+        .await
+}
+
+/// The locations or tariffs that were not in a full pull. There is none if the pull has fewer different ones than the platform counts, or has
+/// none although the platform does not count them; if a hub may have left them out, because their party is not connected or the states of
+/// its parties could not be read; or if their party was approved while the pull ran.
+async fn missing(
+    app: &App,
+    network: &Network,
+    pull: &mut Pull,
+    module: Module,
+) -> Result<Vec<ObjectId>, Error> {
+    let (mode, name) = (network.mode, module.as_str());
+    let (notes, mut pulled) = app.store.pulled(mode, &network.id, pull.started).await?;
+    pulled.retain(|id| id.module() == module);
     if notes < pull.notes {
         pull.incomplete = true;
-        pull.note_problem("locations: another pull ran at the same time, so none is removed");
+        pull.note_problem(&format!(
+            "{name}: another pull ran at the same time, so none is removed"
+        ));
         return Ok(Vec::new());
     }
     // An object may have moved to another page while the pages were read, or the platform counts what it does not show.
     if pull.total > Some(pull.unnamed + pulled.len() as u32) {
-        pull.note_first(
-            "locations: the pages have fewer than X-Total-Count says, so none is removed",
-        );
+        pull.note_first(&format!(
+            "{name}: the pages have fewer than X-Total-Count says, so none is removed"
+        ));
         return Ok(Vec::new());
     }
-    // The parties of a hub are read before its locations.
+    // The parties of a hub are read before its objects.
     if network.is_hub() && pull.incomplete {
-        pull.note_first("locations: other pages of the hub are missing, so none is removed");
+        pull.note_first(&format!(
+            "{name}: other pages of the hub are missing, so none is removed"
+        ));
         return Ok(Vec::new());
     }
     let mut missing = Vec::new();
@@ -165,14 +238,24 @@ async fn missing(app: &App, network: &Network, pull: &mut Pull) -> Result<Vec<Ob
             known.status == PartyStatus::Connected && is_steady
         });
         if let Some(owner) = network.owner(&party).ok().filter(|_| was_listed) {
-            let known = app.store.location_ids(mode, &owner).await?.into_iter();
-            missing.extend(known.filter(|id| !pulled.contains(id)));
+            let known = if module == Module::Tariffs {
+                app.store.tariff_ids(mode, &owner).await?
+            } else {
+                app.store.location_ids(mode, &owner).await?
+            };
+            missing.extend(known.into_iter().filter(|id| !pulled.contains(id)));
         }
     }
-    if !missing.is_empty() && pull.total.is_none() && pulled.is_empty() {
-        pull.note_first(
-            "locations: the pages have none, without X-Total-Count, so none is removed",
-        );
+    let is_unsure = pulled.is_empty() || module == Module::Tariffs && pull.pages > 0;
+    if !missing.is_empty() && pull.total.is_none() && is_unsure {
+        let which = if pulled.is_empty() {
+            "the pages have none"
+        } else {
+            "there are several pages"
+        };
+        pull.note_first(&format!(
+            "{name}: {which}, without X-Total-Count, so none is removed"
+        ));
         missing.clear();
     }
     Ok(missing)

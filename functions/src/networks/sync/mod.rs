@@ -12,7 +12,8 @@
 //! A *delta* pull reads the objects that were updated since the last complete pull began (`date_from`), with an overlap of ten minutes for
 //! clocks that differ. A *full* pull reads everything, once a day or when an operator requests it. Each location that is on none of its
 //! pages is requested by its id: it may have moved to another page while the pages were read. Those that the network does not know no
-//! longer exist, and their stations become `removed`. If there are many, several runs request them.
+//! longer exist, and their stations become `removed`. If there are many, several runs request them. The tariffs on none of its pages no
+//! longer exist, if the platform counts as many as there are on the pages.
 //!
 //! A page is read as a stream of objects, which are stored a few at a time: a platform may send a page of many megabytes, and an object
 //! takes up to eighty times the memory of its text. If the run ends before the page does, the next run reads the page again and continues
@@ -23,7 +24,8 @@
 //! repeating the request does not help, or if the page cannot be read for the third time, the pull continues with the next module instead,
 //! and the next pull reads everything that this one should have read. The same happens when a module has more pages, objects or bytes than
 //! [`Limits`] allows, when its pages lead to one that was read before, and, for all remaining modules, when the pull takes too long. The
-//! reason is among the problems of the pull. Locations count as removed only if all pages of locations were read. Objects that cannot be
+//! reason is among the problems of the pull. Objects count as removed only if all pages of their module were read. If a page names no next
+//! one although the platform counts more objects, the next one is requested by `offset`, until a page is empty. Objects that cannot be
 //! used are counted and named, and the others are stored.
 //!
 //! A full pull of a hub begins with the parties that it reports (`super::hubs`), whose objects are pulled after that.

@@ -83,7 +83,7 @@ impl Run<'_> {
             return Ok(PageEnd::Whole);
         };
         if pull.checks_missing {
-            return self.check_missing(pull).await;
+            return self.process_missing(pull, module).await;
         }
         let url = match &pull.next_page {
             Some(url) => url.clone(),
@@ -171,19 +171,37 @@ impl Run<'_> {
         self.end_page(pull, module, next).await
     }
 
-    /// Continues with the next page, or completes the module.
+    /// Continues with the next page, or completes the module. If a page names no next one although the platform counts more objects, the
+    /// next page begins after the objects that were read. Only an empty page ends the module then: the platform counts others as well.
     async fn end_page(
         &mut self,
         pull: &mut Pull,
         module: Module,
         next: Option<String>,
     ) -> Result<PageEnd, Error> {
+        let lacks_objects = pull.total > Some(pull.objects);
+        let next = next.or_else(|| {
+            let endpoint = self
+                .network
+                .object
+                .endpoint(module.as_str(), InterfaceRole::Sender);
+            let endpoint = endpoint.filter(|_| lacks_objects && pull.page_objects > 0)?;
+            let first = first_page(endpoint, pull, module);
+            Some(format!("{first}&offset={}", pull.objects))
+        });
+        let is_checked = pull.full && is_noted(module);
+        if next.is_none() && lacks_objects && !is_checked {
+            let module = module.as_str();
+            pull.note_first(&format!(
+                "{module}: the pages have fewer than X-Total-Count says"
+            ));
+        }
         match module {
             _ if next.is_some() => {}
             Module::HubClientInfo => self.reload().await?,
-            Module::Locations if pull.full => {
+            _ if is_checked => {
                 pull.begin_check();
-                return self.check_missing(pull).await;
+                return self.process_missing(pull, module).await;
             }
             _ => {}
         }
@@ -198,7 +216,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records the locations that a full pull has read, and its progress.
+    /// Records the locations or tariffs that a full pull has read, and its progress.
     pub(super) async fn note_listed(
         &self,
         pull: &mut Pull,
@@ -209,12 +227,17 @@ impl Run<'_> {
         if ids.is_empty() {
             return Ok(());
         }
-        if pull.full && pull.modules.first() == Some(&Module::Locations) {
+        if pull.full && pull.modules.first().copied().is_some_and(is_noted) {
             self.app.store.note_pulled(*mode, id, pull, &ids).await?;
             pull.notes += 1;
         }
         self.app.store.put_pull(*mode, id, pull).await
     }
+}
+
+/// Returns whether a full pull finds out which objects of a module were deleted.
+fn is_noted(module: Module) -> bool {
+    matches!(module, Module::Locations | Module::Tariffs)
 }
 
 /// The next objects of a page: at most eight, and at most one that is large. None at the end of the readable part.

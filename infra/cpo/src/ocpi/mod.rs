@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use crate::network::{Net, Network};
 use crate::partner;
 use crate::party::{VERSION, random};
-use crate::script::{self, Generated};
+use crate::script::{self, Generated, Links};
 use crate::state::{State, is_ours, same};
 use crate::time::text;
 
@@ -129,7 +129,7 @@ impl Reply {
         let mut response = (self.http, axum::Json(body)).into_response();
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {
-                response.headers_mut().insert(name, value);
+                response.headers_mut().append(name, value);
             }
         }
         response
@@ -338,7 +338,7 @@ async fn list(
     let scripted = script.lists.get(module.as_str()).cloned();
     let generated = script.generated.filter(|_| module == "locations");
     let (most, scripted_next) = (script.page, script.next_pages.get(module.as_str()).cloned());
-    let unlisted = script.unlisted;
+    let (unlisted, links) = (script.unlisted, script.links);
     drop(script);
     let (offset, limit) = (listing.offset, listing.limit.unwrap_or(most).clamp(1, most));
     let (total, page) = if let Some(Generated { count, make }) = generated {
@@ -358,9 +358,12 @@ async fn list(
     add("x-limit", most.to_string());
     let path = uri.path().trim_start_matches("/ocpi");
     let url = format!("{}{path}", network.base_url);
+    if links == Links::Second {
+        add("link", format!("<{url}?offset=0>; rel=\"first\""));
+    }
     if let Some(next) = scripted_next {
         add("link", format!("<{next}>; rel=\"next\""));
-    } else if offset + limit < total {
+    } else if offset + limit < total && links != Links::None {
         let date = |name: &str, date: Option<Timestamp>| {
             date.map_or_else(String::new, |date| format!("&{name}={}", text(date)))
         };

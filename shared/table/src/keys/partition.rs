@@ -132,6 +132,8 @@ pub enum Partition<'a> {
     Networks { mode: Mode },
     /// The locations of a party.
     LocationsOf { mode: Mode, owner: &'a Owner },
+    /// The tariffs of a party.
+    TariffsOf { mode: Mode, owner: &'a Owner },
     /// The sessions and CDRs that belong to no session of this service.
     Unmatched { mode: Mode },
     /// The tokens of charge cards.
@@ -217,6 +219,10 @@ impl Partition<'_> {
             }
             Self::LocationsOf { mode, owner } => {
                 let value = of_ocpi(mode, "LOCATIONS", &owner.to_string());
+                ("network", value)
+            }
+            Self::TariffsOf { mode, owner } => {
+                let value = of_ocpi(mode, "TARIFFS", &owner.to_string());
                 ("network", value)
             }
             Self::Unmatched { mode } => ("network", format!("{mode}#OCPI#UNMATCHED")),

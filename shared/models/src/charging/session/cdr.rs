@@ -20,6 +20,9 @@ use kernel::{Currency, SignedDuration, Timestamp};
 /// becomes final later is billed as an adjustment.
 const FOUND: SignedDuration = days(6);
 
+/// The maximum number of CDRs of a session: an item of DynamoDB has at most 400 KB.
+const MAX_CDRS: usize = 100;
+
 /// The effect of a CDR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CdrOutcome {
@@ -35,6 +38,8 @@ pub enum CdrOutcome {
     Adjusted(Total),
     /// Its currency is not the one in which the session was billed. It was not recorded.
     OtherCurrency,
+    /// The session has [`MAX_CDRS`] CDRs already. It was not recorded.
+    TooMany,
 }
 
 impl Stored<ChargingSession> {
@@ -45,7 +50,7 @@ impl Stored<ChargingSession> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
-        let cdr = &self.believed_cdr(cdr);
+        let cdr = &self.believed_cdr(cdr, now);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return CdrOutcome::Noted;
         };
@@ -56,6 +61,9 @@ impl Stored<ChargingSession> {
         let is_final = self.object.state.final_price().is_some();
         if is_final && cdr.billed.currency != self.object.currency {
             return CdrOutcome::OtherCurrency;
+        }
+        if network.cdrs.len() >= MAX_CDRS {
+            return CdrOutcome::TooMany;
         }
         network.cdrs.push(cdr.billed.clone());
         if network.session.is_none() {
@@ -152,7 +160,10 @@ impl Stored<ChargingSession> {
         }
         self.object.currency = currency;
         if takes_figures {
-            self.object.session_started = cdr.started.min(now);
+            // A start in the future is unknown, and the session has begun.
+            if cdr.started <= now {
+                self.object.session_started = cdr.started;
+            }
             if let Some((charged, _)) = self.object.state.figures_mut() {
                 *charged = Charged {
                     energy: cdr.energy,

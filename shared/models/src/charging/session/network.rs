@@ -71,7 +71,7 @@ impl Stored<ChargingSession> {
     /// ended: then a session that was given up is not reopened but stopped. Returns whether anything changed.
     pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
         let before = self.clone();
-        let report = &self.believed_report(report);
+        let report = &self.believed_report(report, now);
         let is_old = self.is_outdated(report, now);
         let Some(network) = self.internal.network.as_deref_mut() else {
             return false;
@@ -231,6 +231,9 @@ impl Stored<ChargingSession> {
 
     /// Sets energy, times and cost to what the network reports.
     fn take_figures(&mut self, report: &SessionReport, now: Timestamp) {
+        // The start does not move with the time of the reports, and a network whose clock is ahead does not delay it.
+        let started = report.started.min(now).min(self.object.session_started);
+        self.object.session_started = started;
         let charging_ended = report.charging_ended.map(|ended| ended.min(now));
         let ended = charging_ended.or(self.object.state.ended());
         if let Some((charged, _)) = self.object.state.figures_mut() {
@@ -239,7 +242,6 @@ impl Stored<ChargingSession> {
                 ended,
             };
         }
-        self.object.session_started = report.started.min(now);
         let of_tariff = self.internal.pricing.first().map(|price| price.currency);
         self.object.currency = match (report.total, of_tariff) {
             // The cost is computed from the tariff.

@@ -191,24 +191,28 @@ impl Stored<ChargingSession> {
         network.map_or(0, |network| network.evse_power)
     }
 
-    /// Returns a report with the start and the times that can be, and with the tax of the tariff if it states none.
-    pub(super) fn believed_report(&self, report: &SessionReport) -> SessionReport {
-        let ended = report.ended.unwrap_or(report.last_updated);
+    /// Returns a report with the start, the end and the times that can be, and with the tax of the tariff if it states none.
+    pub(super) fn believed_report(&self, report: &SessionReport, now: Timestamp) -> SessionReport {
+        let reported = report.ended.unwrap_or(report.last_updated);
         let is_over = report.state == ReportedState::Completed;
-        let (started, times) = self.believed(report.started, ended, is_over, &report.times);
+        let (started, ended, times) =
+            self.believed(report.started, reported, is_over, &report.times, now);
         let pricing = &self.internal.pricing;
         let rate = || tariff::common_tax(pricing, report.currency, started);
+        let is_moved = is_over && ended != reported;
         SessionReport {
             started,
+            ended: (report.ended.is_some() || is_moved).then_some(ended),
+            charging_ended: moved_with(report.charging_ended, reported, ended),
             times,
             total: report.total.map(|total| taxed(total, report.untaxed, rate)),
             ..report.clone()
         }
     }
 
-    /// Returns a CDR with the start and the times that can be, and with the tax of the tariff if it states none.
-    pub(super) fn believed_cdr(&self, cdr: &CdrReport) -> CdrReport {
-        let (started, times) = self.believed(cdr.started, cdr.ended, true, &cdr.times);
+    /// Returns a CDR with the start, the end and the times that can be, and with the tax of the tariff if it states none.
+    pub(super) fn believed_cdr(&self, cdr: &CdrReport, now: Timestamp) -> CdrReport {
+        let (started, ended, times) = self.believed(cdr.started, cdr.ended, true, &cdr.times, now);
         let currency = cdr.billed.currency;
         let pricing = match &self.internal.pricing {
             ours if tariff::is_known(ours, currency, started) => ours,
@@ -221,21 +225,33 @@ impl Stored<ChargingSession> {
                 ..cdr.billed.clone()
             },
             started,
+            ended,
+            charging_ended: moved_with(cdr.charging_ended, cdr.ended, ended),
             times,
             ..cdr.clone()
         }
     }
 
-    /// Returns the start that a network states, and the times, as far as they can be. A session that was started through the API did not
-    /// begin before the request. A session that was started with a card and is not over began at most a day before its first report; one
-    /// that is over may be reported long after it.
+    /// Returns the start and the end that a network states, and the times, as far as they can be. A session that was started through the API
+    /// did not begin before the request. A session that was started with a card and is not over began at most a day before its first report;
+    /// one that is over may be reported long after it.
+    ///
+    /// A session that is over lasted as long as the network says, also if the clock of the network is wrong: an end in the future is moved to
+    /// the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long.
     fn believed(
         &self,
         started: Timestamp,
         ended: Timestamp,
         is_over: bool,
         times: &Times,
-    ) -> (Timestamp, Times) {
+        now: Timestamp,
+    ) -> (Timestamp, Timestamp, Times) {
+        let ahead = ended.since(now);
+        let (started, ended) = if is_over && ahead > CLOCK_TOLERANCE && started <= ended {
+            (started.plus(-ahead), now)
+        } else {
+            (started, ended)
+        };
         let created = self.object.created;
         let earliest = match self.object.started_by {
             StartedBy::Api => created.plus(-CLOCK_TOLERANCE),
@@ -243,10 +259,18 @@ impl Stored<ChargingSession> {
             StartedBy::Card => created.plus(-STOP_REQUESTED_AFTER),
         };
         if started >= earliest {
-            return (started, times.clone());
+            return (started, ended, times.clone());
         }
+        let moved = earliest.plus(ended.since(started));
+        let ended = if is_over && ended >= started && moved <= now {
+            moved
+        } else if ended < earliest {
+            now
+        } else {
+            ended
+        };
         let lasted = ended.since(earliest).max(SignedDuration::ZERO);
-        (earliest, times.within(lasted))
+        (earliest, ended, times.within(lasted))
     }
 
     /// Checks whether the tariff that the station had when the session began has prices in this currency.
@@ -269,6 +293,11 @@ impl Stored<ChargingSession> {
         };
         lasted.max(SignedDuration::ZERO)
     }
+}
+
+/// Returns a time of the session with the same distance to its end, which was moved.
+fn moved_with(time: Option<Timestamp>, before: Timestamp, ended: Timestamp) -> Option<Timestamp> {
+    time.map(|time| time.plus(ended.since(before)))
 }
 
 /// Returns an amount with tax at the rate of the tariff, if the network does not state the tax and the tariff has one rate.

@@ -219,6 +219,20 @@ mod tests {
     }
 
     #[test]
+    fn a_session_has_at_most_a_hundred_cdrs() {
+        let mut session = at_network(22_000);
+        for number in 0..100 {
+            let outcome = apply(&mut session, &cdr(number, 900, None));
+            assert!(matches!(outcome, CdrOutcome::Priced | CdrOutcome::Noted));
+        }
+        let before = session.clone();
+        let outcome = apply(&mut session, &cdr(100, 900, None));
+        assert_eq!(outcome, CdrOutcome::TooMany);
+        assert_eq!(apply(&mut session, &cdr(99, 900, None)), CdrOutcome::Known);
+        assert_eq!(session, before);
+    }
+
+    #[test]
     fn a_review_is_opened_with_the_end_of_the_session() {
         let session = opened();
         let events = [
