@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use aws_sigv4::http_request::SigningSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::signer::{Limits, Signer};
 use super::*;
 use crate::stripe::Stripe;
 use kernel::{Id, Kind, Mode, Tenant};
@@ -249,6 +251,26 @@ async fn s3_that_stays_unavailable_or_refuses_is_an_error() {
     let error = s3(&address).get("a/1.csv").await.unwrap_err();
     assert!(matches!(error, Error::Internal(_)), "{error}");
     assert_eq!(requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_response_that_is_too_large_is_not_requested_again() {
+    let (address, requests) = server(&[(200, "", "12345")]).await;
+    let signer = Signer::new(Http::default(), &config(), "s3", "S3");
+    let sent = async |bytes| {
+        let limits = Limits {
+            patience: Duration::from_secs(5),
+            bytes,
+        };
+        let request = || axum::http::Request::get(format!("{address}/reports/1.json"));
+        let settings = SigningSettings::default();
+        let none = axum::body::Bytes::new();
+        signer.send(request, &none, &settings, limits).await
+    };
+    assert_eq!(sent(5).await.unwrap(), "12345");
+    let error = sent(4).await.unwrap_err();
+    assert!(matches!(error, Error::Internal(_)), "{error}");
+    assert_eq!(requests.lock().unwrap().len(), 2);
 }
 
 #[test]
